@@ -38,23 +38,42 @@ def narrower_everything(design: Design) -> Iterator[Edit]:
             yield _edit(("weight_bits", "activation_bits"), design, retyped(design, _weights(design, bits), width))
 
 
-def with_widths(design: Design, weight_bits: int, activation_bits: int, clips: bool = False) -> Design:
+def with_widths(
+    design: Design,
+    weight_bits: int,
+    activation_bits: int,
+    clips: bool = False,
+    of_layers: Mapping[str, Mapping[str, int]] | None = None,
+) -> Design:
     """`design` with at most so many bits for each weight and each activation; the types of sums follow.
 
-    With `clips` the largest few weights may be cut off, as in a network that `quantize` makes.
+    With `clips` the largest few weights may be cut off, as in a network that `quantize` makes. `of_layers` has the
+    widths of single layers, as `{"d1_relu": {"activation_bits": 3}}`.
     """
-    return retyped(design, _weights(design, weight_bits, clips), activation_bits)
+    of_layers = of_layers or {}
+    own = {name: entry["weight_bits"] for name, entry in of_layers.items() if "weight_bits" in entry}
+    widths = {name: entry["activation_bits"] for name, entry in of_layers.items() if "activation_bits" in entry}
+    return retyped(design, _weights(design, weight_bits, clips, own), activation_bits, widths)
+
+
+def widths_of(design: Design) -> list[tuple[str, str, int]]:
+    """Layer, `weight_bits` or `activation_bits`, and the width, for each width that a flow can ask for."""
+    roles = {"weight_bits": weight_bits(design), "activation_bits": activation_bits(design)}
+    return [(name, role, bits) for role, found in roles.items() for name, bits in found.items()]
 
 
 def _has_wider(design: Design, bits: int) -> bool:
     return any(trimmed(layer)[1].width > bits for layer in products(design))
 
 
-def _weights(design: Design, bits: int = 64, clips: bool = False) -> dict[str, Weight]:
-    """Weights by layer: at most `bits` wide, and no wider than they need."""
+def _weights(
+    design: Design, bits: int = 64, clips: bool = False, of_layers: Mapping[str, int] | None = None
+) -> dict[str, Weight]:
+    """Weights by layer: at most `bits` wide, or as `of_layers` says, and no wider than they need."""
     own = {layer.name: trimmed(layer) for layer in products(design)}
-    wide = {name for name, (_, kind) in own.items() if kind.width > bits}
-    return {name: requantised(design[name], bits, clips) if name in wide else have for name, have in own.items()}
+    most = {name: (of_layers or {}).get(name, bits) for name in own}
+    wide = {name for name, (_, kind) in own.items() if kind.width > most[name]}
+    return {name: requantised(design[name], most[name], clips) if name in wide else have for name, have in own.items()}
 
 
 def _edit(knobs: tuple[str, ...], before: Design, after: Design) -> Edit:

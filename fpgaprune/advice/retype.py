@@ -20,8 +20,15 @@ from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
 Weight = tuple[NDArray[np.int64], FixedType]
 
 
-def retyped(design: Design, weights: Mapping[str, Weight], activation_bits: int | None = None) -> Design:
+def retyped(
+    design: Design,
+    weights: Mapping[str, Weight],
+    activation_bits: int | None = None,
+    of_layers: Mapping[str, int] | None = None,
+) -> Design:
     """`design` with other raw `weights` by layer name, and with no activation wider than `activation_bits`.
+
+    `of_layers` has the widths of the layers whose activations are to be others.
 
     Sums get the narrowest type that holds every partial sum, if it is narrower than the type they have.
     """
@@ -39,9 +46,10 @@ def retyped(design: Design, weights: Mapping[str, Weight], activation_bits: int 
             types["weight"] = kind
             _narrow_sums(types, _exact_sum(layer, raw, kind, now))
             new = replace(layer, weights={**layer.weights, "weight": raw, **_bias(layer, types)})
-        elif is_activation(layer) and result is not None and activation_bits is not None:
-            if result.width > activation_bits:
-                types["result"] = replace(result, width=activation_bits, rounding="RND", overflow="SAT")
+        elif is_activation(layer) and result is not None:
+            bits = (of_layers or {}).get(layer.name, activation_bits)
+            if bits is not None and result.width > bits:
+                types["result"] = replace(result, width=bits, rounding="RND", overflow="SAT")
         elif _moves(layer) and was is not None and now is not None and result == was:
             types["result"] = now
             if "accum" in types:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.fit.answer import Fit
+from fpgaprune.fit.knobs import Knobs
 from fpgaprune.flow import RunDirectory
 from fpgaprune.masks import MaskSet
 from fpgaprune.report import LayerChange
 
 _WORDS = {"sparsity": "zeros", "weight_bits": "bits of weights", "activation_bits": "bits of activations"}
+_WORDS["filters"] = "filters"
 _WORDS["hold"] = "powers of two"
 
 
@@ -42,10 +44,10 @@ def reasons(answer: Fit) -> list[str]:
     """Sentences on why the best network has these locks, bits and layout."""
     asked = answer.best.settings
     said = []
-    if sparsity := asked["select"]["sparsity"]:
+    knobs = Knobs.of(asked)
+    if locked := knobs.locked:
         config = RunDirectory.existing(Path(answer.best.folder)).manifest["config"]["select"]
-        units = f"{asked['select']['granularity']}s"
-        said.append(f"Locked: {sparsity:.0%} of the {units}, those with the lowest score ({config['criterion']}).")
+        said.append(f"Locked: {locked}, those with the lowest score ({config['criterion']}).")
     if answer.rates:
         rates = sorted(answer.rates.items(), key=lambda rate: rate[1])
         words = ", ".join(f"{_WORDS.get(name, name)} {100 * rate:.2f} %" for name, rate in rates)

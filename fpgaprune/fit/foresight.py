@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,20 +14,21 @@ from numpy.typing import NDArray
 from fpgaprune.advice import with_widths
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import MaskError
-from fpgaprune.fit.knobs import GRANULARITIES, SPARSITIES, Knobs
+from fpgaprune.fit.answer import FitPoint
+from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.route import Route
 from fpgaprune.fit.settings import joined
-from fpgaprune.flow import Dataset, Flow, TargetConfig, parse_config, untrained_design
+from fpgaprune.fit.single_layers import SingleLayers
+from fpgaprune.flow import Dataset, Flow, TargetConfig, at, parse_config, untrained_design
 
-# A unit is taken if its locks leave at most this multiple of the price that the cheapest unit leaves: of equal
-# products, single weights lose less.
-_LOSES_LESS = {"weight": 1.5, "filter": 1.0}
 # Of what the strongest knobs take, this share is saved by none. A network has at least this share of its price left.
 _NEVER_SAVED, _LEAST = 0.9, 0.05
 # Designs are made with so many bits, and copies get fewer.
 _WIDE = 16
+# Samples that show what a bit less does to a layer.
+_SAMPLES = 256
 
 
 class Foresight:
@@ -47,7 +49,7 @@ class Foresight:
         """
         self._document, self._data, self._model, self._limits = document, data, model, limits
         self._route, self._clock_ns = route, self._config(Knobs("weight"))[TargetConfig].clock_ns
-        self._designs: Callable[[str, float], Design | None] = cache(self._design)
+        self._designs: Callable[[Knobs], Design | None] = cache(self._design)
         self.layouts: Callable[[Knobs], dict[str, Laid]] = cache(self._layouts)
         """Rung to layout for some knobs; empty if the network cannot have them."""
 
@@ -59,20 +61,18 @@ class Foresight:
         """Whether the network can have these knobs: a sparsity may leave too few channels."""
         return bool(self.layouts(knobs))
 
-    def granularity(self) -> str:
-        """The unit whose locks save most: single weights, unless the layouts that fit store and multiply zeros.
+    def single_layers(self, point: FitPoint) -> SingleLayers:
+        """The layers of the network of `point` that may have a bit less, in the layout that it has."""
+        config = parse_config(joined(self._document, point.settings), "fit")
 
-        Raises:
-            EstimateError: the network has no price.
-        """
-        tried = [Knobs(unit, sparsity) for unit, sparsity in GRANULARITIES.items()]
-        possible = [(self.fastest(knobs), knobs.granularity) for knobs in tried if self.is_possible(knobs)]
-        for laid, unit in possible:
-            best = min((laid for laid, _ in possible), key=self._rank)
-            alike = self._rank(laid)[:-1] <= self._rank(best)[:-1]
-            if laid is best or (alike and laid.price <= _LOSES_LESS[unit] * best.price):
-                return unit
-        return tried[0].granularity
+        def price(design: Design) -> float:
+            return self._route.own(design, config).price
+
+        if self._document.get("hls", {}).get("layers"):
+            # What the flow says of single layers is kept.
+            return SingleLayers({}, ())
+        design = Design.load(Path(point.folder) / "design.json")
+        return SingleLayers.of(design, price, at(self._data.x_test, slice(_SAMPLES)))
 
     def rung(self, start: Knobs) -> str:
         """The fastest layout that the strongest knobs let fit: the search lowers what it takes."""
@@ -91,25 +91,23 @@ class Foresight:
 
     def _strongest(self, start: Knobs) -> Knobs:
         """The strongest knobs that the network can have."""
-        stronger = (replace(start.strongest, sparsity=sparsity) for sparsity in reversed(SPARSITIES))
-        return next(filter(self.is_possible, stronger), start)
+        return next(filter(self.is_possible, start.strongest), start)
 
     def _rank(self, laid: Laid) -> tuple[float, ...]:
         return laid.rank(self._limits, self._clock_ns)
 
     def _layouts(self, knobs: Knobs) -> dict[str, Laid]:
-        wide = self._designs(knobs.granularity, knobs.sparsity)
+        wide = self._designs(Knobs(knobs.granularity, knobs.sparsity, _WIDE, _WIDE, filters=knobs.filters))
         if wide is None:
             return {}
         # A network that rounds while it is trained cuts off its largest few weights, so fewer of the others become 0.
         clips = bool(self._document.get("finetune", {}).get("quantised"))
-        design = with_widths(wide, knobs.weight_bits, knobs.activation_bits, clips)
+        design = with_widths(wide, knobs.weight_bits, knobs.activation_bits, clips, knobs.of_layers)
         if knobs.hold:
             design = _powers_of_two(design)
         return {laid.rung: laid for laid in self._route.layouts(design)}
 
-    def _design(self, granularity: str, sparsity: float) -> Design | None:
-        wide = Knobs(granularity, sparsity, _WIDE, _WIDE)
+    def _design(self, wide: Knobs) -> Design | None:
         try:
             return untrained_design(self._config(wide), self._data, self._model)
         except MaskError:
@@ -128,7 +126,13 @@ def _powers_of_two(design: Design) -> Design:
         return np.sign(raw) * np.left_shift(1, exponents)
 
     def held(layer: LayerSpec) -> LayerSpec:
-        # A bias is no product.
-        return replace(layer, weights={n: nearest(raw) if n == "weight" else raw for n, raw in layer.weights.items()})
+        # A bias is no product. The power of two nearest to the largest weight may need a bit more.
+        kind = layer.types["weight"]
+        wider = replace(kind, width=kind.width + 1, integer=kind.integer + 1)
+        return replace(
+            layer,
+            types={**layer.types, "weight": wider},
+            weights={**layer.weights, "weight": nearest(layer.weights["weight"])},
+        )
 
     return replace(design, layers=tuple(held(layer) if "weight" in layer.weights else layer for layer in design.layers))

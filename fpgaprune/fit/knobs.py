@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 SPARSITIES = (0.0, 0.2, 0.35, 0.5, 0.6, 0.68, 0.75, 0.8, 0.84, 0.87, 0.9, 0.92, 0.94, 0.95)
 WIDTHS = (8, 7, 6, 5, 4, 3, 2)
-# Units that are locked, and the sparsity at which a quarter of all products is left: half of the filters of a layer
-# and of the layer before it leave a quarter of its kernels. The units of which the hardware saves most are chosen once.
-GRANULARITIES = {"weight": 0.75, "filter": 0.5}
-_QUARTER = 0.25
+# Whole filters go before other units.
+FILTER = "filter"
+# The smallest network that is hoped for: shares of filters and of other units that are locked, and bits.
+_MOST_FILTERS, _FEWEST_BITS = 0.5, 4
 # Values of weights that cost no adder: each kept weight is a power of two.
 CHEAP = "digits(1)"
 _ROUNDS = 4
@@ -24,10 +23,12 @@ class Knobs:
 
     Attributes:
         granularity: the unit that is locked, as in `[select]`.
-        sparsity: fraction of these units that is locked, 0..1.
+        sparsity: fraction of these units that is locked, 0..1, of the network without the locked `filters`.
         weight_bits: bits of a weight.
         activation_bits: bits of what a layer hands on.
         hold: values at which kept weights are held, as in `[quantise]`; empty for any value.
+        filters: fraction of whole filters that is locked first, 0..1.
+        narrow: layers with a bit less, each with `weight_bits` or `activation_bits`.
     """
 
     granularity: str
@@ -35,47 +36,71 @@ class Knobs:
     weight_bits: int = WIDTHS[0]
     activation_bits: int = WIDTHS[0]
     hold: str = ""
+    filters: float = SPARSITIES[0]
+    narrow: frozenset[tuple[str, str]] = frozenset()
 
     @property
-    def strongest(self) -> Knobs:
-        """The smallest network that is hoped for: 95 % of all units locked, 4 bits."""
-        return replace(self, sparsity=SPARSITIES[-1], weight_bits=4, activation_bits=4)
+    def strongest(self) -> Iterator[Knobs]:
+        """The smallest network that is hoped for, 4 bits and few units left; then those that leave more and more."""
+        few = replace(self, weight_bits=_FEWEST_BITS, activation_bits=_FEWEST_BITS)
+        for filters in (0.0,) if self.granularity == FILTER else (_MOST_FILTERS, 0.0):
+            yield from (replace(few, filters=filters, sparsity=sparsity) for sparsity in reversed(SPARSITIES))
 
     @property
     def kept(self) -> float:
-        """The share of the products that its zeros leave, 0..1."""
-        return math.pow(1 - self.sparsity, math.log(_QUARTER, 1 - GRANULARITIES.get(self.granularity, 1 - _QUARTER)))
+        """The share of the products that its zeros leave, 0..1.
+
+        Half of the filters of a layer and of the layer before it leave a quarter of its kernels.
+        """
+        filters, units = 1 - self.filters, 1 - self.sparsity
+        return filters**2 * (units**2 if self.granularity == FILTER else units)
 
     def leads_to(self, other: Knobs) -> bool:
         """Whether `other` is these knobs turned further, so that its network can be trained from theirs."""
         return (
             self.granularity == other.granularity
+            and self.filters <= other.filters
             and self.sparsity <= other.sparsity
             and self.weight_bits >= other.weight_bits
             and self.activation_bits >= other.activation_bits
             and self.hold in ("", other.hold)
+            and (self.narrow <= other.narrow or self.activation_bits > other.activation_bits)
         )
 
     def turned(self, name: str) -> Iterator[Knobs]:
         """These knobs with the knob `name` turned further, from mild to strong."""
         if name == "sparsity":
             return (replace(self, sparsity=value) for value in SPARSITIES if value > self.sparsity)
+        if name == "filters":
+            return (replace(self, filters=value) for value in SPARSITIES if value > self.filters)
         if name == "hold":
             return iter(() if self.hold else (replace(self, hold=CHEAP),))
-        if name == "weight_bits":
-            return (replace(self, weight_bits=width) for width in WIDTHS if width < self.weight_bits)
-        return (replace(self, activation_bits=width) for width in WIDTHS if width < self.activation_bits)
+        # Layers have a bit less than one width; of another width they are others.
+        turns: Iterator[dict[str, Any]] = ({name: bits} for bits in WIDTHS if bits < getattr(self, name))
+        return (replace(self, **turn, narrow=frozenset()) for turn in turns)
+
+    @property
+    def of_layers(self) -> dict[str, dict[str, int]]:
+        """Layer to its own widths, as in `[hls]`."""
+        found: dict[str, dict[str, int]] = {}
+        for name, role in sorted(self.narrow):
+            found.setdefault(name, {})[role] = getattr(self, role) - 1
+        return found
 
     def settings(self) -> dict[str, dict[str, Any]]:
         """Sections of a flow file to their keys."""
         held = {"quantise": {"hold": self.hold, "rounds": _ROUNDS, "epochs": _ROUNDS}} if self.hold else {}
+        # Filters that the flow itself names stay in force.
+        filters = {"filters": self.filters} if self.filters else {}
+        layers = {"layers": self.of_layers} if self.narrow else {}
         return {
             **held,
-            "select": {"sparsity": self.sparsity, "granularity": self.granularity},
+            "select": {"sparsity": self.sparsity, "granularity": self.granularity, **filters},
             "hls": {
                 "precision": "widths",
                 "weight_bits": self.weight_bits,
                 "activation_bits": self.activation_bits,
+                **layers,
             },
         }
 
@@ -83,11 +108,26 @@ class Knobs:
     def of(cls, settings: Mapping[str, Any]) -> Knobs:
         """The knobs whose settings these are; settings of a layout may be among them."""
         select, hls = settings["select"], settings["hls"]
+        bits = hls["weight_bits"], hls["activation_bits"]
         hold = settings.get("quantise", {}).get("hold", "")
-        return cls(select["granularity"], select["sparsity"], hls["weight_bits"], hls["activation_bits"], hold)
+        narrow = frozenset(
+            (name, role)
+            for name, entry in hls.get("layers", {}).items()
+            for role in ("weight_bits", "activation_bits")
+            if entry.get(role) == hls[role] - 1
+        )
+        filters = select.get("filters", SPARSITIES[0])
+        return cls(select["granularity"], select["sparsity"], *bits, hold, filters, narrow)
+
+    @property
+    def locked(self) -> str:
+        """What is locked, in words; empty if nothing is."""
+        units = [(self.filters, "filters"), (self.sparsity, f"{self.granularity}s")]
+        return ", then ".join(f"{share:.0%} of {unit}" for share, unit in units if share)
 
     def __str__(self) -> str:
-        units = {"weight": "weights"}.get(self.granularity, f"{self.granularity}s")
-        locked = f"{self.sparsity:.0%} of {units} locked" if self.sparsity else "nothing locked"
+        locked = f"{self.locked} locked" if self.locked else "nothing locked"
         weights = f"{self.weight_bits}-bit powers of two" if self.hold else f"{self.weight_bits}-bit weights"
-        return f"{locked}, {weights}, {self.activation_bits}-bit activations"
+        names = sorted(f"{name}'s weights" if role == "weight_bits" else name for name, role in self.narrow)
+        fewer = f" (a bit less: {', '.join(names)})" if names else ""
+        return f"{locked}, {weights}, {self.activation_bits}-bit activations{fewer}"

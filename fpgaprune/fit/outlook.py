@@ -7,7 +7,7 @@ says which of the neighbours of the best one is likely to lose little.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Any
@@ -20,12 +20,15 @@ from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.knobs import CHEAP, SPARSITIES, WIDTHS, Knobs
 from fpgaprune.fit.ranking import Ranking
+from fpgaprune.fit.single_layers import SingleLayers
 
 # Neighbours: every knob up to so many steps away. Steps of the sparsity are half of those of a descent.
-_STEPS = {"sparsity": 4, "weight_bits": 2, "activation_bits": 2}
+_STEPS = {"sparsity": 4, "filters": 1, "weight_bits": 2, "activation_bits": 2}
 _FINE = sorted({*SPARSITIES, *(round(sum(pair) / 2, 2) for pair in pairwise(SPARSITIES))})
 # A network is tried if its price is at most this share of the best one's, and if it loses little with this likelihood.
 _SAVES, _LIKELY = 0.97, 0.2
+# So many networks are priced for each that is tried.
+_PRICED = 60
 # Fewer networks say nothing of the figures of a law.
 _FEWEST = 6
 # A network whose loss is far from the limit says little of the law there: it counts as if its error were this share of
@@ -42,12 +45,14 @@ class Outlook:
         foresight: prices.
         ranking: which network is better.
         whole: epochs of a whole training.
+        single: the layers of a network that may have a bit less.
     """
 
     names: Sequence[str]
     foresight: Foresight
     ranking: Ranking
     whole: int
+    single: Callable[[FitPoint], SingleLayers] = lambda _: SingleLayers({}, ())
 
     def next(self, points: Sequence[FitPoint], refused: Collection[Knobs] = ()) -> tuple[Knobs, FitPoint | None] | None:
         """The knobs that promise most, and the point whose network they are trained from; None if nothing is likely.
@@ -61,33 +66,45 @@ class Outlook:
         good = [point for point in points if point.meets_limits]
         if not good or len(points) < _FEWEST:
             return None
-        best = Knobs.of(min(good, key=self.ranking.rank).settings)
-        alike = [point for point in points if Knobs.of(point.settings).granularity == best.granularity]
+        point = min(good, key=self.ranking.rank)
+        best, single = Knobs.of(point.settings), self.single(point)
         rung = self.foresight.fastest(best).rung
         price = self.foresight.price(rung, best)
-        tried = {Knobs.of(point.settings) for point in alike if point.epochs >= self.whole}
-        error = float(np.median([point.lost_error for point in alike]))
+        tried = {Knobs.of(point.settings) for point in points if point.epochs >= self.whole}
+        error = float(np.median([point.lost_error for point in points]))
         limit = self.ranking.limits.room(0.0, error, searching=True)
-        law = _Law.fitted(alike, self.whole, limit)
+        law = _Law.fitted(points, self.whole, limit, single)
+        likely = {
+            knobs: share
+            for knobs in self._neighbours(best, single)
+            if knobs not in tried and knobs not in refused and (share := law.likelihood(knobs, limit)) >= _LIKELY
+        }
+        # A price takes far longer than the law, so only those that seem to promise most get one.
+        hoped = {knobs: share * (_guessed_bits(best) - _guessed_bits(knobs)) for knobs, share in likely.items()}
         found: list[tuple[float, Knobs]] = []
-        for knobs in self._neighbours(best):
-            # A price takes longer than the law.
-            likely = law.likelihood(knobs, limit)
-            if knobs in tried or knobs in refused or likely < _LIKELY or not self.foresight.is_possible(knobs):
+        for knobs in sorted(hoped, key=lambda knobs: -hoped[knobs])[:_PRICED]:
+            if not self.foresight.is_possible(knobs):
                 continue
             saved = math.log2(price / max(self.foresight.price(rung, knobs), 1e-9))
             if saved >= -math.log2(_SAVES):
-                found.append((likely * saved, knobs))
+                found.append((likely[knobs] * saved, knobs))
         if not found:
             return None
         chosen = max(found, key=lambda one: one[0])[1]
-        near = [point for point in alike if point.loses_little and Knobs.of(point.settings).leads_to(chosen)]
+        near = [point for point in points if point.loses_little and Knobs.of(point.settings).leads_to(chosen)]
         return chosen, min(near, key=lambda point: (point.share, -point.epochs), default=None)
 
-    def _neighbours(self, best: Knobs) -> Iterator[Knobs]:
-        """All knobs that are a few steps away from `best`, each."""
+    def _neighbours(self, best: Knobs, single: SingleLayers) -> Iterator[Knobs]:
+        """All knobs that are a few steps away from `best`, each; those with its filters also with a bit less here and
+        there.
+        """
         widths = list(range(WIDTHS[-1], max(WIDTHS[0], best.weight_bits, best.activation_bits) + 1))
-        ladders: dict[str, list[Any]] = {"sparsity": _FINE, "weight_bits": widths, "activation_bits": widths}
+        ladders: dict[str, list[Any]] = {
+            "sparsity": _FINE,
+            "filters": list(SPARSITIES),
+            "weight_bits": widths,
+            "activation_bits": widths,
+        }
         turns = []
         for name, ladder in ladders.items():
             own = getattr(best, name)
@@ -97,10 +114,16 @@ class Outlook:
             place, steps = ladder.index(own), _STEPS[name]
             turns.append(ladder[max(place - steps, 0) : place + steps + 1])
         holds = {best.hold, CHEAP} if "hold" in self.names else {best.hold}
-        for sparsity, weight_bits, activation_bits in product(*turns):
+        for values in product(*turns):
             for hold in sorted(holds):
-                turned = {"sparsity": sparsity, "weight_bits": weight_bits, "activation_bits": activation_bits}
-                yield replace(best, **turned, hold=hold)
+                knobs = replace(best, **dict(zip(ladders, values, strict=True)), hold=hold, narrow=frozenset())
+                yield knobs
+                if knobs.filters == best.filters and knobs.hold == best.hold:
+                    yield from (
+                        replace(knobs, narrow=group)
+                        for group in single.groups()
+                        if all(getattr(knobs, role) > WIDTHS[-1] for _, role in group)
+                    )
 
 
 @dataclass(frozen=True)
@@ -111,35 +134,49 @@ class _Law:
         least: the loss of a network that lost nothing.
         weights: of the terms, none negative.
         error: standard deviation of what the law misses.
+        single: what single layers lose by a bit less.
     """
 
     least: float
     weights: NDArray[np.float64]
     error: float
+    single: SingleLayers
 
     @classmethod
-    def fitted(cls, points: Sequence[FitPoint], whole: int, limit: float) -> _Law:
+    def fitted(cls, points: Sequence[FitPoint], whole: int, limit: float, single: SingleLayers) -> _Law:
         """The law of `points`, most exact near `limit`; a short training may lose more, everywhere the same."""
         lost = np.array([point.lost for point in points])
         errors = np.array([max(point.lost_error, 1e-4) for point in points])
         least = float(np.quantile(lost, 0.1))
-        terms = np.array([[*_terms(Knobs.of(point.settings)), float(point.epochs < whole)] for point in points])
+        terms = np.array([[*_terms(Knobs.of(point.settings), single), float(point.epochs < whole)] for point in points])
         trust = 1 / (errors + _FAR * np.abs(lost - limit))
         found, _ = nnls(terms * trust[:, None], np.maximum(lost - least, 0.0) * trust)
         missed = (terms @ found - (lost - least)) * trust
         error = math.sqrt(float(np.sum(missed**2) / np.sum(trust**2)))
-        return cls(least, found[:-1], math.hypot(error, float(np.median(errors))))
+        return cls(least, found[:-1], math.hypot(error, float(np.median(errors))), single)
 
     def likelihood(self, knobs: Knobs, limit: float) -> float:
         """The likelihood that a whole training of `knobs` loses at most `limit`."""
-        expected = self.least + float(np.dot(_terms(knobs), self.weights))
+        expected = self.least + float(np.dot(_terms(knobs, self.single), self.weights))
         return 0.5 * (1 + math.erf((limit - expected) / (math.sqrt(2) * self.error)))
 
 
-def _terms(knobs: Knobs) -> list[float]:
+def _guessed_bits(knobs: Knobs) -> float:
+    """The binary logarithm of a price that is no more than guessed: products, times the bits of what they multiply."""
+    narrow = sum(role == "activation_bits" for _, role in knobs.narrow) / max(len(knobs.narrow), 1)
+    weights = 1.0 if knobs.hold else float(knobs.weight_bits)
+    return math.log2(max(knobs.kept, 1e-3) * weights * (knobs.activation_bits + 1 - narrow / 2))
+
+
+def _terms(knobs: Knobs, single: SingleLayers) -> list[float]:
     """What makes a network lose: each is larger, the less it may compute."""
     zeros = 1 / max(knobs.kept, 1e-3) - 1
+    filters = 1 / (1 - knobs.filters) - 1
     held = 1.0 if knobs.hold else 0.0
-    weight, activation = (2.0**-bits for bits in (knobs.weight_bits, knobs.activation_bits))
+    # With a bit less in all layers they are twice as large.
+    weight, activation = (
+        2.0 ** -getattr(knobs, role) * (1 + single.lost(knobs.narrow, role))
+        for role in ("weight_bits", "activation_bits")
+    )
     # Of powers of two, few bits take small values only.
-    return [zeros, zeros**2, zeros**4, weight * (1 - held), weight * held, held, activation, activation**2]
+    return [zeros, zeros**2, zeros**4, filters, weight * (1 - held), weight * held, held, activation, activation**2]

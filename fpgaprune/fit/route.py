@@ -64,7 +64,7 @@ class HlsRoute:
 
     target: Target
     name: ClassVar[str] = "hls"
-    knobs: ClassVar[tuple[str, ...]] = ("sparsity", "weight_bits", "activation_bits")
+    knobs: ClassVar[tuple[str, ...]] = ("sparsity", "filters", "weight_bits", "activation_bits")
     stage: ClassVar[str] = "analytic estimate of logic synthesis"
     counts: ClassVar[bool] = False
 
@@ -136,7 +136,7 @@ class VerilogRoute:
     family: str
     share: float = 0.8
     name: ClassVar[str] = "verilog"
-    knobs: ClassVar[tuple[str, ...]] = ("sparsity", "weight_bits", "activation_bits", "hold")
+    knobs: ClassVar[tuple[str, ...]] = ("sparsity", "filters", "weight_bits", "activation_bits", "hold")
     stage: ClassVar[str] = "price of open synthesis"
     counts: ClassVar[bool] = True
 

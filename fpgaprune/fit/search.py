@@ -24,7 +24,7 @@ from fpgaprune.fit.finalists import Finalists
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.held_back import write_held_back
 from fpgaprune.fit.job import Job
-from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit.knobs import FILTER, Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.log import SearchLog
@@ -61,6 +61,10 @@ _WIDE = 16
 # Share of the time after which trials train for all epochs, and the share that the descent may take; with a study.
 _ROUGH, _DESCENT = 0.5, 0.75
 _ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY = 0.3, 0.5
+# The share that locking filters of a large network may take, and the step that is too small for it.
+_NARROW, _FINEST_NARROW = 0.25, 0.8
+# The network of a run without the channels that its locks end.
+_SMALL = "removed.keras"
 
 
 @dataclass
@@ -115,10 +119,12 @@ class FitSearch:
         searched = load_data(str(source))
         trials = Trials(self.route, document, self.out / TRIALS, source, self.limits, place)
         foresight = Foresight(self.route, document, searched, model, self.limits)
-        start, names = self._knobs(document, foresight)
+        start, names = self._knobs(document)
         bolder = Training.at_a_higher_rate(config, searched, model)
         ways = [way for way in (bolder, Training.asked(config, searched, model)) if way is not None]
         first = self._first(trials, foresight, start, ways, remembers=data.x_valid is None)
+        if self._training.is_cut and "filters" in names:
+            start, first = self._narrow(trials, foresight, start, first, searched)
         self._descend(trials, foresight, start, names, first)
         if self.options.searches:
             self.notes += try_suggested(trials, foresight, self._log, self.options, names, self._training, self.out)
@@ -164,12 +170,16 @@ class FitSearch:
             return Here(Steps(self.told))
         return Workers(options.workers or 1, options.scheduler, options.memory_gib)
 
-    def _knobs(self, document: dict[str, Any], foresight: Foresight) -> tuple[Knobs, list[str]]:
+    def _knobs(self, document: dict[str, Any]) -> tuple[Knobs, list[str]]:
         """Where the descent starts, and the names of the knobs that may be turned."""
-        granularity = document.get("select", {}).get("granularity") or foresight.granularity()
-        rounds = document["finetune"].get("quantised", False)
-        # Cheap values are held in a network that rounds while it trains.
-        return Knobs(granularity), [name for name in self.route.knobs if rounds or name != "hold"]
+        asked = document.get("select", {})
+        granularity, left_out = asked.get("granularity", "weight"), set()
+        if granularity == FILTER or asked.get("filters"):
+            left_out.add("filters")
+        if not document["finetune"].get("quantised", False):
+            # Cheap values are held in a network that rounds while it trains.
+            left_out.add("hold")
+        return Knobs(granularity), [name for name in self.route.knobs if name not in left_out]
 
     def _first(
         self, trials: Trials, foresight: Foresight, start: Knobs, ways: Sequence[Training], *, remembers: bool
@@ -210,6 +220,25 @@ class FitSearch:
         )
         return structs.replace(first, loses_little=True)
 
+    def _narrow(
+        self, trials: Trials, foresight: Foresight, start: Knobs, good: FitPoint | None, data: Dataset
+    ) -> tuple[Knobs, FitPoint | None]:
+        """A large network loses filters first: what is left is trained in less time, so for more epochs.
+
+        Half of the loss stays for what comes behind it.
+        """
+        clock, room = Clock(self._log.at(_NARROW)), self._log.ranking.room
+        judge = self._judge(trials, self._training.short, clock)
+        descent = Descent(["filters"], foresight, judge, clock.has_time, room)
+        found = list(descent.run(start, good, _FINEST_NARROW))
+        self.notes += descent.notes
+        kept = [pair for pair in found if room(pair[1]) >= self._log.ranking.limits.max_loss / 2]
+        if not kept:
+            return start, good
+        start, good = min(kept, key=lambda pair: self._log.ranking.rank(pair[1]))
+        self._training = self._training.of(data, starting_model(Path(good.folder) / _SMALL, data))
+        return start, good
+
     def _descend(
         self, trials: Trials, foresight: Foresight, start: Knobs, names: list[str], good: FitPoint | None
     ) -> None:
@@ -238,7 +267,7 @@ class FitSearch:
         """Whole trials of the networks around the best one, as long as one promises more."""
         clock, ranking = Clock(self._log.at(1.0)), self._log.ranking
         judge = self._judge(trials, self._training.whole, clock)
-        outlook = Outlook(names, foresight, ranking, self._training.whole)
+        outlook = Outlook(names, foresight, ranking, self._training.whole, foresight.single_layers)
         refused: set[Knobs] = set()
         while clock.has_time() and (found := outlook.next(list(self._log.points.values()), refused)):
             knobs, good = found

@@ -41,12 +41,14 @@ class Space:
     """The knobs that a study may turn, and how far.
 
     Attributes:
-        units: granularities.
+        unit: granularity.
+        filters: whether whole filters may be locked first.
         widest: most bits of a weight or an activation.
         holds: whether kept weights may be powers of two.
     """
 
-    units: Sequence[str]
+    unit: str
+    filters: bool = False
     widest: int = WIDTHS[0]
     holds: bool = False
 
@@ -68,9 +70,10 @@ class Study:
         self._optuna = require_optuna()
         self._ranking, self._front, self._seed = ranking, front, seed
         self._begun: dict[int, Any] = {}
+        self._unit = space.unit
         distributions = self._optuna.distributions
         self._space: dict[str, Any] = {
-            "granularity": distributions.CategoricalDistribution(list(space.units)),
+            "filters_step": distributions.IntDistribution(0, len(SPARSITIES) - 1 if space.filters else 0),
             "sparsity_step": distributions.IntDistribution(0, len(SPARSITIES) - 1),
             "weight_bits": distributions.IntDistribution(WIDTHS[-1], space.widest),
             "activation_bits": distributions.IntDistribution(WIDTHS[-1], space.widest),
@@ -100,7 +103,7 @@ class Study:
         for trial in [trial for trial in self._trials() if trial.state == states.RUNNING]:
             if self._is_whole(trial):
                 self._begun[trial.number] = self._optuna.trial.Trial(self._study, trial._trial_id)
-                found.append(Suggested(trial.number, _knobs(trial.params)))
+                found.append(Suggested(trial.number, self._knobs(trial.params)))
             else:
                 # The search was killed while Optuna wrote the parameters.
                 self._study.tell(trial.number, state=states.FAIL)
@@ -125,7 +128,7 @@ class Study:
             samplers.NSGAIISampler(seed=seed) if self._front else samplers.TPESampler(seed=seed, multivariate=True)
         )
         trial = self._study.ask(self._space)
-        knobs = _knobs(trial.params)
+        knobs = self._knobs(trial.params)
         trial.set_user_attr(_KNOBS, str(knobs))
         self._begun[trial.number] = trial
         return Suggested(trial.number, knobs)
@@ -133,14 +136,19 @@ class Study:
     def know(self, knobs: Knobs, point: FitPoint, key: str) -> None:
         """The study knows of a network that others suggested, unless it knows of it or cannot turn the knobs so."""
         params = {
-            "granularity": knobs.granularity,
-            "sparsity_step": SPARSITIES.index(knobs.sparsity) if knobs.sparsity in SPARSITIES else -1,
+            "filters_step": _step(knobs.filters),
+            "sparsity_step": _step(knobs.sparsity),
             "weight_bits": knobs.weight_bits,
             "activation_bits": knobs.activation_bits,
             "hold": knobs.hold,
         }
         known = any(key in trial.user_attrs.get(_KEYS, []) for trial in self._trials())
-        if known or not all(_holds(kind, params[name]) for name, kind in self._space.items()):
+        if (
+            known
+            or knobs.granularity != self._unit
+            or knobs.narrow
+            or not all(_holds(kind, params[name]) for name, kind in self._space.items())
+        ):
             return
         self._study.add_trial(
             self._optuna.trial.create_trial(
@@ -192,6 +200,10 @@ class Study:
         if value is not None and rung not in self._trials()[trial.number].intermediate_values:
             trial.report(value, rung)
         self._study.tell(trial, state=self._optuna.trial.TrialState.PRUNED)
+
+    def _knobs(self, params: dict[str, Any]) -> Knobs:
+        sparsity, filters = (SPARSITIES[params[name]] for name in ("sparsity_step", "filters_step"))
+        return Knobs(self._unit, sparsity, params["weight_bits"], params["activation_bits"], params["hold"], filters)
 
     def _is_whole(self, trial: Any) -> bool:
         return set(self._space) <= set(trial.params)
@@ -254,14 +266,9 @@ def require_optuna() -> Any:
     return optuna
 
 
-def _knobs(params: dict[str, Any]) -> Knobs:
-    return Knobs(
-        params["granularity"],
-        SPARSITIES[params["sparsity_step"]],
-        params["weight_bits"],
-        params["activation_bits"],
-        params["hold"],
-    )
+def _step(share: float) -> int:
+    """The number of a share that a study suggests; -1 if it suggests none such."""
+    return SPARSITIES.index(share) if share in SPARSITIES else -1
 
 
 def _holds(kind: Any, value: Any) -> bool:

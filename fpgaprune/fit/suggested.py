@@ -14,7 +14,7 @@ from fpgaprune.fit.clock import Clock
 from fpgaprune.fit.coordinator import Coordinator
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.job import Job, Outcome
-from fpgaprune.fit.knobs import GRANULARITIES, WIDTHS, Knobs
+from fpgaprune.fit.knobs import WIDTHS, Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.log import SearchLog
 from fpgaprune.fit.options import SearchOptions
@@ -81,5 +81,4 @@ def try_suggested(
 def _space(select: Mapping[str, Any], log: SearchLog, names: Sequence[str]) -> Space:
     """The knobs that the study may turn: as wide as the descent began."""
     bits = [Knobs.of(point.settings).weight_bits for point in log.points.values()]
-    units = [select["granularity"]] if "granularity" in select else list(GRANULARITIES)
-    return Space(units, max([*bits, WIDTHS[0]]), "hold" in names)
+    return Space(select.get("granularity", "weight"), "filters" in names, max([*bits, WIDTHS[0]]), "hold" in names)

@@ -40,12 +40,24 @@ class Training:
         settings: sections of a flow file to the keys that ask for the rest; what the flow says goes before.
         anew: whether a whole training of other knobs starts from the trained network. Else, as all short ones, it
             starts from the last good network of the search: at a low rate it would not find the way.
+        wanted: epochs of the best network if it took no time.
     """
 
     short: int
     whole: int
     settings: Mapping[str, Any] = field(default_factory=dict)
     anew: bool = False
+    wanted: int = 0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the network is so large that it is trained for fewer epochs than wanted."""
+        return self.whole < self.wanted
+
+    def of(self, data: Dataset, model: Any) -> Training:
+        """The same training for `model`: for as many epochs as it can be, of those that are wanted."""
+        whole = _affordable(self.wanted, data, model)
+        return replace(self, short=_short(whole), whole=whole)
 
     def starts_from(self, good: FitPoint | None, knobs: Knobs, epochs: int) -> FitPoint | None:
         """Where a training of `knobs` starts if `good` is the last good network; None is the trained one."""
@@ -57,9 +69,9 @@ class Training:
         """As the flow says; what it leaves out is its default, but for more epochs of few samples."""
         settings = config[FinetuneConfig]
         if "epochs" in settings.model_fields_set:
-            return cls._of(settings.epochs)
+            return cls(_short(settings.epochs), settings.epochs, wanted=settings.epochs)
         steps = -(-count_of(data.x_train) // settings.batch_size)
-        return cls._of(_affordable(max(settings.epochs, -(-_STEPS // steps)), data, model))
+        return cls(0, 0, wanted=max(settings.epochs, -(-_STEPS // steps))).of(data, model)
 
     @classmethod
     def at_a_higher_rate(cls, config: Flow, data: Dataset, model: Any) -> Training | None:
@@ -85,16 +97,17 @@ class Training:
             "finetune": {"batch_size": batch_size, "learning_rate": rate},
             "quantise": {"learning_rate": rate},
         }
-        return replace(cls._of(_affordable(_EPOCHS, data, model)), settings=asked, anew=True)
-
-    @classmethod
-    def _of(cls, whole: int) -> Training:
-        return cls(max(whole // _SHORT, min(whole, 2)), whole)
+        return cls(0, 0, asked, anew=True, wanted=_EPOCHS).of(data, model)
 
 
 def most_samples(model: Any) -> int:
     """Training samples of a trial of `model`, so that its least epochs end in time."""
     return max(int(_SECONDS / _LEAST_EPOCHS / _seconds(model)), 1)
+
+
+def _short(whole: int) -> int:
+    """Epochs of a first trial, if the best network is trained for `whole`."""
+    return max(whole // _SHORT, min(whole, 2))
 
 
 def _affordable(epochs: int, data: Dataset, model: Any) -> int:

@@ -78,6 +78,9 @@ class SelectConfig(Section):
     """Lock the weights that are zero already, as in a model that was pruned elsewhere."""
     fixed: Annotated[str | dict[str, str] | None, read_by(FixedType.parse)] = None
     """Lock the weights that a type rounds to zero: `fixed<8,1>`, or a table of globs of weight paths to types."""
+    filters: Fraction | dict[str, Fraction] = 0.0
+    """The fraction of whole filters to lock first, with their biases, or a table of globs of weight paths to fractions.
+    `sparsity` then counts the units of the network without them, which is also what is fine-tuned."""
     sparsity: Fraction | dict[str, Fraction] = 0.0
     """The fraction of units to lock, or a table of globs of weight paths to fractions."""
     granularity: Annotated[str, read_by(parse_granularity, MULTIPLIER)] = "kernel"
@@ -121,7 +124,7 @@ class SelectConfig(Section):
     @property
     def patterns(self) -> tuple[str, ...]:
         """Every glob of weight paths in this section."""
-        tables = (table for table in (self.sparsity, self.fixed) if isinstance(table, dict))
+        tables = (table for table in (self.filters, self.sparsity, self.fixed) if isinstance(table, dict))
         return (*self.paths, *self.protect, *(pattern for table in tables for pattern in table))
 
 

@@ -18,6 +18,7 @@ from fpgaprune.target import Target
 
 if TYPE_CHECKING:
     from fpgaprune.flow.metric import Judge
+    from fpgaprune.flow.task import Task
 
 Told = Callable[[int, int, str], None]
 Data = tuple[Samples, Samples]
@@ -30,22 +31,51 @@ def choose_masks(
     seed: int,
     told: Told | None = None,
     target: Target | None = None,
+    task: Task | None = None,
 ) -> tuple[MaskSet, list[dict[str, Any]]]:
     """The locks that `settings` describe for `model`, and a list of those that follow from other locks.
 
-    A criterion that reads `data` (samples and labels) needs a compiled model, the criterion `random` the `seed`, and
-    the granularity `multiplier` the `target`. `told` is called with `(done, total, note)`.
+    A criterion that reads `data` (samples and labels) needs a compiled model, and with `filters` the `task` that
+    compiles the narrow one. The criterion `random` needs the `seed`, the granularity `multiplier` the `target`. `told`
+    is called with `(done, total, note)`.
 
     Raises:
         MaskError: a slice or a mask does not fit, or a sparsity cannot be reached.
     """
+    from fpgaprune.flow.narrowing import narrowed
     from fpgaprune.select import select
 
-    masks = explicit_masks(model, settings)
+    masks, additions = first_masks(model, settings, data, seed, told)
     if settings.sparsity or ":" in settings.granularity:  # n:m has its own sparsity
         options = score_options(settings, data, seed, target)
-        masks = select(model, settings.sparsity or None, base=masks, progress=told, **options)
-    return close_masks(model, settings, masks)
+        if settings.filters:
+            narrow = narrowed(model, masks)
+            if task is not None:
+                task.compile_for_scores(narrow.small)
+            small = select(narrow.small, settings.sparsity or None, base=narrow.small_masks, progress=told, **options)
+            masks = narrow.whole_masks(small)
+        else:
+            masks = select(model, settings.sparsity or None, base=masks, progress=told, **options)
+    masks, more = close_masks(model, settings, masks)
+    return masks, additions + more
+
+
+def first_masks(
+    model: Any, settings: SelectConfig, data: Data | None, seed: int, told: Told | None = None
+) -> tuple[MaskSet, list[dict[str, Any]]]:
+    """The locks that are there before `sparsity` counts: named ones and whole filters; those that follow from filters.
+
+    Raises:
+        MaskError: as `choose_masks`.
+    """
+    from fpgaprune.select import close, select
+
+    masks = explicit_masks(model, settings)
+    if not settings.filters:
+        return masks, []
+    options = score_options(settings, data, seed) | {"granularity": "filter"}
+    closed = close(select(model, settings.filters, base=masks, progress=told, **options), model)
+    return closed.masks, closed.to_json()
 
 
 def check_units(model: Any, settings: SelectConfig, target: Target | None) -> None:
@@ -193,11 +223,11 @@ def select_masks(
 def compile_saved(model: Any, path: Path, data: Dataset) -> Judge:
     """Compiles `model`, saved at `path`, for `data`; returns the judge for the held-out samples."""
     from fpgaprune.flow.metric import Judge
-    from fpgaprune.flow.task import FINETUNE_RATE, read_task
+    from fpgaprune.flow.task import read_task
 
     settings = TrainConfig(model=path)
     task = read_task(settings, model, data)
-    task.compile(model, None, FINETUNE_RATE, steps=1)
+    task.compile_for_scores(model)
     return Judge(settings, task, model, data.y_test)
 
 

@@ -68,6 +68,10 @@ class Task:
             optimizer = type(optimizer).from_config({**optimizer.get_config(), "learning_rate": falling})
         model.compile(optimizer, self.loss, loss_weights=self.loss_weights, metrics=_fresh(self.metrics))
 
+    def compile_for_scores(self, model: Any) -> None:
+        """`model` has the loss, which criteria that read the data need. It is not to be trained."""
+        self.compile(model, None, FINETUNE_RATE, steps=1)
+
     def prepare(self, model: Any, labels: Samples) -> None:
         """Loss and metrics of the compiled `model` have their variables, so that its training is traced once.
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from fpgaprune.design import Design
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import SelectConfig, TargetConfig, TrainConfig
-from fpgaprune.weights import named_weights
 
 
 def untrained_design(config: Flow, data: Dataset, model: Any) -> Design:
@@ -23,22 +20,16 @@ def untrained_design(config: Flow, data: Dataset, model: Any) -> Design:
         MaskError: the sparsity cannot be reached.
         HlsError: the network cannot become this hardware.
     """
+    from fpgaprune.flow.narrowing import locked_at_zero
     from fpgaprune.flow.selecting import choose_masks
     from fpgaprune.flow.stages.hls import hardware_of
-    from fpgaprune.flow.task import FINETUNE_RATE, read_task
+    from fpgaprune.flow.task import read_task
     from fpgaprune.remove import apply_removal, plan_removal
 
     settings, target = config[SelectConfig], config[TargetConfig].target()
-    # Criteria that read the data need the loss.
-    read_task(config[TrainConfig], model, data).compile(model, None, FINETUNE_RATE, steps=1)
-    masks, _ = choose_masks(model, settings, (data.x_train, data.y_train), config.seed, None, target)
-    variables = named_weights(model)
-    before = {path: variables[path].numpy() for path in masks}
-    try:
-        for path, array in before.items():
-            variables[path].assign(np.where(masks[path], array, np.zeros_like(array)))
+    task = read_task(config[TrainConfig], model, data)
+    task.compile_for_scores(model)
+    masks, _ = choose_masks(model, settings, (data.x_train, data.y_train), config.seed, None, target, task)
+    with locked_at_zero(model, masks):
         small = apply_removal(model, plan_removal(model))
-    finally:
-        for path, array in before.items():
-            variables[path].assign(array)
     return hardware_of(config, data).design(small)

@@ -161,6 +161,28 @@ class RemovalPlan:
         """Channels that layers make, before and after."""
         return sum(len(x.reasons) for x in self.channels), sum(len(x.kept) for x in self.channels)
 
+    @property
+    def only_drops(self) -> bool:
+        """Whether everything that stays is as it was, so that `spread` leads back."""
+        return not (self.deltas or self.made or self.collapsed)
+
+    def spread(self, small: Mapping[str, NDArray[Any]], whole: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """`whole`, weight path to array, with the elements of `small` in the places that the plan kept.
+
+        Raises:
+            RemovalError: the plan adds constants to weights, or an array of `small` has another shape than the plan's.
+        """
+        if not self.only_drops:
+            raise RemovalError("the plan adds constants to weights that stay, so no way leads back")
+        spread = {path: array.copy() for path, array in whole.items()}
+        for path, array in small.items():
+            places = np.ix_(*self.kept[path]) if array.ndim else ()
+            wanted = tuple(map(len, self.kept[path]))
+            if array.shape != wanted:
+                raise RemovalError(f"weight {path!r} has shape {array.shape}; the plan kept {wanted}")
+            spread[path][places] = array
+        return spread
+
     def remap(self, masks: MaskSet) -> MaskSet:
         """`masks` for the small model: sliced, and free where a constant was folded in.
 

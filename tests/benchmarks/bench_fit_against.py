@@ -1,17 +1,19 @@
 """What `fpgaprune fit` finds, beside uniform sparsity, the recipes of `examples/` and HGQ2, in the same processor time.
 
     python tests/benchmarks/bench_fit_against.py                       # small: shows that it runs
-    python tests/benchmarks/bench_fit_against.py FOLDER [--networks mlp,cnn] [--seeds 0,1,2] [--minutes 6]
+    python tests/benchmarks/bench_fit_against.py FOLDER [--networks mlp,cnn] [--seeds 0,1,2] [--minutes 4]
+    python tests/benchmarks/bench_fit_against.py FOLDER --ways uniform,recipe,hgq --budget 4.5
+    python tests/benchmarks/bench_fit_against.py FOLDER --table           # what is in it, nothing else
 
 A row is one network with one seed. `fit` gets the trained network, its data, a part, an interval and a largest loss,
 as a user types them. Uniform sparsity is a flow that locks the same share of each layer, those of the smallest
 magnitude, and rounds to so many bits while it is fine-tuned. For each number of bits it goes up while it loses little,
 and down when it loses too much. The recipe is the flow file of `examples/` for such a network, with more or fewer
 zeros in the same way. HGQ2 trains the bits of every weight at a higher or a lower price (`fit_hgq.py`); a Dense network
-of it is counted as alkaid's Verilog, others as ours. Each ends when it has taken the processor time that `fit` took;
-synthesis of its best networks comes on top. These are chosen on the test images on which they are shown, which flatters
-them; `fit` does not see the test images before its last choice. HGQ2 and alkaid must be installed, or its cells are
-empty.
+of it is counted as alkaid's Verilog, others as ours. Each ends when it has taken the processor time that `fit` took, or
+`--budget` minutes; synthesis of its best networks comes on top. FOLDER keeps the result of each way. A network may lose
+`--max-loss` and one standard error of its accuracy. These are chosen on the test images on which they are shown, which
+flatters them; `fit` does not see the test images before its last choice. HGQ2 and alkaid must be installed.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ from bench_trained_bits import small_mnist
 from select_network import MNIST
 
 PART = "xc7z020clg400-1"
+WAYS = ("fit", "uniform", "recipe", "hgq")
 SAMPLES = 20_000
 SPARSITIES = (0.3, 0.4, 0.5, 0.6, 0.68, 0.75, 0.8, 0.85, 0.9)
 # Bits of weights and of activations.
@@ -46,17 +49,34 @@ layers = keras.layers
 
 @dataclass(frozen=True)
 class Run:
-    """The sparsest run that loses little.
+    """The best network of one way.
 
     Attributes:
         accuracy: in % of the test images.
         lut: by open synthesis.
+        dsp: by open synthesis; None if alkaid made the Verilog, which has none.
         words: what it is.
     """
 
     accuracy: float
     lut: int
+    dsp: int | None
     words: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one way made of one network.
+
+    Attributes:
+        run: its best network; None if none loses so little.
+        runs: how many it trained.
+        minutes: processor time of the trainings.
+    """
+
+    run: Run | None
+    runs: int
+    minutes: float
 
 
 def mlp() -> list[Any]:
@@ -121,13 +141,16 @@ NETWORKS: dict[str, tuple[Callable[[], list[Any]], int]] = {
 
 
 def main() -> None:
-    """The table, a row for each network and seed."""
+    """The table, a row for each network, seed and way."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", help="left out: one short run shows that it works")
     parser.add_argument("--networks", default="mlp,cnn,cnn1d,separable")
     parser.add_argument("--seeds", default="0,1,2")
-    parser.add_argument("--minutes", type=float, default=6.0, help="of the search")
+    parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--minutes", type=float, default=4.0, help="of the search")
+    parser.add_argument("--budget", type=float, help="processor minutes of every other way; those of fit if left out")
     parser.add_argument("--max-loss", type=float, default=0.5, help="per cent of the test images")
+    parser.add_argument("--table", action="store_true")
     chosen = parser.parse_args()
     if not MNIST.is_dir():
         print(f"skipped: {MNIST} with the files of MNIST is not there")
@@ -137,48 +160,78 @@ def main() -> None:
         chosen.folder, chosen.networks, chosen.seeds, chosen.minutes = Path("fit_against"), "small", "0", 0.5
         samples = 500
     chosen.folder.mkdir(parents=True, exist_ok=True)
-    print("| network | seed | trained | fit: accuracy | LUT | what it chose | trials | processor minutes | ", end="")
-    print("uniform: accuracy | LUT | what | runs | LUT, fit / uniform | ", end="")
-    print("recipe: accuracy | LUT | what | runs | LUT, fit / recipe | ", end="")
-    print("HGQ2: accuracy | LUT | what | runs | LUT, fit / HGQ2 |")
-    print("|---|---:|---:|---:|---:|---|---:|---:" + 3 * "|---:|---:|---|---:|---:" + "|", flush=True)
     for name in chosen.networks.split(","):
         for seed in (int(text) for text in chosen.seeds.split(",")):
             folder = chosen.folder / f"{name}_{seed}"
-            folder.mkdir(exist_ok=True)
-            print(f"| {name} | {seed} | {row(folder, name, seed, samples, chosen)} |", flush=True)
+            if not chosen.table:
+                folder.mkdir(exist_ok=True)
+                work(folder, name, seed, samples, chosen)
+    print(
+        "| network | seed | trained | way | accuracy | LUT | DSP | what | runs | processor minutes | LUT, fit / this |"
+    )
+    print("|---|---:|---:|---|---:|---:|---:|---|---:|---:|---:|")
+    for name in chosen.networks.split(","):
+        for seed in (int(text) for text in chosen.seeds.split(",")):
+            print("\n".join(rows(chosen.folder / f"{name}_{seed}", name, seed)))
 
 
-def row(folder: Path, name: str, seed: int, samples: int, chosen: argparse.Namespace) -> str:
-    """The cells of one network."""
+def work(folder: Path, name: str, seed: int, samples: int, chosen: argparse.Namespace) -> None:
+    """The folder has the result of each way that is asked for."""
     model, data, accuracy = trained(folder, name, seed, samples)
-    began = processor_seconds()
-    answer = fitted(folder, model, data, name, chosen)
-    seconds = processor_seconds() - began
-    kept = folder / "seconds.txt"
-    if kept.exists():
-        # The search was there already.
-        seconds = float(kept.read_text())
-    kept.write_text(f"{seconds:.1f}\n")
-    best = answer["best"]
-    trials = len(answer["points"])
-    # A standard error that `fit` may lose too.
-    least = 100 * (accuracy - best["lost_error"]) - chosen.max_loss
-    mine = best["measured"]["lut"]
-    cells = [f"{100 * accuracy:.2f} %", f"{100 * best['value']:.2f} %", f"{mine:,}", best["knobs"], str(trials)]
-    cells += [f"{seconds / 60:.1f}"]
-    ladder = Ladder(folder, model, data, least, seconds)
-    found = [ladder.best(SPARSITIES, lambda share, bits=bits: uniform(name, share, *bits)) for bits in WIDTHS]
-    cells += cells_of(found, ladder, mine)
-    ladder = Ladder(folder, model, data, least, seconds)
-    cells += cells_of([ladder.best(SPARSITIES, lambda share: recipe(name, share))], ladder, mine)
-    ladder = Ladder(folder, None, data, least, seconds)
-    if name not in WITHOUT_HGQ and importlib.util.find_spec("hgq") is not None:
-        found = [ladder.best(PRICES, lambda price: hgq(folder, name, model, data, price))]
-        cells += cells_of(found, ladder, mine)
+    for way in (way for way in WAYS if way in chosen.ways.split(",")):
+        kept = folder / f"{way}.json"
+        if kept.exists():
+            continue
+        if way == "fit":
+            cell = fitted(folder, model, data, name, chosen)
+        else:
+            minutes = chosen.budget or read_cell(folder / "fit.json").minutes
+            count = len(np.load(data)["y_test"])
+            least = accuracy - (accuracy * (1 - accuracy) / count) ** 0.5 - chosen.max_loss / 100
+            cell = ladder(way, folder, model, data, name, 100 * least, 60 * minutes)
+        kept.write_text(json.dumps(asdict(cell), indent=1) + "\n")
+        print(f"{name} {seed} {way}: {cell}", file=sys.stderr, flush=True)
+
+
+def ladder(way: str, folder: Path, model: Path, data: Path, name: str, least: float, seconds: float) -> Cell:
+    """What one of the other ways makes of a network that has `least` % at least."""
+    if way == "hgq":
+        if name in WITHOUT_HGQ or importlib.util.find_spec("hgq") is None:
+            return Cell(None, 0, 0.0)
+        steps = Ladder(folder, None, data, least, seconds)
+        found = [steps.best(PRICES, lambda price: hgq(folder, name, model, data, price))]
     else:
-        cells += ["–"] * 5
-    return " | ".join(cells)
+        steps = Ladder(folder, model, data, least, seconds)
+        flows = [lambda share: recipe(name, share)]
+        if way == "uniform":
+            flows = [lambda share, bits=bits: uniform(name, share, *bits) for bits in WIDTHS]
+        found = [steps.best(SPARSITIES, flow) for flow in flows]
+    good = [run for run in found if run is not None]
+    return Cell(min(good, key=lambda run: run.lut, default=None), steps.runs, steps.spent / 60)
+
+
+def rows(folder: Path, name: str, seed: int) -> list[str]:
+    """The rows of one network, for the ways whose results are there."""
+    found = {way: read_cell(folder / f"{way}.json") for way in WAYS if (folder / f"{way}.json").exists()}
+    accuracy = json.loads((folder / "trained.json").read_text())
+    mine = found["fit"].run if "fit" in found else None
+    made = []
+    for way, cell in found.items():
+        run = cell.run
+        said = ["–", "–", "–", "none loses so little" if cell.runs else "has no such layer"]
+        if run is not None:
+            dsp = "–" if run.dsp is None else f"{run.dsp}"
+            said = [f"{run.accuracy:.2f} %", f"{run.lut:,}", dsp, run.words]
+        ratio = "" if way == "fit" or run is None or mine is None else f"{mine.lut / run.lut:.2f}"
+        cells = [name, f"{seed}", f"{100 * accuracy:.2f} %", way, *said, f"{cell.runs}", f"{cell.minutes:.1f}", ratio]
+        made.append(f"| {' | '.join(cells)} |")
+    return made
+
+
+def read_cell(path: Path) -> Cell:
+    """The result of a way that `path` holds."""
+    content = json.loads(path.read_text())
+    return Cell(**{**content, "run": None if content["run"] is None else Run(**content["run"])})
 
 
 def trained(folder: Path, name: str, seed: int, samples: int) -> tuple[Path, Path, float]:
@@ -199,12 +252,13 @@ def trained(folder: Path, name: str, seed: int, samples: int) -> tuple[Path, Pat
             model.save(path)
         model = keras.saving.load_model(path)
         _, accuracy = model.evaluate(arrays["x_test"], arrays["y_test"], batch_size=500, verbose=0)
+    (folder / "trained.json").write_text(f"{accuracy}\n")
     return path, data, float(accuracy)
 
 
-def fitted(folder: Path, model: Path, data: Path, name: str, chosen: argparse.Namespace) -> dict[str, Any]:
-    """The answer of `fpgaprune fit`; a search that has ended is read."""
-    out = folder / "fit"
+def fitted(folder: Path, model: Path, data: Path, name: str, chosen: argparse.Namespace) -> Cell:
+    """The answer of `fpgaprune fit`."""
+    out, began = folder / "fit", processor_seconds()
     if not (out / "front.json").exists():
         command = [sys.executable, "-m", "fpgaprune", "fit", str(model), "--data", str(data), "--part", PART]
         command += ["--route", "verilog", "--interval-cycles", str(NETWORKS[name][1]), "--latency-us", "10"]
@@ -212,7 +266,11 @@ def fitted(folder: Path, model: Path, data: Path, name: str, chosen: argparse.Na
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode not in (0, 1):
             raise SystemExit(f"the search failed: {' '.join(command)}\n{ended.stderr}")
-    return dict(json.loads((out / "front.json").read_text()))
+    answer = json.loads((out / "front.json").read_text())
+    best = answer["best"]
+    words = best["knobs"] if best["meets_limits"] else f"no limit kept: {best['knobs']}"
+    run = Run(100 * best["value"], best["measured"]["lut"], best["measured"]["dsp"], words)
+    return Cell(run, len(answer["points"]), (processor_seconds() - began) / 60)
 
 
 def uniform(name: str, sparsity: float, weight_bits: int, activation_bits: int) -> dict[str, Any]:
@@ -294,10 +352,10 @@ class Ladder:
             return None
         flow, accuracy = best
         if flow["name"].startswith("hgq") and flow["target"]["io_type"] == "io_parallel":
-            return Run(accuracy, alkaid(Path(flow["train"]["model"])), f"{flow['name']}, alkaid's Verilog")
+            return Run(accuracy, alkaid(Path(flow["train"]["model"])), None, f"{flow['name']}, alkaid's Verilog")
         out = flow_files.run(flow_files.merged(flow, {"measure": {"families": ["xc7"]}}), self.folder)
         measured = json.loads((out / "report.json").read_text())["measured"]["synth(open)"]["xc7"]["whole"]["cells"]
-        return Run(accuracy, measured["lut"], words_of(flow))
+        return Run(accuracy, measured["lut"], measured["dsp"], words_of(flow))
 
 
 def words_of(flow: dict[str, Any]) -> str:
@@ -314,15 +372,6 @@ def alkaid(model: Path) -> int:
     command = [sys.executable, str(script), str(model), str(model.with_suffix(".rtl")), "whole"]
     ended = subprocess.run(command, check=True, capture_output=True, text=True)
     return int(ended.stdout.split(" LUT")[0].split()[-1].replace(",", ""))
-
-
-def cells_of(found: list[Run | None], ladder: Ladder, mine: int) -> list[str]:
-    """Accuracy, LUT, what it is, runs, and the LUTs of `fit` for each of these."""
-    good = [run for run in found if run is not None]
-    if not good:
-        return ["–", "–", "none loses so little", str(ladder.runs), "–"]
-    best = min(good, key=lambda run: run.lut)
-    return [f"{best.accuracy:.2f} %", f"{best.lut:,}", best.words, str(ladder.runs), f"{mine / best.lut:.2f}"]
 
 
 def processor_seconds() -> float:

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, HlsError, RunError
-from fpgaprune.fit import job
+from fpgaprune.fit import job, search
 from fpgaprune.fit.training import Training
-from fpgaprune.flow import FinetuneConfig, RunDirectory, verify_run
+from fpgaprune.flow import FinetuneConfig, RunDirectory, SelectConfig, verify_run
 
 pytestmark = pytest.mark.flow
 
@@ -147,6 +147,37 @@ def test_a_higher_rate_that_loses_the_network_is_given_up(searched, tmp_path, mo
     fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss=0.05, out=tmp_path / "out", minutes=0.01)
     assert asked[0] == 0.02
     assert set(asked[1:]) == {rate}
+
+
+def test_a_large_network_loses_filters_first_and_is_then_trained_for_longer(searched, tmp_path, monkeypatch):
+    folder, data, _ = searched
+    asked = []
+
+    def run(config, run, progress):
+        """Nothing is trained: every network comes out as another search left it, each a little better than before."""
+        shutil.copytree(folder / "out" / "best", run)
+        asked.append((config[SelectConfig].filters, config[SelectConfig].sparsity, config[FinetuneConfig].epochs))
+        report = json.loads((run / "report.json").read_text())
+        report["metric"]["lost"] = -0.001 * len(asked)
+        (run / "report.json").write_text(json.dumps(report))
+        return RunDirectory.existing(run)
+
+    cut = Training(2, 4, {"finetune": {"learning_rate": 0.02}}, wanted=32)
+    monkeypatch.setattr(Training, "at_a_higher_rate", classmethod(lambda *_: cut))
+    # However slow the machine is, two of six seconds are left for what comes behind.
+    monkeypatch.setattr(search, "_NARROW", 0.7)
+    monkeypatch.setattr(search, "_ROUGH", 1.0)
+    monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
+    monkeypatch.setattr(job, "run_flow", run)
+    fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss=0.2, out=tmp_path / "out", minutes=0.1)
+    narrowing = [one for one in asked if one[2] == 2]
+    assert narrowing[0] == (0.0, 0.0, 2)
+    assert [filters for filters, _, _ in narrowing[1:]] == sorted({filters for filters, _, _ in narrowing[1:]})
+    assert narrowing[-1][0] > 0
+    # The narrow network is small enough for all epochs that were wanted, or a fourth of them.
+    behind = asked[len(narrowing) :]
+    assert {epochs for _, _, epochs in behind} <= {8, 32}
+    assert behind[0] == (narrowing[-1][0], 0.0, 8)
 
 
 def test_a_model_without_data_is_told_how_to_be_fitted(searched):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,8 +31,9 @@ def _finetune(context: StageContext) -> dict[str, Any]:
     """`finetuned.keras` is the fine-tuned network; every element that `masks.npz` locks is exactly zero."""
     from fpgaprune.flow.finetuning import Finetuning
     from fpgaprune.flow.models import read_model
+    from fpgaprune.flow.narrowing import locked_at_zero, narrowed
     from fpgaprune.flow.selecting import counts, guard_masks
-    from fpgaprune.hls import carry_masks
+    from fpgaprune.hls import carry_masks, require_roundable
     from fpgaprune.quantise import unrounded, without_last_rounding
 
     config, data = context.config, context.data
@@ -44,7 +46,15 @@ def _finetune(context: StageContext) -> dict[str, Any]:
     model = context.model("trained.keras") if settings.start is None else read_model(settings.start)[0]
     checkpoint = context.checkpoint("finetune")
     selection = context.masks("selection.npz")
-    rounded = None
+    rounded, narrow, whole = None, None, model
+    if config[SelectConfig].filters:
+        if settings.quantised:
+            # The network that rounds has each BatchNorm in the layer before it.
+            with locked_at_zero(model, selection.fitted(model)):
+                whole = require_roundable(model)
+                selection = carry_masks(model, whole, selection)
+        narrow = narrowed(whole, selection)
+        model, selection = narrow.small, narrow.small_masks
     if settings.quantised:
         hardware = hardware_of(config, data)
         rounded = hardware.rounding(model, partial(context.judge_of, model))
@@ -57,6 +67,11 @@ def _finetune(context: StageContext) -> dict[str, Any]:
         context.run.write_json(_TYPES, hardware.types_of(rounded))
     else:
         context.run.file(_TYPES).unlink(missing_ok=True)
+    if narrow is not None:
+        narrow.take_back(model, whole)
+        model = whole
+        # What followed from locks has the numbers of the narrow network.
+        found = replace(found, masks=narrow.whole_masks(found.masks), additions=())
     save_keras(model, context.run.file("finetuned.keras"))
     found.masks.save(context.run.file("masks.npz"))
     checkpoint.remove()
@@ -133,6 +148,7 @@ def _settings(config: Flow) -> Any:
         section_json(settings),
         *(file_digest(settings.rewind_file), file_digest(settings.start), judging(config), code_digest(settings.fit)),
         [section_json(config[SelectConfig]), section_json(config[TargetConfig])] if chooses else None,
+        bool(config[SelectConfig].filters),
         rounding_settings(config) if settings.quantised else None,
     ]
 

@@ -20,18 +20,17 @@ from fpgaprune.weights import match_paths
 
 def _select(context: StageContext) -> dict[str, Any]:
     """`selection.npz` holds the masks that are in force from the first step of fine-tuning on."""
-    from fpgaprune.flow.selecting import choose_masks, counts, explicit_masks, guard_masks
-    from fpgaprune.flow.task import FINETUNE_RATE
+    from fpgaprune.flow.selecting import choose_masks, counts, first_masks, guard_masks
 
     config, data = context.config, context.data
     settings, model = config[SelectConfig], context.model("trained.keras")
-    # Criteria that read the data need the loss.
-    context.task(model).compile(model, None, FINETUNE_RATE, steps=1)
+    task = context.task(model)
+    task.compile_for_scores(model)
     samples, target = (data.x_train, data.y_train), config[TargetConfig].target()
-    masks, additions = choose_masks(model, settings, samples, config.seed, context.progress.step, target)
+    masks, additions = choose_masks(model, settings, samples, config.seed, context.progress.step, target, task)
     if config[FinetuneConfig].schedule.kind != "one_shot":
         # The choice has shown that the sparsity can be reached. The schedule will choose the units.
-        masks, additions = explicit_masks(model, settings), []
+        masks, additions = first_masks(model, settings, samples, config.seed)
     masks.save(context.run.file("selection.npz"))
     warnings = guard_masks(model, settings, masks)
     return {**counts(masks), "additions": additions, "warnings": [warning["text"] for warning in warnings]}

@@ -38,7 +38,8 @@ class Prices:
         return knobs.sparsity <= self.most
 
     def fastest(self, knobs):
-        share = 3.0 * (1 - knobs.sparsity) * knobs.weight_bits / 8 * (0.5 + knobs.activation_bits / 16)
+        left = (1 - knobs.filters) ** 2 * (1 - knobs.sparsity)
+        share = 3.0 * left * knobs.weight_bits / 8 * (0.5 + knobs.activation_bits / 16)
         return Laid("only", {}, share, "lut", {}, 100, 100)
 
     def at(self, rung, knobs):
@@ -56,6 +57,7 @@ def made(knobs, laid, tolerance):
     zeros, weights, activations = tolerance
     lost = (
         math.exp(12 * (knobs.sparsity - zeros)) * LIMIT
+        + math.expm1(6 * knobs.filters) * LIMIT / 10
         + 2.0 ** (weights - knobs.weight_bits) * LIMIT / 2
         + 2.0 ** (activations - knobs.activation_bits) * LIMIT / 2
     )
@@ -99,7 +101,7 @@ def searched(folder, place, trials, front=False, rungs=None, prices=None, seed=0
     folder = Path(folder)
     (folder / "trials").mkdir(parents=True, exist_ok=True)
     ranking = Ranking(LIMITS, 5.0)
-    study = Study(folder / "search.journal", "made up", Space(["weight", "filter"]), ranking, front, seed)
+    study = Study(folder / "search.journal", "made up", Space("weight", True), ranking, front, seed)
 
     def recall(key):
         return read_outcome(folder / "trials" / f"{key}.json", LIMITS, 5.0)

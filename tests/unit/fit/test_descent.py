@@ -166,3 +166,16 @@ def test_a_turn_takes_few_bits_away_at_once():
             wider = [one for one in found if getattr(one, width) > getattr(knobs, width)]
             least = min((getattr(one, width) for one in wider), default=getattr(knobs, width))
             assert least - getattr(knobs, width) <= 3
+
+
+def test_filters_are_a_knob_of_their_own():
+    def judge(knobs, laid, good):
+        return made(knobs, laid, (0.5, 3, 3))
+
+    found = list(Descent([*NAMES, "filters"], Prices(), judge, lambda: True, room).run(Knobs("weight")))
+    best = min((pair for pair in found if pair[1].loses_little), key=lambda pair: pair[1].share)
+    assert best[0].filters > 0
+    assert best[0].sparsity > 0
+    assert str(best[0]).startswith(f"{best[0].filters:.0%} of filters, then {best[0].sparsity:.0%} of weights locked")
+    without = min(point.share for _, point in descended((0.5, 3, 3)) if point.loses_little)
+    assert best[1].share < without

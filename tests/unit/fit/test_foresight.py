@@ -1,12 +1,11 @@
-"""What is foreseen before anything is trained: which unit is locked, and what few bits save."""
+"""What is foreseen before anything is trained: what locks and few bits save."""
 
 import keras
 import numpy as np
 import pytest
 
 from fpgaprune.fit.foresight import Foresight
-from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.layout import Laid
+from fpgaprune.fit.knobs import CHEAP, Knobs
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.route import find_route
 from fpgaprune.flow import Dataset
@@ -14,37 +13,61 @@ from fpgaprune.hls import Precision, make_design
 from fpgaprune.target import Target
 
 
-class Foreseen(Foresight):
-    """Knows the share and the cycles that are left when weights, or filters, are locked; None cannot be."""
+def image_network():
+    """A convolution of eight filters, whose sizes differ, on 6 × 6 pixels."""
+    model = keras.Sequential(
+        [
+            keras.Input((6, 6, 1)),
+            keras.layers.Conv2D(8, 3, activation="relu", name="c1"),
+            keras.layers.Conv2D(8, 3, activation="relu", name="c2"),
+            keras.layers.Flatten(name="flat"),
+            keras.layers.Dense(3, name="out"),
+        ]
+    )
+    rng = np.random.default_rng(1)
+    for layer in (model.get_layer("c1"), model.get_layer("c2")):
+        kernel, bias = layer.get_weights()
+        layer.set_weights([rng.normal(size=kernel.shape) * np.linspace(0.2, 1, 8), bias + 0.1])
+    return model
 
-    def __init__(self, weight, filter):
-        self._limits, self._clock_ns = Limits(), 5.0
-        known = {"weight": weight, "filter": filter}
-        self.layouts = lambda knobs: layouts(*known[knobs.granularity])
+
+@pytest.fixture(scope="module")
+def foresight():
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=(64, 6, 6, 1)).astype("float32"), rng.integers(0, 3, 64)
+    document = {"name": "fit", "finetune": {"quantised": True}}
+    route = find_route("verilog", Target.of("xc7z020clg400-1"))
+    return Foresight(route, document, Dataset("mine", x, y, x, y), image_network(), Limits())
 
 
-def layouts(share, cycles):
-    return {} if share is None else {"only": Laid("only", {}, share, "lut", {}, cycles, cycles)}
+def test_filters_go_first_and_single_weights_of_what_is_left_go_too(foresight):
+    rung = foresight.rung(Knobs("weight"))
+    ways = [Knobs("weight"), Knobs("weight", filters=0.5), Knobs("weight", 0.6, filters=0.5)]
+    sizes = [foresight.at(rung, knobs).price for knobs in ways]
+    # Half of the filters are a quarter of the products of the second convolution.
+    assert sizes[1] < 0.6 * sizes[0]
+    assert sizes[2] < 0.9 * sizes[1]
 
 
-@pytest.mark.parametrize(
-    ("weight", "filter", "wanted"),
-    [
-        ((0.20, 10), (0.30, 10), "weight"),
-        # Of equal products single weights lose less, which is worth half of the price.
-        ((0.20, 10), (0.15, 10), "weight"),
-        ((0.20, 10), (0.10, 10), "filter"),
-        # A layout that stores zeros is as slow as without them.
-        ((0.20, 99), (0.19, 10), "filter"),
-        # The upper limit of the share is 0.8.
-        ((0.85, 10), (0.70, 10), "filter"),
-        ((None, 10), (0.70, 10), "filter"),
-        ((0.70, 10), (None, 10), "weight"),
-        ((None, 10), (None, 10), "weight"),
-    ],
-)
-def test_single_weights_are_locked_unless_filters_save_much_more(weight, filter, wanted):
-    assert Foreseen(weight, filter).granularity() == wanted
+def test_powers_of_two_are_priced_in_a_type_that_holds_them():
+    """127 of 128 becomes 128, which has a bit more: a layout for a small part asks for the bits of the values."""
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=(64, 6, 6, 1)).astype("float32"), rng.integers(0, 3, 64)
+    model = image_network()
+    for name in ("c1", "c2"):
+        kernel, bias = model.get_layer(name).get_weights()
+        kernel[0, 0, 0, 0] = 0.995 * 2 ** np.ceil(np.log2(np.abs(kernel).max()))
+        model.get_layer(name).set_weights([kernel, bias])
+    data, document = Dataset("mine", x, y, x, y), {"name": "fit"}
+    tight = Foresight(
+        find_route("verilog", Target.of("xc7z020clg400-1"), 0.02), document, data, model, Limits(share=0.02)
+    )
+    assert tight.layouts(Knobs("weight", hold=CHEAP))
+
+
+def test_a_network_with_too_few_channels_is_none_that_can_be_had(foresight):
+    assert foresight.is_possible(Knobs("weight", filters=0.5))
+    assert not foresight.is_possible(Knobs("weight", filters=0.95))
 
 
 @pytest.mark.parametrize("rounds", [False, True])

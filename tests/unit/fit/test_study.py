@@ -62,7 +62,7 @@ def test_a_suggested_network_is_trained_from_the_smallest_good_one_that_leads_to
         "mild": made_point(Knobs("weight", 0.2, 7, 7), folder="mild"),
         "small": made_point(Knobs("weight", 0.5, 6, 6), folder="small"),
         "bad": made_point(Knobs("weight", 0.5, 2, 6), folder="bad"),
-        "other": made_point(Knobs("filter", 0.5, 6, 6), folder="other"),
+        "other": made_point(Knobs("weight", 0.2, 7, 7, filters=0.2), folder="other"),
     }
     assert [key for key, one in known.items() if not one.loses_little] == ["bad"]
     coordinator = searched(tmp_path, HERE, 25, rungs=Everything(), known=known)
@@ -70,7 +70,7 @@ def test_a_suggested_network_is_trained_from_the_smallest_good_one_that_leads_to
     assert {one["start"] for one in asked} == {None, "mild", "small", "other"}
     for one in asked:
         knobs = Knobs.of(one)
-        leading = [key for key in ("small", "mild", "other") if Knobs.of(known[key].settings).leads_to(knobs)]
+        leading = [key for key in ("small", "other", "mild") if Knobs.of(known[key].settings).leads_to(knobs)]
         assert one["start"] == (leading[0] if leading else None)
     # What the study finds itself starts nothing: a search that goes on after a kill knows the same networks.
     assert coordinator.study.known_before(0) == []
@@ -120,7 +120,7 @@ def test_a_damaged_journal_is_refused_with_what_to_do(tmp_path):
 
 
 def test_another_question_has_a_study_of_its_own_in_the_journal(tmp_path):
-    space = Space(["weight"])
+    space = Space("weight")
     for name in ("first", "second"):
         study = Study(tmp_path / "search.journal", name, space, RANKING, False, 0)
         assert study.asked == 0
@@ -129,13 +129,14 @@ def test_another_question_has_a_study_of_its_own_in_the_journal(tmp_path):
 
 
 def test_the_study_knows_the_points_of_the_descent_first(tmp_path):
-    study = Study(tmp_path / "search.journal", "one", Space(["weight"], 8, True), RANKING, False, 0)
+    study = Study(tmp_path / "search.journal", "one", Space("weight", False, 8, True), RANKING, False, 0)
     study.know(Knobs("weight", 0.5), made_point(Knobs("weight", 0.5)), "a")
     study.know(Knobs("weight", 0.5), made_point(Knobs("weight", 0.5)), "a")
     study.know(Knobs("weight", 0.5, 8, 8, CHEAP), made_point(Knobs("weight")), "b")
     study.know(Knobs("filter"), made_point(Knobs("filter")), "a unit that is not searched")
     study.know(Knobs("weight", 0.0, 16, 16), made_point(Knobs("weight", 0.0, 16, 16)), "more bits than are searched")
     study.know(Knobs("weight", 0.123), made_point(Knobs("weight")), "a sparsity that is not searched")
+    study.know(Knobs("weight", filters=0.2), made_point(Knobs("weight")), "filters that are not searched")
     assert study.ended_keys() == ["a", "b"]
     assert study.asked == 0
     assert study._trials()[0].constraints["loss"] == pytest.approx(

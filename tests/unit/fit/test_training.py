@@ -69,6 +69,18 @@ def test_a_whole_training_at_a_higher_rate_starts_anew_unless_it_goes_on():
     assert asked.starts_from(good, other, asked.whole) is good
 
 
+def test_a_large_network_is_cut_and_a_narrow_one_is_trained_for_longer():
+    made = Training.at_a_higher_rate(flow(), data(18_000), dense())
+    assert not made.is_cut
+    large = keras.Sequential([keras.Input((400,)), keras.layers.Dense(1200), keras.layers.Dense(1200)])
+    cut = made.of(data(18_000), large)
+    assert cut.is_cut
+    assert (cut.whole, cut.wanted, cut.settings) == (10, 32, made.settings)
+    again = cut.of(data(18_000), dense())
+    assert (again.short, again.whole) == (8, 32)
+    assert not Training.asked(flow(epochs=3), data(18_000), large).is_cut
+
+
 def test_few_samples_are_trained_on_as_the_flow_says():
     assert Training.at_a_higher_rate(flow(), data(4095), dense()) is None
 

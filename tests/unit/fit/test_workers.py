@@ -81,7 +81,7 @@ def test_a_damaged_outcome_is_refused(tmp_path):
 
 
 def test_knobs_are_read_back_from_their_settings():
-    for knobs in (Knobs("filter", 0.35, 4, 6), Knobs("weight", 0.9, 8, 3, "digits(1)")):
+    for knobs in (Knobs("filter", 0.35, 4, 6), Knobs("weight", 0.9, 8, 3, "digits(1)"), Knobs("weight", filters=0.5)):
         assert Knobs.of({**knobs.settings(), "target": {"strategy": "resource"}}) == knobs
 
 

@@ -1,0 +1,132 @@
+"""Which layers may have a bit less: what each loses and saves is measured on the trained design."""
+
+from itertools import pairwise
+
+import keras
+import numpy as np
+import pytest
+
+import fpgaprune as fp
+from fpgaprune.advice import widths_of, with_widths
+from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.outlook import Outlook, _Law
+from fpgaprune.fit.ranking import Ranking
+from fpgaprune.fit.single_layers import SingleLayers
+from tests.unit.fit.made_up import LIMIT, Prices, made
+
+# With four bits of activations three quarters of the largest loss are lost, with three one and a half of it.
+TOLERANCE = (0.99, 1, 4.6)
+
+
+@pytest.fixture(scope="module")
+def network():
+    """A design in which nothing reads what the second branch makes, and its samples."""
+    keras.utils.set_random_seed(3)
+    entry = keras.Input((8,), name="entry")
+    stack = keras.layers.Dense(6, activation="relu", name="d1")(entry)
+    idle = keras.layers.Dense(6, activation="relu", name="idle")(entry)
+    joined = keras.layers.Concatenate(name="join")([stack, idle])
+    model = keras.Model(entry, keras.layers.Dense(3, name="out")(joined))
+    kernel, bias = model.get_layer("out").get_weights()
+    kernel[6:] = 0
+    model.get_layer("out").set_weights([kernel, bias])
+    x = np.random.default_rng(0).random((64, 8), dtype=np.float32)
+    target = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
+    return fp.make_design(model, target, x, fp.Precision(6, 5), "mine"), x
+
+
+def price(design):
+    """Bits of all weights and results; those of weights of `d1` are free."""
+    return sum(bits for name, _, bits in widths_of(design) if name != "d1")
+
+
+def test_what_costs_nothing_to_lose_goes_first_and_what_saves_nothing_stays(network):
+    design, x = network
+    found = SingleLayers.of(design, price, x)
+    assert {*found.order[:2]} == {("idle", "weight_bits"), ("idle_relu", "activation_bits")}
+    assert ("d1", "weight_bits") not in found.order
+    assert set(found.error) == {(name, role) for name, role, _ in widths_of(design)}
+    for role in ("weight_bits", "activation_bits"):
+        assert sum(found.lost(frozenset({layer}), role) for layer in found.error) == pytest.approx(1)
+    # Each next layer loses more for the same bit.
+    errors = {}
+    for name, role in found.order:
+        narrow = with_widths(design, 64, 64, of_layers={name: {role: dict_of(design)[name, role] - 1}})
+        errors[name, role] = np.square(fp.emulate(narrow, x) - fp.emulate(design, x)).mean()
+    assert list(errors.values()) == sorted(errors.values())
+
+
+def dict_of(design):
+    return {(name, role): bits for name, role, bits in widths_of(design)}
+
+
+def test_only_the_named_layer_gets_other_bits(network):
+    design, _ = network
+    made = dict_of(
+        with_widths(design, 64, 64, of_layers={"d1_relu": {"activation_bits": 3}, "out": {"weight_bits": 4}})
+    )
+    assert made == {**dict_of(design), ("d1_relu", "activation_bits"): 3, ("out", "weight_bits"): 4}
+
+
+def test_groups_grow_along_the_order(network):
+    found = SingleLayers.of(network[0], price, network[1])
+    groups = list(found.groups())
+    assert [one < other for one, other in pairwise(groups)] == [True] * (len(groups) - 1)
+    assert groups[-1] == frozenset(found.order)
+    assert all(group == frozenset(found.order[: len(group)]) for group in groups)
+    assert list(SingleLayers({}, ()).groups()) == []
+
+
+def test_knobs_with_a_bit_less_are_read_back_and_are_other_knobs_of_another_width():
+    narrow = frozenset({("d1_relu", "activation_bits"), ("out", "weight_bits")})
+    knobs = Knobs("weight", 0.5, 6, 4, narrow=narrow)
+    assert knobs.settings()["hls"]["layers"] == {"d1_relu": {"activation_bits": 3}, "out": {"weight_bits": 5}}
+    assert Knobs.of(knobs.settings()) == knobs
+    assert str(knobs).endswith("4-bit activations (a bit less: d1_relu, out's weights)")
+    assert next(knobs.turned("activation_bits")) == Knobs("weight", 0.5, 6, 3)
+    assert Knobs("weight", 0.5, 6, 4).leads_to(knobs)
+    assert not knobs.leads_to(Knobs("weight", 0.5, 6, 4))
+
+
+def test_a_law_takes_all_layers_with_a_bit_less_for_a_width_less():
+    layers = {("a", "activation_bits"): 0.25, ("b", "activation_bits"): 0.75}
+    single = SingleLayers(layers, tuple(layers))
+    points = [
+        made(Knobs("weight", activation_bits=bits), Prices().fastest(Knobs("weight")), TOLERANCE)
+        for bits in range(2, 9)
+    ]
+    law = _Law.fitted(points, 1, LIMIT, single)
+    four, some, every, three = (
+        law.likelihood(knobs, LIMIT)
+        for knobs in (
+            Knobs("weight", activation_bits=4),
+            Knobs("weight", activation_bits=4, narrow=frozenset({("a", "activation_bits")})),
+            Knobs("weight", activation_bits=4, narrow=frozenset(layers)),
+            Knobs("weight", activation_bits=3),
+        )
+    )
+    assert four > some > every == three
+
+
+class Halfway(Prices):
+    """A bit less in one of two layers saves half of what a bit less everywhere saves."""
+
+    def fastest(self, knobs):
+        whole, less = (
+            super(Halfway, self).fastest(Knobs("weight", knobs.sparsity, knobs.weight_bits, bits))
+            for bits in (knobs.activation_bits, knobs.activation_bits - 1)
+        )
+        share = (len(knobs.narrow) * less.share + (2 - len(knobs.narrow)) * whole.share) / 2
+        return type(whole)("only", {}, share, "lut", {}, 100, 100)
+
+
+def test_the_outlook_suggests_a_bit_less_here_and_there():
+    layers = {("a", "activation_bits"): 0.01, ("b", "activation_bits"): 0.99}
+    single = SingleLayers(layers, tuple(layers))
+    ranking = Ranking(Limits(max_loss=LIMIT, latency_us=10.0), 5.0)
+    outlook = Outlook(("activation_bits",), Halfway(), ranking, 1, lambda _: single)
+    # The layer `a` hardly matters.
+    tried = [Knobs("weight", 0.8, activation_bits=bits) for bits in range(3, 9)]
+    knobs, _ = outlook.next([made(knobs, Halfway().fastest(knobs), TOLERANCE) for knobs in tried])
+    assert knobs == Knobs("weight", 0.8, activation_bits=4, narrow=frozenset({("a", "activation_bits")}))

@@ -1,0 +1,133 @@
+"""`filters` in `[select]`: whole filters go first, and the network without them is chosen from and fine-tuned."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from fpgaprune.errors import MaskError
+from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.data import check_data
+from fpgaprune.flow.models import load_keras
+from fpgaprune.flow.narrowing import narrowed
+from fpgaprune.flow.progress import Silent
+from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.selecting import choose_masks, first_masks
+from fpgaprune.flow.stage import StageContext
+from fpgaprune.flow.stages import finetune, select
+from fpgaprune.flow.task import read_task
+from fpgaprune.keras_file import save_keras
+from fpgaprune.masks import MaskSet
+from fpgaprune.remove import apply_removal, plan_removal
+from fpgaprune.weights import weight_arrays
+from tests.unit.select.networks import filled, plain, residual, samples
+
+
+def rounding(seed=0):
+    """A network that can round, with a batch normalization that is folded for it."""
+    made = [
+        keras.Input((6, 6, 1)),
+        layers.Conv2D(6, 3, use_bias=False, name="conv1"),
+        layers.BatchNormalization(name="bn1"),
+        layers.ReLU(name="act1"),
+        layers.Conv2D(8, 3, activation="relu", name="conv2"),
+        layers.Flatten(name="flat"),
+        layers.Dense(3, name="out"),
+    ]
+    return filled(keras.Sequential(made, name="rounding"), seed)
+
+
+def settings(**keys):
+    return parse_config({"select": {"granularity": "weight", **keys}}, "test").select
+
+
+def data_of(model, count=32):
+    x, y = samples(model, count=count)
+    return check_data("drawn", {"x_train": x, "y_train": y, "x_test": x[:8], "y_test": y[:8]})
+
+
+@pytest.mark.parametrize("make", [plain, residual, rounding])
+def test_the_way_to_the_narrow_network_and_back_keeps_every_bit(make):
+    model = make()
+    masks, additions = first_masks(model, settings(filters=0.5), None, 0)
+    before = weight_arrays(model)
+    found = narrowed(model, masks)
+    assert all((before[path] == array).all() for path, array in weight_arrays(model).items())
+    assert additions
+    assert sum(map(np.size, weight_arrays(found.small).values())) < 0.7 * sum(map(np.size, before.values()))
+    # Whatever a training makes of the narrow network, the whole one leads to it again.
+    rng = np.random.default_rng(3)
+    for variable in found.small.trainable_variables:
+        variable.assign(rng.normal(size=variable.shape))
+    found.take_back(found.small, model)
+    assert all((weight_arrays(model)[path][~mask] == 0).all() for path, mask in found.masks.items())
+    again = weight_arrays(apply_removal(model, plan_removal(model)))
+    trained = weight_arrays(found.small)
+    assert again.keys() == trained.keys()
+    assert all(np.array_equal(again[path], trained[path]) for path in trained)
+
+
+@pytest.mark.parametrize("criterion", ["l1", "taylor"])
+def test_sparsity_counts_what_the_filters_leave(criterion):
+    model = rounding()
+    data, config = data_of(model), parse_config({}, "test")
+    asked = settings(filters=0.5, sparsity=0.75, criterion=criterion, normalize="none")
+    task = read_task(config.train, model, data)
+    task.compile_for_scores(model)
+    first, _ = first_masks(model, asked, (data.x_train, data.y_train), 0)
+    masks, _ = choose_masks(model, asked, (data.x_train, data.y_train), 0, task=task)
+    small = narrowed(model, first)
+    left = small.plan.remap(masks)
+    kernels = [path for path in left if path.startswith("conv") and path.endswith("kernel")]
+    assert sum(int((~left[path]).sum()) for path in kernels) == round(0.75 * sum(left[path].size for path in kernels))
+    # The scores are those of the narrow network, and the locks of filters stay.
+    assert all((masks[path] <= mask).all() for path, mask in first.items())
+
+
+def test_without_filters_nothing_is_narrow():
+    model = plain()
+    masks, additions = first_masks(model, settings(), None, 0)
+    assert (masks, additions) == (MaskSet({}), [])
+
+
+def test_a_filter_that_hands_on_another_constant_is_an_error():
+    model = residual(activation="sigmoid")
+    message = "'residual' that are locked hand on a constant other than 0, as sigmoid does; leave 'filters' out"
+    with pytest.raises(MaskError, match=message):
+        narrowed(model, first_masks(model, settings(filters=0.5), None, 0)[0])
+
+
+@pytest.mark.parametrize("quantised", [False, True])
+@pytest.mark.parametrize("schedule", ["one_shot", "polynomial_decay"])
+def test_the_fine_tuned_network_is_the_whole_one_with_zeros(tmp_path, quantised, schedule):
+    model = rounding()
+    data = data_of(model)
+    run = RunDirectory(tmp_path)
+    document = {
+        "select": {"granularity": "weight", "filters": 0.5, "sparsity": 0.5},
+        "finetune": {"epochs": 2, "batch_size": 8, "quantised": quantised, "schedule": {"kind": schedule}},
+    }
+    config = parse_config(document, "test")
+    with run.locked():
+        save_keras(model, run.file("trained.keras"))
+        for stage in (select, finetune):
+            stage.STAGE.run(StageContext(run, config, data, Silent(), key="k"))
+    masks, trained = MaskSet.load(run.file("masks.npz")), load_keras(run.file("finetuned.keras"))
+    weights = weight_arrays(trained)
+    assert weights["conv1/kernel"].shape == (3, 3, 1, 6)
+    assert weights["conv2/kernel"].shape == (3, 3, 6, 8)
+    assert all((weights[path][~mask] == 0).all() for path, mask in masks.items())
+    small = weight_arrays(apply_removal(trained, plan_removal(trained)))
+    channels = small["conv1/kernel"].shape[-1], small["conv2/kernel"].shape[-1]
+    assert sum(channels) <= 7
+    # Half of the weights of the narrow network are zero, and it was trained: the others are not what they were.
+    free = sum(int(mask.sum()) for path, mask in masks.items() if path.startswith("conv") and mask.ndim > 1)
+    assert free == pytest.approx(sum(small[f"conv{number}/kernel"].size for number in (1, 2)) / 2, abs=1)
+    was = weight_arrays(model)["conv2/kernel"]
+    assert (weights["conv2/kernel"] != was)[masks["conv2/kernel"]].any()
+
+
+def test_named_locks_stay_where_filters_go(tmp_path):
+    model = plain()
+    masks, _ = choose_masks(model, settings(filters=0.4, sparsity=0.3, locks=["conv2/kernel[0, 0, :, :]"]), None, 0)
+    assert not masks["conv2/kernel"][0, 0].any()
