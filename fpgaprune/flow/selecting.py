@@ -46,16 +46,16 @@ def choose_masks(
     from fpgaprune.select import select
 
     masks, additions = first_masks(model, settings, data, seed, told)
+    narrow = narrowed(model, masks) if settings.filters else None
     if settings.sparsity or ":" in settings.granularity:  # n:m has its own sparsity
-        options = score_options(settings, data, seed, target)
-        if settings.filters:
-            narrow = narrowed(model, masks)
+        options = score_options(settings, data, seed, target) | {"progress": told}
+        if narrow is None:
+            masks = select(model, settings.sparsity or None, base=masks, **options)
+        else:
             if task is not None:
                 task.compile_for_scores(narrow.small)
-            small = select(narrow.small, settings.sparsity or None, base=narrow.small_masks, progress=told, **options)
+            small = select(narrow.small, settings.sparsity or None, base=narrow.small_masks, **options)
             masks = narrow.whole_masks(small)
-        else:
-            masks = select(model, settings.sparsity or None, base=masks, progress=told, **options)
     masks, more = close_masks(model, settings, masks)
     return masks, additions + more
 

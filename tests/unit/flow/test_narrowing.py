@@ -94,7 +94,7 @@ def test_a_filter_that_hands_on_another_constant_is_an_error():
     model = residual(activation="sigmoid")
     message = "'residual' that are locked hand on a constant other than 0, as sigmoid does; leave 'filters' out"
     with pytest.raises(MaskError, match=message):
-        narrowed(model, first_masks(model, settings(filters=0.5), None, 0)[0])
+        choose_masks(model, settings(filters=0.5), None, 0)
 
 
 @pytest.mark.parametrize("quantised", [False, True])
