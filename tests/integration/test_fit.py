@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, HlsError, RunError
-from fpgaprune.fit import job, search
+from fpgaprune.fit import job, phases
 from fpgaprune.fit.training import Training
 from fpgaprune.flow import FinetuneConfig, RunDirectory, SelectConfig, verify_run
 
@@ -165,8 +165,8 @@ def test_a_large_network_loses_filters_first_and_is_then_trained_for_longer(sear
     cut = Training(2, 4, {"finetune": {"learning_rate": 0.02}}, wanted=32)
     monkeypatch.setattr(Training, "at_a_higher_rate", classmethod(lambda *_: cut))
     # However slow the machine is, two of six seconds are left for what comes behind.
-    monkeypatch.setattr(search, "_NARROW", 0.7)
-    monkeypatch.setattr(search, "_ROUGH", 1.0)
+    monkeypatch.setattr(phases, "_NARROW", 0.7)
+    monkeypatch.setattr(phases, "_ROUGH", 1.0)
     monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
     monkeypatch.setattr(job, "run_flow", run)
     fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss=0.2, out=tmp_path / "out", minutes=0.1)

@@ -1,0 +1,167 @@
+"""`Phases`: a search goes down: how to train, filters of a large network, the descent, and what is around its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from msgspec import structs
+
+from fpgaprune.fit.answer import FitPoint
+from fpgaprune.fit.clock import Clock
+from fpgaprune.fit.descent import Descent, Judge
+from fpgaprune.fit.foresight import Foresight
+from fpgaprune.fit.job import Job
+from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit.layout import Laid
+from fpgaprune.fit.log import SearchLog
+from fpgaprune.fit.outlook import Outlook
+from fpgaprune.fit.settings import joined
+from fpgaprune.fit.training import Training
+from fpgaprune.fit.trial import Trials
+from fpgaprune.fit.workers import Workers
+from fpgaprune.flow import Dataset, starting_model
+
+# With so many bits rounding loses nothing.
+_WIDE = 16
+# Share of the time after which trials train for all epochs, and the share that the descent may take; with a study.
+_ROUGH, _DESCENT = 0.5, 0.75
+_ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY = 0.3, 0.5
+# The share that locking filters of a large network may take, and the step that is too small for it.
+_NARROW, _FINEST_NARROW = 0.25, 0.8
+# The network of a run without the channels that its locks end.
+_SMALL = "removed.keras"
+
+
+@dataclass
+class Phases:
+    """The phases of one search; `log` has every network that they judge.
+
+    Attributes:
+        trials: trains networks.
+        foresight: prices.
+        log: the networks of the search, and its time.
+        names: the knobs that may be turned.
+        notes: sentences on what stopped a phase.
+        training: how networks are trained; `first` chooses it.
+        rates: knob to the loss for each halving of the price, the last time that the descent turned it.
+    """
+
+    trials: Trials
+    foresight: Foresight
+    log: SearchLog
+    names: Sequence[str]
+    notes: list[str]
+    training: Training = field(default_factory=lambda: Training(0, 0))
+    rates: dict[str, float] = field(default_factory=dict)
+
+    def first(self, start: Knobs, ways: Sequence[Training], *, remembers: bool) -> FitPoint | None:
+        """Chooses how to train: the first way in which the network without locks loses little, else the best one.
+
+        If the trained network `remembers` the samples that judge, it is trained whole with many bits and without them:
+        what it loses, all others may lose too. This network is returned then.
+        """
+        self.training = ways[0]
+        if len(ways) == 1 and not remembers:
+            return None
+        clock = Clock(self.log.at(1.0))
+        knobs = replace(start, weight_bits=_WIDE, activation_bits=_WIDE) if remembers else start
+        document, made = self.trials.document, []
+        for way in ways:
+            self.trials.document = joined(way.settings, document)
+            epochs = way.whole if remembers else way.short
+            point = self._judge(epochs, clock)(knobs, self.foresight.fastest(knobs), None)
+            if point is not None:
+                made.append((way, point))
+                if self.log.ranking.room(point) >= 0:
+                    break
+        if not made:
+            self.training = ways[-1]
+            return None
+        self.training, first = min(made, key=lambda pair: pair[1].lost)
+        self.trials.document = joined(self.training.settings, document)
+        if not remembers:
+            return None
+        if first.lost <= 0:
+            return first
+        self.trials.limits = replace(self.trials.limits, forgotten=first.lost)
+        self.log.judge_by(self.trials.limits)
+        self.notes.append(
+            f"the search allowed {100 * first.lost:.2f} % more loss on the samples that it held back: the trained "
+            "network knows them, and training without them loses so much by itself; x_valid in the data is better"
+        )
+        return structs.replace(first, loses_little=True)
+
+    def narrow(self, start: Knobs, good: FitPoint | None, data: Dataset) -> tuple[Knobs, FitPoint | None]:
+        """A large network loses filters first: what is left is trained in less time, so for more epochs.
+
+        Half of the loss stays for what comes behind it.
+        """
+        clock, room = Clock(self.log.at(_NARROW)), self.log.ranking.room
+        judge = self._judge(self.training.short, clock)
+        descent = Descent(["filters"], self.foresight, judge, clock.has_time, room)
+        found = list(descent.run(start, good, _FINEST_NARROW))
+        self.notes += descent.notes
+        kept = [pair for pair in found if room(pair[1]) >= self.log.ranking.limits.max_loss / 2]
+        if not kept:
+            return start, good
+        start, good = min(kept, key=lambda pair: self.log.ranking.rank(pair[1]))
+        self.training = self.training.of(data, starting_model(Path(good.folder) / _SMALL, data))
+        return start, good
+
+    def descend(self, start: Knobs, good: FitPoint | None, *, before_study: bool) -> None:
+        """Points of short trials, then of whole ones from the best of these on; the first one starts from `good`."""
+        shares = (_ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY) if before_study else (_ROUGH, _DESCENT)
+        short, epochs = self.training.short, self.training.whole
+        for passes, share in ((short, shares[0]), (epochs, shares[1])):
+            clock = Clock(self.log.at(share))
+            descent = Descent(
+                self.names,
+                self.foresight,
+                self._judge(passes, clock),
+                clock.has_time,
+                self.log.ranking.room,
+                partial(self._begin, passes),
+            )
+            found = list(descent.run(start, good))
+            self.notes += descent.notes
+            self.rates.update(descent.rates)
+            kept = [pair for pair in found if pair[1].loses_little]
+            if passes == epochs or not kept or time.monotonic() > self.log.at(shares[1]):
+                break
+            start, good = min(kept, key=lambda pair: self.log.ranking.rank(pair[1]))
+
+    def look_around(self) -> None:
+        """Whole trials of the networks around the best one, as long as one promises more."""
+        clock, ranking = Clock(self.log.at(1.0)), self.log.ranking
+        judge = self._judge(self.training.whole, clock)
+        outlook = Outlook(self.names, self.foresight, ranking, self.training.whole, self.foresight.single_layers)
+        refused: set[Knobs] = set()
+        while clock.has_time() and (found := outlook.next(list(self.log.points.values()), refused)):
+            knobs, good = found
+            if judge(knobs, self.foresight.fastest(knobs), good) is None:
+                refused.add(knobs)
+
+    def _begin(self, epochs: int, knobs: Sequence[Knobs], good: FitPoint) -> None:
+        """Workers begin what the descent may ask for next; this process waits until it is asked."""
+        if isinstance(self.trials.place, Workers):
+            for one in knobs[: max(self.trials.place.room(), 0)]:
+                self.trials.place.begin(self._job(one, self.foresight.fastest(one), epochs, good))
+
+    def _job(self, knobs: Knobs, laid: Laid, epochs: int, good: FitPoint | None) -> Job:
+        return self.trials.job(knobs, laid, epochs, self.training.starts_from(good, knobs, epochs))
+
+    def _judge(self, epochs: int, clock: Clock) -> Judge:
+        def judge(knobs: Knobs, laid: Laid, good: FitPoint | None) -> FitPoint | None:
+            job = self._job(knobs, laid, epochs, good)
+            self.log.begin(job)
+            began = time.monotonic()
+            point = self.trials.judge(job)
+            clock.took(time.monotonic() - began)
+            self.log.end(job, point or self.trials.impossible[job.knobs])
+            return point
+
+        return judge
