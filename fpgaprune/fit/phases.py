@@ -58,11 +58,14 @@ class Phases:
     training: Training = field(default_factory=lambda: Training(0, 0))
     rates: dict[str, float] = field(default_factory=dict)
 
-    def first(self, start: Knobs, ways: Sequence[Training], *, remembers: bool) -> FitPoint | None:
-        """Chooses how to train: the first way in which the network without locks loses little, else the best one.
+    def first(
+        self, start: Knobs, ways: Sequence[Training], *, remembers: bool, good: FitPoint | None = None
+    ) -> FitPoint | None:
+        """Chooses how to train: the first way in which the network `start` loses little, else the best one.
 
-        If the trained network `remembers` the samples that judge, it is trained whole with many bits and without them:
-        what it loses, all others may lose too. This network is returned then.
+        It is trained from the network of `good`, or from the trained one. If the trained network `remembers` the
+        samples that judge, it is trained whole with many bits and without them: what it loses, all others may lose too.
+        This network is returned then.
         """
         self.training = ways[0]
         if len(ways) == 1 and not remembers:
@@ -73,7 +76,7 @@ class Phases:
         for way in ways:
             self.trials.document = joined(way.settings, document)
             epochs = way.whole if remembers else way.short
-            point = self._judge(epochs, clock)(knobs, self.foresight.fastest(knobs), None)
+            point = self._judge(epochs, clock)(knobs, self.foresight.fastest(knobs), good)
             if point is not None:
                 made.append((way, point))
                 if self.log.ranking.room(point) >= 0:
@@ -95,10 +98,12 @@ class Phases:
         )
         return structs.replace(first, loses_little=True)
 
-    def narrow(self, start: Knobs, good: FitPoint | None, data: Dataset) -> tuple[Knobs, FitPoint | None]:
+    def narrow(
+        self, start: Knobs, good: FitPoint | None, ways: Sequence[Training], data: Dataset
+    ) -> tuple[Knobs, FitPoint | None, Sequence[Training]]:
         """A large network loses filters first: what is left is trained in less time, so for more epochs.
 
-        Half of the loss stays for what comes behind it.
+        Half of the loss stays for what comes behind it. The third that is returned are the `ways` with these epochs.
         """
         clock, room = Clock(self.log.at(_NARROW)), self.log.ranking.room
         judge = self._judge(self.training.short, clock)
@@ -107,10 +112,10 @@ class Phases:
         self.notes += descent.notes
         kept = [pair for pair in found if room(pair[1]) >= self.log.ranking.limits.max_loss / 2]
         if not kept:
-            return start, good
+            return start, good, ways
         start, good = min(kept, key=lambda pair: self.log.ranking.rank(pair[1]))
-        self.training = self.training.of(data, starting_model(Path(good.folder) / _SMALL, data))
-        return start, good
+        small = starting_model(Path(good.folder) / _SMALL, data)
+        return start, good, [way.of(data, small) for way in ways]
 
     def descend(self, start: Knobs, good: FitPoint | None, *, before_study: bool) -> None:
         """Points of short trials, then of whole ones from the best of these on; the first one starts from `good`."""

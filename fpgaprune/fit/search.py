@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -100,11 +101,14 @@ class FitSearch:
         foresight = Foresight(self.route, document, searched, model, self.limits)
         start, names = self._knobs(document)
         bolder = Training.at_a_higher_rate(config, searched, model)
-        ways = [way for way in (bolder, Training.asked(config, searched, model)) if way is not None]
+        ways: Sequence[Training] = [way for way in (bolder, Training.asked(config, searched, model)) if way is not None]
         phases = Phases(trials, foresight, log, names, self.notes)
-        first = phases.first(start, ways, remembers=data.x_valid is None)
-        if phases.training.is_cut and "filters" in names:
-            start, first = phases.narrow(start, first, searched)
+        # In few epochs a higher rate only loses the network, so a large one is first made narrow at its own rate.
+        narrows = ways[0].is_cut and "filters" in names
+        first = phases.first(start, ways[-1:] if narrows else ways, remembers=data.x_valid is None)
+        if narrows:
+            start, first, ways = phases.narrow(start, first, ways, searched)
+            phases.first(start, ways, remembers=False, good=first)
         phases.descend(start, first, before_study=self.options.searches)
         if self.options.searches:
             self.notes += try_suggested(trials, foresight, log, self.options, names, phases.training, self.out)

@@ -156,14 +156,16 @@ def test_a_large_network_loses_filters_first_and_is_then_trained_for_longer(sear
     def run(config, run, progress):
         """Nothing is trained: every network comes out as another search left it, each a little better than before."""
         shutil.copytree(folder / "out" / "best", run)
-        asked.append((config[SelectConfig].filters, config[SelectConfig].sparsity, config[FinetuneConfig].epochs))
+        select, tune = config[SelectConfig], config[FinetuneConfig]
+        asked.append((select.filters, select.sparsity, tune.epochs, tune.learning_rate))
         report = json.loads((run / "report.json").read_text())
         report["metric"]["lost"] = -0.001 * len(asked)
         (run / "report.json").write_text(json.dumps(report))
         return RunDirectory.existing(run)
 
-    cut = Training(2, 4, {"finetune": {"learning_rate": 0.02}}, wanted=32)
-    monkeypatch.setattr(Training, "at_a_higher_rate", classmethod(lambda *_: cut))
+    own, bolder = Training(2, 4, wanted=32), Training(2, 4, {"finetune": {"learning_rate": 0.02}}, wanted=32)
+    monkeypatch.setattr(Training, "asked", classmethod(lambda *_: own))
+    monkeypatch.setattr(Training, "at_a_higher_rate", classmethod(lambda *_: bolder))
     # However slow the machine is, two of six seconds are left for what comes behind.
     monkeypatch.setattr(phases, "_NARROW", 0.7)
     monkeypatch.setattr(phases, "_ROUGH", 1.0)
@@ -171,13 +173,15 @@ def test_a_large_network_loses_filters_first_and_is_then_trained_for_longer(sear
     monkeypatch.setattr(job, "run_flow", run)
     fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss=0.2, out=tmp_path / "out", minutes=0.1)
     narrowing = [one for one in asked if one[2] == 2]
-    assert narrowing[0] == (0.0, 0.0, 2)
-    assert [filters for filters, _, _ in narrowing[1:]] == sorted({filters for filters, _, _ in narrowing[1:]})
-    assert narrowing[-1][0] > 0
-    # The narrow network is small enough for all epochs that were wanted, or a fourth of them.
+    filters = [one[0] for one in narrowing]
+    assert narrowing[0] == (0.0, 0.0, 2, None)
+    assert filters == sorted(set(filters))
+    assert filters[-1] > 0
+    assert {one[3] for one in narrowing} == {None}
+    # The narrow network is small enough for all epochs that were wanted, or a fourth of them, at a higher rate.
     behind = asked[len(narrowing) :]
-    assert {epochs for _, _, epochs in behind} <= {8, 32}
-    assert behind[0] == (narrowing[-1][0], 0.0, 8)
+    assert {epochs for _, _, epochs, _ in behind} <= {8, 32}
+    assert behind[0] == (filters[-1], 0.0, 8, 0.02)
 
 
 def test_a_model_without_data_is_told_how_to_be_fitted(searched):
