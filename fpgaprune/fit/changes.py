@@ -48,6 +48,8 @@ def reasons(answer: Fit) -> list[str]:
     if locked := knobs.locked:
         config = RunDirectory.existing(Path(answer.best.folder)).manifest["config"]["select"]
         said.append(f"Locked: {locked}, those with the lowest score ({config['criterion']}).")
+    if less := knobs.less:
+        said.append(f"A bit less: {less}; without it the outputs move least for what the hardware saves.")
     if answer.rates:
         rates = sorted(answer.rates.items(), key=lambda rate: rate[1])
         words = ", ".join(f"{_WORDS.get(name, name)} {100 * rate:.2f} %" for name, rate in rates)

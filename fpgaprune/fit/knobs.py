@@ -125,9 +125,13 @@ class Knobs:
         units = [(self.filters, "filters"), (self.sparsity, f"{self.granularity}s")]
         return ", then ".join(f"{share:.0%} of {unit}" for share, unit in units if share)
 
+    @property
+    def less(self) -> str:
+        """What has a bit less, in words; empty if nothing has."""
+        return ", ".join(sorted(f"{name}'s weights" if role == "weight_bits" else name for name, role in self.narrow))
+
     def __str__(self) -> str:
         locked = f"{self.locked} locked" if self.locked else "nothing locked"
         weights = f"{self.weight_bits}-bit powers of two" if self.hold else f"{self.weight_bits}-bit weights"
-        names = sorted(f"{name}'s weights" if role == "weight_bits" else name for name, role in self.narrow)
-        fewer = f" (a bit less: {', '.join(names)})" if names else ""
+        fewer = f" (a bit less: {self.less})" if self.narrow else ""
         return f"{locked}, {weights}, {self.activation_bits}-bit activations{fewer}"

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from fpgaprune.errors import ConfigError, DataError
 from fpgaprune.fit.answer import Fit, FitPoint
+from fpgaprune.fit.changes import reasons
 from fpgaprune.fit.held_back import write_held_back
 from fpgaprune.fit.knobs import SPARSITIES, WIDTHS, Knobs
 from fpgaprune.fit.layout import Laid
@@ -17,11 +19,17 @@ from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.log import SearchLog
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.settings import joined
-from fpgaprune.flow import Dataset, Silent, load_data, parse_config
+from fpgaprune.flow import Dataset, RunDirectory, Silent, load_data, parse_config
+from fpgaprune.flow.run_directory import FORMAT
 
-NAMES = ("sparsity", "weight_bits", "activation_bits")
+NAMES = ("sparsity", "filters", "weight_bits", "activation_bits")
 knobs = st.builds(
-    Knobs, st.just("weight"), st.sampled_from(SPARSITIES), st.sampled_from(WIDTHS), st.sampled_from(WIDTHS)
+    Knobs,
+    st.just("weight"),
+    st.sampled_from(SPARSITIES),
+    st.sampled_from(WIDTHS),
+    st.sampled_from(WIDTHS),
+    filters=st.sampled_from(SPARSITIES),
 )
 laid = st.builds(
     Laid,
@@ -41,7 +49,7 @@ def test_each_turn_asks_for_less_and_is_a_flow(start, name):
     for first, second in zip([start, *turned], turned, strict=False):
         cheaper = (
             getattr(second, name) > getattr(first, name)
-            if name == "sparsity"
+            if name in ("sparsity", "filters")
             else getattr(second, name) < getattr(first, name)
         )
         assert cheaper
@@ -215,6 +223,21 @@ def test_the_front_is_what_no_point_beats(figures):
             for other in [(each.lost, each.share, each.latency_cycles) for each in points]
         )
         assert (not beaten) == any(one is each for each in front)
+
+
+def test_the_reasons_name_what_was_locked_and_what_has_a_bit_less(tmp_path):
+    run = RunDirectory(tmp_path)
+    run.write_json("manifest.json", {"format": FORMAT, "stages": {}, "config": {"select": {"criterion": "l1"}}})
+    narrow = frozenset({("d1_relu", "activation_bits"), ("out", "weight_bits")})
+    own = Knobs("kernel", 0.6, 6, 4, filters=0.35, narrow=narrow)
+    best = structs.replace(point(), settings=own.settings(), folder=str(tmp_path))
+    said = reasons(Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), best, (best,), rates={"filters": 0.01}))
+    assert said[0] == "Locked: 35% of filters, then 60% of kernels, those with the lowest score (l1)."
+    assert said[1].startswith("A bit less: d1_relu, out's weights; without it the outputs move least")
+    assert said[2].endswith("filters 1.00 %.")
+    best = structs.replace(best, settings=Knobs("weight").settings())
+    plain = reasons(Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), best, (best,)))
+    assert plain == ["Layout: the fastest whose price keeps to the share of the part."]
 
 
 def test_the_answer_says_which_limit_is_broken():
