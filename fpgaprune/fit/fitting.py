@@ -37,8 +37,8 @@ def fit_flow(
     goes on when it is called again: no trial that has ended is done twice.
 
     Args:
-        config: the flow: model, data, part, clock, and what else shall hold. The search sets sparsity, granularity,
-            bits, layout and io type.
+        config: the flow: model, data, part, clock, and what else shall hold. The search sets filters, sparsity, bits,
+            layout and io type.
         out: the folder; it is new, or an earlier search's.
         limits: what must hold.
         told: learns how far the search is.

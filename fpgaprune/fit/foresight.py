@@ -27,8 +27,6 @@ from fpgaprune.flow import Dataset, Flow, TargetConfig, at, parse_config, untrai
 _NEVER_SAVED, _LEAST = 0.9, 0.05
 # Designs are made with so many bits, and copies get fewer.
 _WIDE = 16
-# Samples that show what a bit less does to a layer.
-_SAMPLES = 256
 
 
 class Foresight:
@@ -72,7 +70,7 @@ class Foresight:
             # What the flow says of single layers is kept.
             return SingleLayers({}, ())
         design = Design.load(Path(point.folder) / "design.json")
-        return SingleLayers.of(design, price, at(self._data.x_test, slice(_SAMPLES)))
+        return SingleLayers.of(design, price, at(self._data.x_test, slice(SingleLayers.samples(design))))
 
     def rung(self, start: Knobs) -> str:
         """The fastest layout that the strongest knobs let fit: the search lowers what it takes."""

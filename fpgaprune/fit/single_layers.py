@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ from fpgaprune.fit.knobs import WIDTHS
 _WIDE = 64
 # So many groups of layers are suggested: of a network with more layers, not every number of them.
 _GROUPS = 4
+# Samples that show what a bit less does, and the products that the emulation of all layers may take: seconds.
+_FEWEST, _SAMPLES, _PRODUCTS = 16, 256, 2**32
 
 Layer = tuple[str, str]
 
@@ -32,6 +35,13 @@ class SingleLayers:
 
     error: Mapping[Layer, float]
     order: tuple[Layer, ...]
+
+    @staticmethod
+    def samples(design: Design) -> int:
+        """How many samples `of` should see: fewer of a large network."""
+        weights = [(layer, layer.weights["weight"].size) for layer in design.layers if "weight" in layer.weights]
+        products = sum(math.prod(layer.output_shape[:-1]) * size for layer, size in weights)
+        return min(max(_PRODUCTS // max(products * len(widths_of(design)), 1), _FEWEST), _SAMPLES)
 
     @classmethod
     def of(cls, design: Design, price: Callable[[Design], float], x: Any) -> SingleLayers:

@@ -1,5 +1,6 @@
 """Which layers may have a bit less: what each loses and saves is measured on the trained design."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import keras
@@ -59,6 +60,15 @@ def test_what_costs_nothing_to_lose_goes_first_and_what_saves_nothing_stays(netw
 
 def dict_of(design):
     return {(name, role): bits for name, role, bits in widths_of(design)}
+
+
+def test_a_large_network_is_judged_by_fewer_samples(network):
+    design, _ = network
+    assert SingleLayers.samples(design) == 256
+    large = [replace(layer, output_shape=(1000, 100, layer.output_shape[-1])) for layer in design.layers]
+    # 132 products for each of 100,000 positions, and six widths that a flow can ask for.
+    assert len(widths_of(design)) == 6
+    assert SingleLayers.samples(replace(design, layers=tuple(large))) == 2**32 // (132 * 100_000 * 6)
 
 
 def test_only_the_named_layer_gets_other_bits(network):
