@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,13 +14,16 @@ from fpgaprune.errors import RunError
 from fpgaprune.files import storage
 from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.layout import Laid
-from fpgaprune.fit.ranking import Ranking
+from fpgaprune.fit.ranking import Ranking, laid_as
 from fpgaprune.fit.trial import Trials
 from fpgaprune.flow import Progress
 
 BEST = "best"
 # Networks that are trained to the end: the best by the search, then the next ones if it loses too much.
 _FINALISTS = 3
+# A network that lost a standard error too much in the search comes first, if it takes at most this share of the best
+# one's price: the held-out samples say what it is worth.
+_SMALLER = 0.9
 # The layout of the best network leaves this share of the limit free, because further training moves its price.
 _ROOM = 0.03
 
@@ -56,8 +59,11 @@ class Finalists:
         ratio = 1.0
         found: list[FitPoint] = []
         left = list(points)
-        while left and len(found) < _FINALISTS:
+        bolder = self._bolder(left)
+        while left and len(found) < _FINALISTS + (bolder is not None):
             point = min(left, key=lambda point: self.ranking.corrected(point, ratio))
+            if bolder is not None and bolder in left:
+                point = bolder
             left.remove(point)
             name = f"{BEST} {len(found) + 1}" if found else BEST
             self.told.stage(name, "running")
@@ -68,9 +74,10 @@ class Finalists:
                 continue
             found.append(made)
             self.told.stage(name, "done", made.in_words())
-            if made.meets_limits or not point.meets_limits:
+            if made.meets_limits or not (point is bolder or point.meets_limits):
                 break
-            self.notes.append(f"{point.knobs}: met the limits in the search, and not when it was trained whole")
+            before, after = ("lost hardly too much", "broke a limit") if point is bolder else ("met the limits", "not")
+            self.notes.append(f"{point.knobs}: {before} in the search, and {after} when it was trained whole")
             if made.measured is not None and (priced := made.used[made.resource]):
                 # The next choice trusts what the tool counted more than the price.
                 ratio = (made.measured[made.resource] or 0) / priced
@@ -84,6 +91,24 @@ class Finalists:
             )
         self._keep(Path(best.folder))
         return structs.replace(best, folder=str(self.out / BEST))
+
+    def _bolder(self, points: Sequence[FitPoint]) -> FitPoint | None:
+        """The smallest network that lost hardly too much, if it is much smaller than the best one; else None."""
+        limits = self.ranking.limits
+        good = [point for point in points if point.meets_limits]
+        if not good:
+            return None
+        latency, price = laid_as(min(good, key=self.ranking.rank)).goal(limits)
+        near = [
+            point
+            for point in points
+            if point.fits
+            and point.in_time
+            and not point.loses_little
+            and self.ranking.room(point) + point.lost_error >= 0
+            and laid_as(point).goal(limits) <= (latency, _SMALLER * price)
+        ]
+        return min(near, key=lambda point: laid_as(point).goal(limits), default=None)
 
     def _relaid(self, point: FitPoint, ratio: float) -> Laid:
         """The best layout of what the trial made, with some room for what further training changes."""

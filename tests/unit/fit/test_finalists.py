@@ -72,6 +72,49 @@ def test_after_a_count_the_next_layout_is_chosen_by_the_corrected_price(tmp_path
     assert chosen(tmp_path, [0.70, 0.74], [120, 105])[2] == ["all", "half"]
 
 
+def bold(folder, lost_later, price=0.5):
+    """The answer where a smaller network lost a standard error too much in the search; what it loses later."""
+    best, near = made(Knobs("weight"), Prices().fastest(Knobs("weight")), (0.9, 1, 1)), Knobs("weight", 0.5)
+    points = []
+    for name, point in (("good", best), ("near", structs.replace(best, knobs=str(near), settings=near.settings()))):
+        home = folder / name
+        home.mkdir()
+        parallel_design(3, 3).save(home / "design.json")
+        share = 0.6 if name == "good" else 0.6 * price
+        points.append(structs.replace(point, share=share, used={"lut": 100}, fits=True, folder=str(home)))
+    limit = RANKING.limits.max_loss
+    points[1] = structs.replace(points[1], lost=limit + 0.002, lost_error=0.0025, loses_little=False)
+    asked = []
+
+    def whole(point, laid, epochs):
+        asked.append(point.knobs)
+        if point is points[1]:
+            point = structs.replace(point, lost=lost_later, loses_little=lost_later <= limit)
+        return structs.replace(point, measured={"lut": 100}, epochs=epochs)
+
+    route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 10, 10)], counts=True)
+    trials, notes = SimpleNamespace(whole=whole, route=route, impossible={}), []
+    return Finalists(trials, RANKING, 9, folder, Silent(), notes).best(points), notes, asked
+
+
+def test_a_much_smaller_network_that_lost_hardly_too_much_is_tried_first(tmp_path):
+    best, notes, asked = bold(tmp_path, lost_later=0.0)
+    assert asked == [str(Knobs("weight", 0.5))]
+    assert best.meets_limits
+    assert notes == []
+
+
+def test_if_it_loses_too_much_on_held_out_samples_the_best_one_is_the_answer(tmp_path):
+    best, notes, asked = bold(tmp_path, lost_later=0.1)
+    assert asked == [str(Knobs("weight", 0.5)), str(Knobs("weight"))]
+    assert best.knobs == str(Knobs("weight"))
+    assert notes == [f"{asked[0]}: lost hardly too much in the search, and broke a limit when it was trained whole"]
+
+
+def test_a_network_that_is_hardly_smaller_is_not_worth_a_training(tmp_path):
+    assert bold(tmp_path, lost_later=0.0, price=0.95)[2] == [str(Knobs("weight"))]
+
+
 def test_if_synthesis_refutes_all_the_nearest_is_the_answer(tmp_path):
     best, notes, _ = chosen(tmp_path, [0.70, 0.74, 0.76, 0.78], [130, 120, 140, 100])
     assert not best.meets_limits
