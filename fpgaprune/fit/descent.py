@@ -135,9 +135,10 @@ class Descent:
                 found, least = turned, price
         return found
 
-    def _expected(self, name: str, turned: Knobs, rung: str, price: float) -> tuple[float, float]:
-        """The order of moves: the loss to expect for each halving of the price, then the price itself."""
-        return self.rates.get(name, 0.0), self.foresight.price(rung, turned) / price
+    def _expected(self, name: str, turned: Knobs, rung: str, price: float) -> tuple[bool, float, float]:
+        """The order of moves: what is fast enough, the loss to expect for each halving of the price, the price."""
+        slow = not self.foresight.is_in_time(turned)
+        return slow, self.rates.get(name, 0.0), self.foresight.price(rung, turned) / price
 
     def _judged(self, knobs: Knobs, good: FitPoint | None) -> FitPoint | None:
         return self.judge(knobs, self.foresight.fastest(knobs), good)

@@ -55,6 +55,10 @@ class Foresight:
         """The best layout of these knobs: one that fits, and of those the fastest; else the nearest to fitting."""
         return min(self.layouts(knobs).values(), key=self._rank)
 
+    def is_in_time(self, knobs: Knobs) -> bool:
+        """Whether the best layout of these knobs keeps to the limits of time."""
+        return self.fastest(knobs).keeps(self._limits, self._clock_ns)
+
     def is_possible(self, knobs: Knobs) -> bool:
         """Whether the network can have these knobs: a sparsity may leave too few channels."""
         return bool(self.layouts(knobs))

@@ -148,9 +148,11 @@ def _close_layer(
     if role in KERNEL:
         _lock_unread(path, unread, work, {"kernel": -1, "bias": -1})
         if bias:
-            _lock_bias(path, work[f"{path}/kernel"], work)
+            _lock_bias(path, work[f"{path}/kernel"], -1, work)
     elif role is Role.DEPTHWISE and int(steps[0].layer.depth_multiplier) == 1:
         _lock_unread(path, unread, work, {"kernel": -2, "bias": -1})
+        if bias:
+            _lock_bias(path, work[f"{path}/kernel"], -2, work)
     elif role is Role.NORM and batch_norm and all(zeros.is_last(step) for step in steps):
         _lock_unread(path, unread, work, {"gamma": -1, "beta": -1})
         constant = np.logical_and.reduce([zeros.unfed[step.inputs[0]] for step in steps])
@@ -166,6 +168,7 @@ def _lock_unread(path: str, unread: Flags, work: _GrowingMasks, axes: Mapping[st
             work.lock(f"{path}/{name}", int(channel), axis, f"no consumer reads output channel {channel} of {path!r}")
 
 
-def _lock_bias(path: str, kernel: Mask, work: _GrowingMasks) -> None:
-    for channel in np.flatnonzero(none_of(kernel, -1)):
+def _lock_bias(path: str, kernel: Mask, axis: int, work: _GrowingMasks) -> None:
+    """Locks the bias of each filter, an entry of `kernel` along `axis`, without free elements."""
+    for channel in np.flatnonzero(none_of(kernel, axis)):
         work.lock(f"{path}/bias", int(channel), -1, f"every kernel of filter {channel} of {path!r} is locked")

@@ -179,3 +179,24 @@ def test_filters_are_a_knob_of_their_own():
     assert str(best[0]).startswith(f"{best[0].filters:.0%} of filters, then {best[0].sparsity:.0%} of weights locked")
     without = min(point.share for _, point in descended((0.5, 3, 3)) if point.loses_little)
     assert best[1].share < without
+
+
+class Slow(Prices):
+    """Only a network with fewer bits of activations is fast enough."""
+
+    def is_in_time(self, knobs):
+        return knobs.activation_bits < 8
+
+
+def test_what_brings_the_network_into_its_time_is_turned_first():
+    tried = []
+
+    def judge(knobs, laid, good):
+        tried.append(knobs)
+        return made(knobs, laid, (0.6, 3, 3))
+
+    list(Descent([*NAMES, "filters"], Slow(), judge, lambda: len(tried) < 3, room).run(Knobs("weight")))
+    assert tried[1].activation_bits < 8
+    tried.clear()
+    list(Descent([*NAMES, "filters"], Prices(), judge, lambda: len(tried) < 3, room).run(Knobs("weight")))
+    assert tried[1].activation_bits == 8

@@ -46,7 +46,20 @@ def data_of(model, count=32):
     return check_data("drawn", {"x_train": x, "y_train": y, "x_test": x[:8], "y_test": y[:8]})
 
 
-@pytest.mark.parametrize("make", [plain, residual, rounding])
+def depthwise(seed=0):
+    """A depthwise layer with a bias between two convolutions: its bias goes with its channel."""
+    made = [
+        keras.Input((6, 6, 1)),
+        layers.Conv2D(6, 3, padding="same", activation="relu", name="conv1"),
+        layers.DepthwiseConv2D(3, padding="same", name="depth"),
+        layers.Conv2D(8, 1, activation="relu", name="conv2"),
+        layers.Flatten(name="flat"),
+        layers.Dense(3, name="out"),
+    ]
+    return filled(keras.Sequential(made, name="depthwise"), seed)
+
+
+@pytest.mark.parametrize("make", [plain, residual, rounding, depthwise])
 def test_the_way_to_the_narrow_network_and_back_keeps_every_bit(make):
     model = make()
     masks, additions = first_masks(model, settings(filters=0.5), None, 0)
