@@ -123,17 +123,22 @@ class Descent:
             self.notes.append("rounding alone loses more than the limit, with up to 16 bits")
 
     def _turn(self, knobs: Knobs, name: str, rung: str, wanted: float) -> Knobs | None:
-        """The mildest turn of knob `name` whose price is at most `wanted`; the strongest if none is; None if dearer."""
-        found, least = None, self.foresight.price(rung, knobs) * _FINEST
+        """The mildest turn of knob `name` whose price is at most `wanted`; the strongest if none is; None if dearer.
+
+        A turn that is fast enough goes before a milder one that is not.
+        """
+        found, least, slow = None, self.foresight.price(rung, knobs) * _FINEST, None
         for turned in filter(self.foresight.is_possible, knobs.turned(name)):
             if _is_far(knobs, turned):
                 break
             price = self.foresight.price(rung, turned)
-            if price <= wanted:
+            if price <= wanted and self.foresight.is_in_time(turned):
                 return turned
-            if price <= least:
+            if price <= wanted:
+                slow = slow or turned
+            elif price <= least:
                 found, least = turned, price
-        return found
+        return slow or found
 
     def _expected(self, name: str, turned: Knobs, rung: str, price: float) -> tuple[bool, float, float]:
         """The order of moves: what is fast enough, the loss to expect for each halving of the price, the price."""

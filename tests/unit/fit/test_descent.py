@@ -200,3 +200,32 @@ def test_what_brings_the_network_into_its_time_is_turned_first():
     tried.clear()
     list(Descent([*NAMES, "filters"], Prices(), judge, lambda: len(tried) < 3, room).run(Knobs("weight")))
     assert tried[1].activation_bits == 8
+
+
+class SlowUnlessSparse(Prices):
+    """Only a network that has lost six of ten weights is fast enough."""
+
+    def is_in_time(self, knobs):
+        return knobs.sparsity >= 0.6
+
+
+def test_a_turn_that_is_fast_enough_goes_before_a_milder_one():
+    tried = []
+
+    def judge(knobs, laid, good):
+        tried.append(knobs)
+        return made(knobs, laid, (0.6, 3, 3))
+
+    for prices, sparsity in ((SlowUnlessSparse(), 0.6), (Prices(), 0.5)):
+        tried.clear()
+        list(Descent(["sparsity"], prices, judge, lambda: len(tried) < 2, room).run(Knobs("weight")))
+        assert tried[1].sparsity == sparsity
+
+
+def test_if_no_turn_is_fast_enough_the_mildest_is_made():
+    class Never(Prices):
+        def is_in_time(self, knobs):
+            return False
+
+    judged = [knobs for knobs, _ in descended((0.7, 3, 3), prices=Never())]
+    assert judged == [knobs for knobs, _ in descended((0.7, 3, 3))]
