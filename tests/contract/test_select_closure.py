@@ -64,8 +64,10 @@ def test_a_sum_is_zero_only_where_all_its_terms_are(network):
     assert slices(one) == ["branch_bn/gamma[1]", "branch_bn/beta[1]"]
     both = close(MaskSet.from_slices(network, ["branch/kernel[..., 1]", "stem/kernel[..., 1]"]), network)
     assert {"branch/kernel[:, :, 1, :]", "depth/kernel[:, :, 1, :]", "mix/kernel[:, :, 4, :]"} <= set(slices(both))
-    # The depthwise layer's bias makes its channel a constant other than zero.
-    assert "point/kernel[:, :, 1, :]" not in slices(both)
+    # The bias of a depthwise channel without free kernel is locked too, as that of a filter, so its channel is zero.
+    assert {"depth/bias[1]", "point/kernel[:, :, 1, :]"} <= set(slices(both))
+    kept = close(MaskSet.from_slices(network, ["branch/kernel[..., 1]", "stem/kernel[..., 1]"]), network, bias=False)
+    assert not {"depth/bias[1]", "point/kernel[:, :, 1, :]"} & set(slices(kept))
 
 
 def test_a_channel_behind_flatten_is_unread_where_every_position_is(network):
