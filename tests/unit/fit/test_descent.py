@@ -21,7 +21,7 @@ def room(point):
 tolerances = st.tuples(st.floats(0.2, 0.95), st.integers(1, 6), st.integers(1, 6))
 
 
-# The worst of 1,116 tolerances on a grid: 1.73; the third worst is 1.45.
+# Of 1,116 tolerances on a grid two are worse than 1.45, 1.73 and 1.69: nearly all weights may go there.
 @example((0.95, 1, 5))
 @given(tolerances)
 @settings(max_examples=60, deadline=None)
@@ -41,7 +41,7 @@ def test_it_comes_near_the_smallest_network_there_is(tolerance):
         if made(knobs, prices.fastest(knobs), tolerance).loses_little
     ]
     if every and good:
-        assert min(good) <= 1.75 * min(every)
+        assert min(good) <= (1.6 if tolerance[0] < 0.93 else 1.75) * min(every)
     assert len(trials) <= 40
 
 
