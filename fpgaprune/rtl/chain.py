@@ -79,6 +79,19 @@ class Chain:
         after = replace(s, beats=s.beats * count, lanes=s.lanes // count)
         self.module("fp_scatter", after, (("BEATS", count),), np.repeat(self.need, count), count, width=after.bits)
 
+    def fill(self, lanes: int) -> None:
+        """Each beat has `lanes` values: zeros behind its own."""
+        count = lanes - self.stream.lanes
+        if not count:
+            return
+        self.unpack()
+        s = self.stream
+
+        def filled(values: list[Number]) -> list[Number]:
+            return values + [Number.constant(values[0].circuit, 0, s.fraction)] * count
+
+        self.compute("fill", filled, s.kind())
+
     def repeat(self, count: int) -> None:
         """Each beat leaves `count` times."""
         after = replace(self.stream, beats=self.stream.beats * count)

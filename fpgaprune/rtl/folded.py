@@ -51,12 +51,21 @@ def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
 
 
 def fold(context: Context, chain: Chain, weights: Weights, lanes: int) -> None:
-    """In each cycle `lanes` inputs are multiplied by the weights that the memory holds for them."""
+    """In each cycle `lanes` inputs are multiplied by the weights that the memory holds for them.
+
+    Where `lanes` do not divide a beat, zeros fill its last cycle: channels that are left after a removal are often a
+    prime number.
+    """
     outputs = weights.matrix.shape[1]
     chain.queue(min(chain.stream.beats, _QUEUE))
-    chain.scatter(chain.stream.lanes // lanes)
+    before, beat = chain.stream.beats, chain.stream.lanes
+    cycles = _cycles(beat, lanes)
+    chain.fill(cycles * lanes)
+    chain.scatter(cycles)
     beats = chain.stream.beats
-    memory = Memory.of(weights.matrix.reshape(beats, lanes, outputs))
+    matrix = np.zeros((before, cycles * lanes, outputs), np.int64)
+    matrix[:, :beat] = weights.matrix.reshape(before, beat, outputs)
+    memory = Memory.of(matrix.reshape(beats, lanes, outputs))
 
     def partial(values: list[Number], number: Number) -> list[Number]:
         word = number.looked_up(memory.words, weights.kind.fraction)
@@ -114,6 +123,11 @@ class Memory:
 
 
 def _lanes(chain: Chain, inputs: int, cycles: int) -> int:
-    """The fewest inputs at a time that divide a beat evenly and take at most `cycles` cycles for a sample."""
+    """The fewest inputs at a time that take at most `cycles` cycles for a sample; at most a beat of them."""
     beat = chain.stream.lanes
-    return next(n for n in range(1, beat + 1) if beat % n == 0 and (inputs // n <= cycles or n == beat))
+    return next(n for n in range(1, beat + 1) if inputs // beat * _cycles(beat, n) <= cycles or n == beat)
+
+
+def _cycles(beat: int, lanes: int) -> int:
+    """How many cycles a beat of `beat` inputs takes, `lanes` at a time."""
+    return -(-beat // lanes)

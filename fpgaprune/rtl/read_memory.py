@@ -14,6 +14,7 @@ from fpgaprune.rtl.project import RtlLayer, VerilogProject
 from fpgaprune.rtl.read_datapath import Datapath
 
 _SEQUENCE = re.compile(r"fp_sequence #\(\.WIDTH\((\d+)\), \.BEATS\((\d+)\), \.BITS\(\d+\)\)")
+_SCATTER = re.compile(r"fp_scatter #\(\.WIDTH\(\d+\), \.BEATS\((\d+)\)\)")
 _LOOKUP = re.compile(r"^ *(\w+_rom\d+) lookup\d+ \(\.address\((.*)\), \.data\((v\d+)\)\);$", re.M)
 _ENTRY = re.compile(r"^ *\d+'d(\d+): data = (\d+)'h([0-9a-f]+);$", re.M)
 _PRODUCT = re.compile(r"^(\S+) \* (\S+)$")
@@ -28,21 +29,29 @@ def read_memory(project: VerilogProject, layer: RtlLayer, inputs: int, outputs: 
         CertificateError: a file is gone, or its text is not in the form that `to_verilog` writes.
     """
     datapath = Datapath.read(project, layer, "products")
-    found = _SEQUENCE.search(
-        (project.path / next(n for n in layer.files if n.endswith(f"/{layer.module}.v"))).read_text()
-    )
-    if found is None or inputs % int(found[2]):
+    text = (project.path / next(n for n in layer.files if n.endswith(f"/{layer.module}.v"))).read_text()
+    found = _SEQUENCE.search(text)
+    beats = int(found[2]) if found else 0
+    # Inputs that came in one beat are multiplied in so many cycles; zeros may fill the last one.
+    scatters = _SCATTER.findall(text[: found.start()]) if found else []
+    cycles = int(scatters[-1]) if scatters else 1
+    if found is None or not cycles or beats % cycles or inputs % (beats // cycles):
         raise CertificateError(
             f"layer {layer.layer!r}: its Verilog counts no beats that hold {inputs} inputs; write the Verilog again"
         )
-    beats = int(found[2])
-    lanes = inputs // beats
+    beat = inputs * cycles // beats
+    lanes = -(-beat // cycles)
     reader = _Reader(datapath, lanes, int(found[1]) // lanes, _memories(project, layer, datapath))
     weights = np.zeros((beats, lanes, outputs), np.int64)
     for output in range(outputs):
         for lane, row in reader.rows(f"y{output}", beats):
             weights[:, lane, output] += row
-    return weights.reshape(inputs, outputs)
+    whole = weights.reshape(beats // cycles, cycles * lanes, outputs)
+    if whole[:, beat:].any():
+        raise CertificateError(
+            f"layer {layer.layer!r}: its Verilog has weights for more than its {inputs} inputs; write the Verilog again"
+        )
+    return whole[:, :beat].reshape(inputs, outputs)
 
 
 @dataclass(frozen=True)

@@ -197,6 +197,30 @@ def test_a_folded_layer_gives_the_bits_of_the_emulator(small):
         assert differing(design, found.outputs, emulate(design, x)) == []
 
 
+@pytest.mark.parametrize(("channels", "fold", "multipliers", "cycles"), [(13, 20, 9, 20), (7, 12, 9, 12), (5, 8, 9, 8)])
+def test_a_fold_that_does_not_divide_the_channels_is_filled_with_zeros(channels, fold, multipliers, cycles, tmp_path):
+    net = Net(np.random.default_rng(channels))
+    y = net.dense(net.flatten(net.add("Input", (), (4, 1, channels), {"result": FixedType(6, 2)})), 3)
+    wide = FixedType(40, 20)
+    layers = [replace(la, types={**la.types, **({"accum": wide} if "accum" in la.types else {})}) for la in net.layers]
+    design = as_built(Design("odd", tuple(layers), (y,)))
+    project = check(design, samples(design, 6, 1), tmp_path, fold={y: fold})
+    assert project.layers[-1].note.startswith(f"folded: {multipliers} multipliers in {cycles} cycles")
+
+
+def test_a_border_is_counted_once(tmp_path):
+    """Six by six pixels with a border take 64 cycles, and no layer behind them takes more."""
+    net = Net(np.random.default_rng(2))
+    padded = net.pad(net.add("Input", (), (6, 6, 1), {"result": FixedType(6, 2)}), (1, 1, 1, 1))
+    y = net.dense(net.flatten(net.conv(padded, 2)), 3)
+    wide = FixedType(40, 20)
+    layers = [replace(la, types={**la.types, **({"accum": wide} if "accum" in la.types else {})}) for la in net.layers]
+    design = as_built(Design("bordered", tuple(layers), (y,)))
+    x = samples(design, 4, 1)
+    found = check(design, x, tmp_path).simulate(x)
+    assert found.interval_cycles == verilog_price(design).interval_cycles == 64
+
+
 def test_latency_and_interval_are_counted_at_the_ports(small):
     design, project = small
     found = simulate(project, samples(design, 6, 0))

@@ -170,11 +170,12 @@ def test_adders_of_bits_that_make_no_sense_are_named(pattern, put, message, tmp_
         check_verilog(project, design, masks)
 
 
-def folded(seed, inputs, outputs, clocks, folder):
-    """A Dense layer with zeros, its weights in memory."""
+def folded(seed, inputs, outputs, clocks, folder, pixels=1):
+    """A Dense layer with zeros, its weights in memory; its inputs come in one beat, or in that of each pixel."""
     rng = np.random.default_rng(seed)
     net = Net(rng)
-    name = net.dense(net.input(inputs), outputs)
+    source = net.input(inputs) if pixels == 1 else net.flatten(net.input(pixels, 1, inputs // pixels))
+    name = net.dense(source, outputs)
     design = with_accum(net.design(name), FixedType(40, 20))
     layer = weighted(design)
     kept = rng.random((inputs, outputs)) < 0.6
@@ -185,12 +186,26 @@ def folded(seed, inputs, outputs, clocks, folder):
     return design, layer, to_verilog(design, folder, fold={name: clocks})
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_what_a_memory_holds_is_read_back(seed, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("seed", "inputs", "outputs", "clocks", "pixels"),
+    [
+        (0, 6, 2, 3, 1),
+        (1, 12, 4, 12, 1),
+        (2, 12, 3, 4, 1),
+        (3, 9, 5, 9, 1),
+        (4, 8, 1, 2, 1),
+        (5, 30, 7, 10, 1),
+        # Zeros fill the last cycle of a beat.
+        (6, 13, 3, 5, 1),
+        (7, 7, 2, 4, 1),
+        (8, 39, 4, 15, 3),
+        (9, 20, 2, 13, 4),
+    ],
+)
+def test_what_a_memory_holds_is_read_back(seed, inputs, outputs, clocks, pixels, tmp_path, monkeypatch):
     if seed % 2:
         monkeypatch.setattr(parts, "_PART_CHARACTERS", 1_000)
-    inputs, outputs, clocks = [(6, 2, 3), (12, 4, 12), (12, 3, 4), (9, 5, 9), (8, 1, 2), (30, 7, 10)][seed]
-    _, layer, project = folded(seed, inputs, outputs, clocks, tmp_path)
+    _, layer, project = folded(seed, inputs, outputs, clocks, tmp_path, pixels)
     assert project.layers[-1].note.startswith("folded: ")
     found, wanted = read_weights(project, layer), layer.weights["weight"]
     same_up_to_powers_of_two(found, wanted)
@@ -229,6 +244,19 @@ def test_a_memory_of_another_form_is_refused(file, old, new, message, tmp_path):
     assert changed != path.read_text()
     path.write_text(changed)
     with pytest.raises(CertificateError, match=message):
+        read_weights(project, layer)
+
+
+def test_a_weight_of_what_fills_the_last_cycle_is_refused(tmp_path):
+    # Thirteen inputs in five cycles, three at a time: the last two of the fifth cycle are zeros.
+    _, layer, project = folded(6, 13, 3, 5, tmp_path)
+    weights = np.concatenate([layer.weights["weight"], np.zeros((2, 3), np.int64)])
+    places = Memory.of(weights.reshape(5, 3, 3)).places
+    lowest = next(place for (lane, _), (place, _) in places.items() if lane)
+    memory = next(tmp_path.glob("rtl/*_rom0.v"))
+    word = re.compile(r"('d4: data = \d+'h)([0-9a-f]+);")
+    memory.write_text(word.sub(lambda m: f"{m[1]}{int(m[2], 16) ^ 1 << lowest:x};", memory.read_text()))
+    with pytest.raises(CertificateError, match="has weights for more than its 13 inputs"):
         read_weights(project, layer)
 
 
