@@ -99,24 +99,14 @@ class Outlook:
         there.
         """
         widths = list(range(WIDTHS[-1], max(WIDTHS[0], best.weight_bits, best.activation_bits) + 1))
-        ladders: dict[str, list[Any]] = {
-            "sparsity": _FINE,
-            "filters": list(SPARSITIES),
-            "weight_bits": widths,
-            "activation_bits": widths,
-        }
-        turns = []
-        for name, ladder in ladders.items():
-            own = getattr(best, name)
-            if name not in self.names or own not in ladder:
-                turns.append([own])
-                continue
-            place, steps = ladder.index(own), _STEPS[name]
-            turns.append(ladder[max(place - steps, 0) : place + steps + 1])
+        turns = [
+            _around(widths, getattr(best, name), _STEPS[name]) if name in self.names else [getattr(best, name)]
+            for name in ("weight_bits", "activation_bits")
+        ]
         holds = {best.hold, CHEAP} if "hold" in self.names else {best.hold}
-        for values in product(*turns):
+        for locks, weight_bits, activation_bits in product(self._locks(best), *turns):
             for hold in sorted(holds):
-                knobs = replace(best, **dict(zip(ladders, values, strict=True)), hold=hold, narrow=frozenset())
+                knobs = replace(locks, weight_bits=weight_bits, activation_bits=activation_bits, hold=hold)
                 yield knobs
                 if knobs.filters == best.filters and knobs.hold == best.hold:
                     yield from (
@@ -124,6 +114,34 @@ class Outlook:
                         for group in single.groups()
                         if all(getattr(knobs, role) > WIDTHS[-1] for _, role in group)
                     )
+
+    def _locks(self, best: Knobs) -> Iterator[Knobs]:
+        """`best` with more filters, fewer or none; each with a few more and a few fewer of the other units.
+
+        A descent that began with filters never takes them back, and single weights in their place may lose less. So as
+        many of these are locked as leave about as many products.
+        """
+        filters = [best.filters]
+        if "filters" in self.names:
+            filters = sorted({0.0, *_around(list(SPARSITIES), best.filters, _STEPS["filters"])})
+        for share in filters:
+            knobs = replace(best, filters=share, narrow=frozenset())
+            if "sparsity" not in self.names:
+                yield knobs
+                continue
+            own = best.sparsity
+            if share != best.filters:
+                alike = [replace(knobs, sparsity=sparsity) for sparsity in _FINE]
+                own = min(alike, key=lambda knobs: abs(math.log(knobs.kept / best.kept))).sparsity
+            yield from (replace(knobs, sparsity=sparsity) for sparsity in _around(_FINE, own, _STEPS["sparsity"]))
+
+
+def _around(ladder: list[Any], own: Any, steps: int) -> list[Any]:
+    """The rungs of `ladder` at most `steps` away from `own`; `own` alone if it is none of them."""
+    if own not in ladder:
+        return [own]
+    place = ladder.index(own)
+    return ladder[max(place - steps, 0) : place + steps + 1]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The outlook on a made-up network: it finds what a descent leaves, and asks for little that fails."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -74,6 +75,22 @@ def test_it_turns_one_knob_back_to_turn_another_further():
         turned = [Knobs.of(point.settings) for point in looked(points, tolerance)]
         back += any(not own.leads_to(knobs) for knobs in turned)
     assert back
+
+
+def test_filters_are_taken_back_where_single_weights_lose_less():
+    tolerance, names = (0.85, 3, 3), ("filters", *NAMES)
+    knobs = [
+        Knobs("weight", share, 5, filters=filters) for filters, share in product((0.0, 0.2, 0.35), (0.0, 0.2, 0.35))
+    ]
+    knobs.remove(Knobs("weight", 0.35, 5))
+    points = [made(one, Prices().fastest(one), tolerance) for one in knobs]
+    best = min((point for point in points if point.loses_little), key=lambda point: point.share)
+    assert Knobs.of(best.settings).filters == 0.35
+    outlook, found = replace(OUTLOOK, names=names), []
+    while len(found) < 6 and (asked := outlook.next([*points, *found])):
+        found.append(made(asked[0], Prices().fastest(asked[0]), tolerance))
+    smaller = [point for point in found if point.loses_little and point.share < 0.8 * best.share]
+    assert any(Knobs.of(point.settings).filters == 0.0 for point in smaller)
 
 
 def test_nothing_is_suggested_without_a_good_network_or_with_few():
