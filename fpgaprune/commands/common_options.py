@@ -46,16 +46,16 @@ def one_of(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else "".join(names)
 
 
-def parse_sparsity(given: list[str] | None) -> Any:
+def parse_sparsity(given: list[str] | None, option: str = "--sparsity") -> Any:
     """One fraction, a mapping of globs to fractions, or None if the option is left out.
 
     Raises:
         ConfigError: a text is neither a fraction nor `glob=fraction`.
     """
-    shares = by_pattern(given, "--sparsity")
+    shares = by_pattern(given, option)
     if isinstance(shares, str):
-        return _fraction(shares)
-    return None if shares is None else {pattern: _fraction(share) for pattern, share in shares.items()}
+        return _fraction(shares, option)
+    return None if shares is None else {pattern: _fraction(share, option) for pattern, share in shares.items()}
 
 
 def by_pattern(given: list[str] | None, option: str) -> str | dict[str, str] | None:
@@ -73,8 +73,8 @@ def by_pattern(given: list[str] | None, option: str) -> str | dict[str, str] | N
     return dict(text.split("=", 1) for text in given)
 
 
-def _fraction(text: str) -> float:
+def _fraction(text: str, option: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise ConfigError(f"--sparsity is {text!r}; wanted a fraction such as 0.8, or 'conv2/kernel=0.8'") from error
+        raise ConfigError(f"{option} is {text!r}; wanted a fraction such as 0.8, or 'conv2/kernel=0.8'") from error

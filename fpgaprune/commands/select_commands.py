@@ -14,6 +14,13 @@ from fpgaprune.watcher import Watcher
 
 _MODEL_HELP = "A .keras file, or a model of tf_keras or TF-MOT: .keras, .h5 or a SavedModel folder."
 Model = Annotated[Path, typer.Argument(help=_MODEL_HELP)]
+Filters = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Fraction of whole filters to lock first, 0..1, or 'conv2/kernel=0.5'; --sparsity counts what is left. "
+        "May be repeated."
+    ),
+]
 Granularity = Annotated[
     str,
     typer.Option(
@@ -58,6 +65,7 @@ def select(
     model: Model,
     out: Annotated[Path, typer.Option(help="The mask file to write.")] = Path("masks.npz"),
     sparsity: Sparsity = None,
+    filters: Filters = None,
     granularity: Granularity = "kernel",
     criterion: Criterion = "l1",
     scope: Annotated[
@@ -103,6 +111,7 @@ def select(
         locks=lock,
         fixed=by_pattern(fixed, "--fixed"),
         sparsity=parse_sparsity(sparsity),
+        filters=parse_sparsity(filters, "--filters"),
         paths=path,
         coupled=not uncoupled,
         close=close_by or close,
@@ -128,7 +137,9 @@ def select(
         if len(warnings) > _SHOWN:
             print_line(f"warning: {len(warnings) - _SHOWN} more layers; --json lists all")
         if not chosen.locked_count:
-            print_line("nothing is locked; give --sparsity 0.6, --lock, --masks, --zeros or --fixed", "yellow")
+            print_line(
+                "nothing is locked; give --sparsity 0.6, --filters, --lock, --masks, --zeros or --fixed", "yellow"
+            )
         print_line(f"masks: {out}")
 
 

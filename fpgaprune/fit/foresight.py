@@ -98,16 +98,19 @@ class Foresight:
     def _rank(self, laid: Laid) -> tuple[float, ...]:
         return laid.rank(self._limits, self._clock_ns)
 
-    def _layouts(self, knobs: Knobs) -> dict[str, Laid]:
+    def design(self, knobs: Knobs) -> Design | None:
+        """The trained network with these knobs, not fine-tuned; None if it cannot have them."""
         wide = self._designs(Knobs(knobs.granularity, knobs.sparsity, _WIDE, _WIDE, filters=knobs.filters))
         if wide is None:
-            return {}
+            return None
         # A network that rounds while it is trained cuts off its largest few weights, so fewer of the others become 0.
         clips = bool(self._document.get("finetune", {}).get("quantised"))
         design = with_widths(wide, knobs.weight_bits, knobs.activation_bits, clips, knobs.of_layers)
-        if knobs.hold:
-            design = _powers_of_two(design)
-        return {laid.rung: laid for laid in self._route.layouts(design)}
+        return _powers_of_two(design) if knobs.hold else design
+
+    def _layouts(self, knobs: Knobs) -> dict[str, Laid]:
+        design = self.design(knobs)
+        return {} if design is None else {laid.rung: laid for laid in self._route.layouts(design)}
 
     def _design(self, wide: Knobs) -> Design | None:
         try:

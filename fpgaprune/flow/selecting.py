@@ -213,22 +213,26 @@ def select_masks(
     score_options(settings, None, seed)
     data = load_data(source) if source is not None else None
     model = load_saved_model(model_path)
-    if data is not None:
-        compile_saved(model, model_path, data)
+    task = None if data is None else _compiled(TrainConfig(model=model_path), model, data)
     samples = None if data is None else (data.x_train, data.y_train)
-    masks, additions = choose_masks(model, settings, samples, seed, told)
+    masks, additions = choose_masks(model, settings, samples, seed, told, task=task)
     return masks, additions, guard_masks(model, settings, masks)
 
 
-def compile_saved(model: Any, path: Path, data: Dataset) -> Judge:
-    """Compiles `model`, saved at `path`, for `data`; returns the judge for the held-out samples."""
-    from fpgaprune.flow.metric import Judge
+def _compiled(settings: TrainConfig, model: Any, data: Dataset) -> Task:
+    """The task of a saved `model`, which is compiled for criteria that read `data`."""
     from fpgaprune.flow.task import read_task
 
-    settings = TrainConfig(model=path)
     task = read_task(settings, model, data)
     task.compile_for_scores(model)
-    return Judge(settings, task, model, data.y_test)
+    return task
+
+
+def _judge(settings: TrainConfig, model: Any, data: Dataset) -> Judge:
+    """Judges a saved `model`, which is compiled, by the held-out samples."""
+    from fpgaprune.flow.metric import Judge
+
+    return Judge(settings, _compiled(settings, model, data), model, data.y_test)
 
 
 def measure_sensitivity(
@@ -254,7 +258,7 @@ def measure_sensitivity(
 
     data = load_data(source)
     model = load_saved_model(model_path)
-    judge = compile_saved(model, model_path, data)
+    judge = _judge(TrainConfig(model=model_path), model, data)
     options = score_options(settings, (data.x_train, data.y_train), seed)
     for name in ("scope", "normalize"):  # they compare weights, and here each weight stands alone
         del options[name]

@@ -84,10 +84,7 @@ def main() -> None:
 
         @cache
         def lost(knobs: Knobs) -> float:
-            from fpgaprune.advice import with_widths
-
-            design = foresight._designs(knobs.granularity, knobs.sparsity)
-            made = emulate(with_widths(design, knobs.weight_bits, knobs.activation_bits), data.x_test)
+            made = emulate(foresight.design(knobs), data.x_test)
             return right - float((np.asarray(made).argmax(1) == data.y_test).mean())
 
         @cache

@@ -47,6 +47,25 @@ def folder(tmp_path_factory):
     return folder
 
 
+def test_filters_go_first_and_sparsity_counts_what_is_left(folder):
+    options = ("--criterion", "taylor", "--data", "data.npz", "--granularity", "weight", "--json")
+    narrow = ("--filters", "conv1/kernel=0.5", "--out", "narrow.npz")
+    succeed("select", "model.keras", *narrow, *options, folder=folder)
+    succeed("select", "model.keras", *narrow[:2], "--sparsity", "0.5", *options, folder=folder)
+    first, both = (MaskSet.load(folder / name) for name in ("narrow.npz", "masks.npz"))
+    dead = ~first["conv1/kernel"].any(axis=(0, 1, 2))
+    assert dead.sum() == len(dead) // 2
+    assert not any((both[path] & ~first[path]).any() for path in first), "what the filters lock stays locked"
+    # Of the narrow network half of the weights is free.
+    left = {path: mask.copy() for path, mask in first.items() if path in ("conv1/kernel", "conv2/kernel", "out/kernel")}
+    left["conv2/kernel"][:, :, dead, :] = False
+    kept = sum(int(both[path].sum()) for path in left)
+    assert abs(kept - sum(int(mask.sum()) for mask in left.values()) / 2) <= 1
+    wrong = fpgaprune("select", "model.keras", "--filters", "half", folder=folder)
+    assert wrong.returncode == 2
+    assert "--filters is 'half'; wanted a fraction such as 0.8" in " ".join(wrong.stderr.split())
+
+
 def test_every_option_of_select_reaches_the_masks(folder):
     options = [
         *("--granularity", "block(-1, -1, 1, 5)", "--sparsity", "conv2/kernel=0.5", "--sparsity", "conv*/kernel=0.25"),
