@@ -67,6 +67,20 @@ def narrowed(model: Any, masks: MaskSet) -> Narrowed:
     return Narrowed(small, masks, plan, arrays)
 
 
+def folded_under(model: Any, masks: MaskSet) -> tuple[Any, MaskSet]:
+    """`model` with the locks of `masks` at zero and each BatchNorm in the layer before it, and the masks of that.
+
+    Raises:
+        UnsupportedLayerError: a layer cannot be rounded.
+    """
+    from fpgaprune.hls import carry_masks, require_roundable
+
+    masks = masks.fitted(model)
+    with locked_at_zero(model, masks):
+        folded = require_roundable(model)
+    return folded, carry_masks(model, folded, masks)
+
+
 @contextmanager
 def locked_at_zero(model: Any, masks: MaskSet) -> Iterator[None]:
     """Within the block, all elements of `model` that `masks` lock are zero; afterwards it has its weights again."""

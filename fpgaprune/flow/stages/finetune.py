@@ -21,7 +21,7 @@ from fpgaprune.flow.stage import FlowStage, Known, ReportPart, StageContext
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of, rounding_settings
 from fpgaprune.keras_file import save_keras, trained_bits
 from fpgaprune.npz_file import read_npz
-from fpgaprune.weights import weight_arrays
+from fpgaprune.weights import weight_arrays, weight_shapes
 
 # Layer to role to type, where the network was trained under types; later stages keep them.
 _TYPES = "finetuned_types.json"
@@ -31,9 +31,9 @@ def _finetune(context: StageContext) -> dict[str, Any]:
     """`finetuned.keras` is the fine-tuned network; every element that `masks.npz` locks is exactly zero."""
     from fpgaprune.flow.finetuning import Finetuning
     from fpgaprune.flow.models import read_model
-    from fpgaprune.flow.narrowing import locked_at_zero, narrowed
+    from fpgaprune.flow.narrowing import folded_under, narrowed
     from fpgaprune.flow.selecting import counts, guard_masks
-    from fpgaprune.hls import carry_masks, require_roundable
+    from fpgaprune.hls import carry_masks
     from fpgaprune.quantise import unrounded, without_last_rounding
 
     config, data = context.config, context.data
@@ -43,16 +43,17 @@ def _finetune(context: StageContext) -> dict[str, Any]:
         early = read_npz(context.run.file("early.npz"))
     elif settings.rewind_file is not None:
         early = weight_arrays(read_model(settings.rewind_file)[0])
-    model = context.model("trained.keras") if settings.start is None else read_model(settings.start)[0]
+    model, selection = context.model("trained.keras"), context.masks("selection.npz")
+    if settings.start is not None:
+        trained, model = model, read_model(settings.start)[0]
+        if not set(selection.fitted(trained)) <= set(weight_shapes(model)):
+            # It was fine-tuned as a network that rounds, which has each BatchNorm in the layer before it.
+            _, selection = folded_under(trained, selection)
     checkpoint = context.checkpoint("finetune")
-    selection = context.masks("selection.npz")
     rounded, narrow, whole = None, None, model
     if config[SelectConfig].filters:
         if settings.quantised:
-            # The network that rounds has each BatchNorm in the layer before it.
-            with locked_at_zero(model, selection.fitted(model)):
-                whole = require_roundable(model)
-                selection = carry_masks(model, whole, selection)
+            whole, selection = folded_under(model, selection)
         narrow = narrowed(whole, selection)
         model, selection = narrow.small, narrow.small_masks
     if settings.quantised:

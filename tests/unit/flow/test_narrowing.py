@@ -144,3 +144,45 @@ def test_named_locks_stay_where_filters_go(tmp_path):
     model = plain()
     masks, _ = choose_masks(model, settings(filters=0.4, sparsity=0.3, locks=["conv2/kernel[0, 0, :, :]"]), None, 0)
     assert not masks["conv2/kernel"][0, 0].any()
+
+
+@pytest.mark.parametrize("filters", [0.0, 0.5])
+def test_a_network_that_was_rounded_is_trained_on_under_the_locks_of_filters(tmp_path, filters):
+    """The network to start from has no BatchNorm any more, and the locks are named after the trained one."""
+    model = normalized()
+    data, start = data_of(model), None
+    for folder, share in (("wide", filters), ("narrow", 0.5)):
+        run = RunDirectory(tmp_path / folder)
+        begins = {} if start is None else {"start": str(start)}
+        document = {
+            "select": {"granularity": "weight", "filters": share, "sparsity": 0.3},
+            "finetune": {"epochs": 1, "batch_size": 8, "quantised": True, **begins},
+        }
+        with run.locked():
+            save_keras(model, run.file("trained.keras"))
+            for stage in (select, finetune):
+                stage.STAGE.run(StageContext(run, parse_config(document, "test"), data, Silent(), key="k"))
+        start = run.file("finetuned.keras")
+    first, trained = MaskSet.load(run.file("selection.npz")), load_keras(start)
+    weights = weight_arrays(trained)
+    assert all((weights[path][~mask] == 0).all() for path, mask in MaskSet.load(run.file("masks.npz")).items())
+    dead = ~first["conv1/kernel"].any(axis=(0, 1, 2))
+    assert dead.sum() == 3
+    assert (weights["conv1/kernel"][..., dead] == 0).all()
+    # A filter whose shift stayed would hand on a constant.
+    assert (weights["conv1/bias"][dead] == 0).all()
+    assert (weights["conv1/kernel"][..., ~dead] != 0).any()
+
+
+def normalized():
+    """A BatchNorm with a shift behind a convolution."""
+    made = [
+        keras.Input((6, 6, 1)),
+        layers.Conv2D(6, 3, padding="same", name="conv1"),
+        layers.BatchNormalization(name="bn1"),
+        layers.ReLU(name="act1"),
+        layers.Conv2D(8, 3, padding="same", activation="relu", name="conv2"),
+        layers.Flatten(name="flat"),
+        layers.Dense(3, name="out"),
+    ]
+    return filled(keras.Sequential(made, name="normalized"), 0)
