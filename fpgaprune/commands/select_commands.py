@@ -138,7 +138,7 @@ def select(
             print_line(f"warning: {len(warnings) - _SHOWN} more layers; --json lists all")
         if not chosen.locked_count:
             print_line(
-                "nothing is locked; give --sparsity 0.6, --filters, --lock, --masks, --zeros or --fixed", "yellow"
+                "nothing is locked; give --sparsity 0.6, --filters 0.5, --lock, --masks, --zeros or --fixed", "yellow"
             )
         print_line(f"masks: {out}")
 

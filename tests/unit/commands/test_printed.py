@@ -82,7 +82,7 @@ def test_a_selection_that_locks_nothing_says_which_options_do(model, tmp_path, m
     free = MaskSet({"c/kernel": np.ones((3, 4), bool)})
     monkeypatch.setattr("fpgaprune.flow.select_masks", lambda *_: (free, [], []))
     said = printed("select", model, "--out", tmp_path / "m.npz")
-    assert "nothing is locked; give --sparsity 0.6, --lock, --masks, --zeros or --fixed" in said
+    assert "nothing is locked; give --sparsity 0.6, --filters 0.5, --lock, --masks, --zeros or --fixed" in said
 
 
 @pytest.mark.parametrize("as_json", [True, False])
