@@ -100,11 +100,11 @@ def _exact_sum(layer: LayerSpec, raw: NDArray[np.int64], kind: FixedType, incomi
 
 
 def _narrow_sums(types: dict[str, FixedType], exact: FixedType | None) -> None:
-    """`accum`, `bias` and `result` are no wider than `exact`."""
-    accum = types.get("accum")
+    """`accum`, `bias` and `result` are no wider than `exact`, and a bias has no bit below it."""
+    accum, bias = types.get("accum"), types.get("bias")
     if exact is None or accum is None or exact.width >= accum.width:
         return
-    if types.get("bias") == replace(accum, rounding="RND", overflow="SAT"):
+    if bias is not None and (bias == replace(accum, rounding="RND", overflow="SAT") or bias.fraction > exact.fraction):
         types["bias"] = replace(exact, rounding="RND", overflow="SAT")
     types["accum"] = replace(exact, rounding=accum.rounding, overflow=accum.overflow)
     result = types.get("result")

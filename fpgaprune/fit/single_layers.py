@@ -12,6 +12,7 @@ import numpy as np
 from fpgaprune.advice import widths_of, with_widths
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
+from fpgaprune.errors import DesignError
 from fpgaprune.fit.knobs import WIDTHS
 
 # Wider than every type of a network: the other layers keep what they have.
@@ -57,7 +58,11 @@ class SingleLayers:
             if bits <= WIDTHS[-1]:
                 continue
             made = with_widths(design, _WIDE, _WIDE, of_layers={name: {role: bits - 1}})
-            moved[name, role] = _distance(before, emulate(made, x))
+            try:
+                moved[name, role] = _distance(before, emulate(made, x))
+            except DesignError:
+                # No search ends because one of its suggestions is no hardware.
+                continue
             saved = taken - price(made)
             if saved > 0:
                 worth[name, role] = moved[name, role] / saved

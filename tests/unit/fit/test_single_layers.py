@@ -9,6 +9,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.advice import widths_of, with_widths
+from fpgaprune.errors import DesignError
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.outlook import Outlook, _Law
@@ -140,3 +141,18 @@ def test_the_outlook_suggests_a_bit_less_here_and_there():
     tried = [Knobs("weight", 0.8, activation_bits=bits) for bits in range(3, 9)]
     knobs, _ = outlook.next([made(knobs, Halfway().fastest(knobs), TOLERANCE) for knobs in tried])
     assert knobs == Knobs("weight", 0.8, activation_bits=4, narrow=frozenset({("a", "activation_bits")}))
+
+
+def test_a_layer_whose_narrower_form_is_no_hardware_is_passed_over(network, monkeypatch):
+    design, x = network
+
+    def emulate(made, samples):
+        if made["d1"].types["weight"] != design["d1"].types["weight"]:
+            raise DesignError("the order of additions is not known")
+        return fp.emulate(made, samples)
+
+    whole = SingleLayers.of(design, lambda made: sum(bits for *_, bits in widths_of(made)), x)
+    monkeypatch.setattr("fpgaprune.fit.single_layers.emulate", emulate)
+    found = SingleLayers.of(design, lambda made: sum(bits for *_, bits in widths_of(made)), x)
+    assert [layer for layer in whole.order if layer != ("d1", "weight_bits")] == list(found.order)
+    assert ("d1", "weight_bits") in whole.order
