@@ -10,6 +10,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.advice import widths_of, with_widths
 from fpgaprune.errors import DesignError
+from fpgaprune.fit import single_layers
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.outlook import Outlook, _Law
@@ -152,7 +153,7 @@ def test_a_layer_whose_narrower_form_is_no_hardware_is_passed_over(network, monk
         return fp.emulate(made, samples)
 
     whole = SingleLayers.of(design, lambda made: sum(bits for *_, bits in widths_of(made)), x)
-    monkeypatch.setattr("fpgaprune.fit.single_layers.emulate", emulate)
+    monkeypatch.setattr(single_layers, "emulate", emulate)
     found = SingleLayers.of(design, lambda made: sum(bits for *_, bits in widths_of(made)), x)
     assert [layer for layer in whole.order if layer != ("d1", "weight_bits")] == list(found.order)
     assert ("d1", "weight_bits") in whole.order
