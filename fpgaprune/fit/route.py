@@ -14,7 +14,7 @@ from fpgaprune.estimate import choose_layout, estimate, verilog_price
 from fpgaprune.fabric import family_of
 from fpgaprune.fit.layout import Laid, counts, nearest_limit, size_of
 from fpgaprune.flow import Flow, MeasureConfig, RunDirectory, TargetConfig
-from fpgaprune.measure import Measured, Resources, VerilogPrice
+from fpgaprune.measure import ChosenLayout, Measured, Resources, VerilogPrice
 from fpgaprune.target import Part, Target, list_parts
 
 # Cycles for each sample, as multiples of the fewest that a design can have.
@@ -158,7 +158,9 @@ class VerilogRoute:
         asked = config[MeasureConfig]
         if asked.part is None:
             return self._laid(design, asked.interval, {}, "")
-        return self._chosen(design, asked.share, {}, "", asked.interval)
+        interval = asked.interval or None
+        chosen = choose_layout(design, self.part, self.family, share=asked.share, interval=interval)
+        return self._as_chosen(chosen, {}, "", asked.interval)
 
     def measured(self, run: RunDirectory) -> Resources[int] | None:
         """What open synthesis counted."""
@@ -181,21 +183,16 @@ class VerilogRoute:
         if not fits:
             # Choosing for each layer takes seconds, so it is done where one rule for all layers is not enough.
             with suppress(EstimateError):
-                laid = self._chosen(design, self.share, settings, f"{design.io_type} part")
-                if laid.share > self.share:
-                    # A layout is chosen by the middle of its price, and judged by the upper end.
-                    share = round(self.share**2 / laid.share, 3)
-                    laid = self._chosen(design, share, settings, laid.rung)
-                yield laid
+                chosen = choose_layout(design, self.part, self.family, share=self.share, upper=True)
+                yield self._as_chosen(chosen, settings, f"{design.io_type} part")
 
     def _laid(self, design: Design, interval: int, settings: Any, rung: str) -> Laid:
         made = verilog_price(design, self.family, interval=interval)
         return self._of(made, {**settings, "measure": {"families": [self.family], "interval": interval}}, rung)
 
-    def _chosen(self, design: Design, share: float, settings: Any, rung: str, interval: int = 0) -> Laid:
-        made = choose_layout(design, self.part, self.family, share=share, interval=interval or None).price
-        asked = {"families": [self.family], "interval": interval, "part": self.part.name, "share": share}
-        return self._of(made, {**settings, "measure": asked}, rung)
+    def _as_chosen(self, chosen: ChosenLayout, settings: Any, rung: str, interval: int = 0) -> Laid:
+        asked = {"families": [self.family], "interval": interval, "part": chosen.part, "share": chosen.share}
+        return self._of(chosen.price, {**settings, "measure": asked}, rung)
 
     def _of(self, made: VerilogPrice, settings: Any, rung: str) -> Laid:
         resource, share = nearest_limit(made.resources, self.part)

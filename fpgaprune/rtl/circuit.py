@@ -212,7 +212,8 @@ class Circuit:
 
     def rom(self, address: int, table: Sequence[int]) -> int:
         """`table[address]`; the caller makes sure that the address is an index of the table."""
-        values = tuple(int(v) for v in table)
+        # A softmax reads one large table for each of its values.
+        values = table if isinstance(table, tuple) else tuple(int(v) for v in table)
         x = self.nodes[address]
         reachable = values[max(x.low, 0) : x.high + 1]
         if x.op == "const" or len(set(reachable)) == 1:

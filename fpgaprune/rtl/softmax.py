@@ -57,20 +57,24 @@ def _one(step: Step, name: str, values: list[Number]) -> list[Number]:
 
 def _normalised(step: Step, values: list[Number], address: FixedType, negative: bool) -> list[Number]:
     accum, sum_type = step.type("accum"), sum_type_of(step)
-    exponentials = exponentials_of(step, address, negative).into(accum)
-    inverses = inverses_of(step)
-    powers = [_at_top_bits(value, address, exponentials) for value in values]
+    exponentials = _table(exponentials_of(step, address, negative).into(accum))
+    powers = [_at_top_bits(value, address, *exponentials) for value in values]
     total = summed(powers, accum, tree=True).into(sum_type)
-    inverse = _at_top_bits(total, sum_type, inverses)
+    inverse = _at_top_bits(total, sum_type, *_table(inverses_of(step)))
     return [(power * inverse).into(step.result) for power in powers]
 
 
-def _at_top_bits(x: Number, kind: FixedType, table: Exact) -> Number:
-    """The entry of `table` at the index in the highest bits of `x`, a value of type `kind`."""
-    circuit, entries = x.circuit, table.integers().reshape(-1)
+def _table(values: Exact) -> tuple[tuple[int, ...], int]:
+    """The raw entries of a table, and their fraction bits."""
+    return tuple(values.integers().reshape(-1).tolist()), values.fraction
+
+
+def _at_top_bits(x: Number, kind: FixedType, entries: tuple[int, ...], fraction: int) -> Number:
+    """The entry of a table at the index in the highest bits of `x`, a value of type `kind`."""
+    circuit = x.circuit
     bits = len(entries).bit_length() - 1
     place = circuit.wrap(circuit.shr(x.place, kind.width - bits), bits, signed=False)
-    return Number(circuit, place, 0).looked_up(entries.tolist(), table.fraction)
+    return Number(circuit, place, 0).looked_up(entries, fraction)
 
 
 def _argmax(step: Step, values: list[Number]) -> list[Number]:

@@ -8,8 +8,9 @@ steps, and then by halving.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from fpgaprune.target import Part
 
 # Two intervals this close are as good as one; intervals that are tried first lie so far apart.
 _CLOSE, _STEP = 1.01, 1.5
+# So often a layout is chosen anew because the upper end of its price takes too much, each time for so much less.
+_TIMES, _LESS = 5, 0.97
 _NAMES = ("lut", "ff", "dsp", "bram18")
 
 
@@ -37,6 +40,7 @@ def choose_layout(
     share: float = 0.8,
     interval: int | None = None,
     layout: VerilogLayout | None = None,
+    upper: bool = False,
 ) -> ChosenLayout:
     """The layout of `design` with the smallest interval that fits `part`, or with a given one the smallest shares.
 
@@ -47,6 +51,8 @@ def choose_layout(
         share: of each resource that the middle of the price may take, 0..1.
         interval: cycles for each sample; the fewest that fit unless given.
         layout: all else of the layout; the defaults unless given.
+        upper: whether the upper end of the price counts too. If it takes more than `share`, a layout is chosen anew
+            for as much less; that one's `share` says for how much.
 
     Raises:
         EstimateError: no layout fits, or nothing was fitted for the family, or the part's capacity is unknown.
@@ -54,34 +60,77 @@ def choose_layout(
     """
     base = layout or VerilogLayout()
     ways = Candidates(design, find_fabric(family), base)
-    there = {name: capacity_of(part)[name] for name in _NAMES}
-    room = {name: share * count for name, count in there.items() if count}
-    if not room:
+    there = {name: count for name in _NAMES if (count := capacity_of(part)[name])}
+    if not there:
         raise EstimateError(
             f"the capacity of {part.name} is unknown; name a part that 'fpgaprune parts' lists with its capacity"
         )
-    if interval is not None:
-        chosen = _fitting(ways.at(interval), room) or _fitting(ways.at(interval, every=True), room)
-        if chosen is None:
-            raise EstimateError(_refusal(design, part, share, f"{interval} cycles for each sample"))
-        return _explained(design, part, ways, chosen, share, interval)
-    found = _quickest(ways, room) or _quickest(ways, room, every=True)
+    question = _Question(ways, there, interval)
+    found = question.answer(share)
     if found is None:
-        raise EstimateError(_refusal(design, part, share, "one multiplier for each layer"))
-    return _explained(design, part, ways, found[1], share, found[0])
+        how = "one multiplier for each layer" if interval is None else f"{interval} cycles for each sample"
+        raise EstimateError(
+            f"no layout of {design.name!r} with {how} fits {share:.0%} of {part.name}; "
+            "choose a larger part, prune more, use fewer bits, or give a sample more cycles"
+        )
+    chosen = _explained(design, part, ways, found[1], share, found[0])
+    less = share
+    for _ in range(_TIMES if upper else 0):
+        highest = max(end.high / there[name] for name in there if (end := chosen.price.resources[name]) is not None)
+        if highest <= share:
+            break
+        less = round(_LESS * less * share / highest, 3)
+        # What does not fit into a share does not fit into less of it.
+        found = question.answer(less, shortest=found[0])
+        if found is None:
+            break
+        chosen = _explained(design, part, ways, found[1], less, found[0])
+    return chosen
 
 
-def _quickest(ways: Candidates, room: Mapping[str, float], every: bool = False) -> tuple[int, dict[str, Way]] | None:
-    """The smallest interval for which there is a choice, and the choice; None if there is none for any."""
-    tried = [ways.slowest() + 1]
-    while tried[-1] > ways.least():
-        tried.append(max(int(tried[-1] / _STEP), ways.least()))
-    # More cycles may take more block memories, so a longer interval need not have a choice where a shorter one has.
-    found = ((high, chosen) for high in reversed(tried) if (chosen := _fitting(ways.at(high, every), room)) is not None)
+@dataclass(frozen=True)
+class _Question:
+    """Which ways to take, of a part with `there` of each resource, for a given interval or for the smallest."""
+
+    ways: Candidates
+    there: Mapping[str, int]
+    interval: int | None
+
+    def answer(self, share: float, shortest: int = 0) -> tuple[int, dict[str, Way]] | None:
+        """The interval, at least `shortest`, and a way for each layer; None if no choice takes at most `share`."""
+        room = {name: share * count for name, count in self.there.items()}
+        for every in (False, True):
+            if self.interval is None:
+                found = _quickest(self.ways, room, max(shortest, self.ways.least()), every)
+            else:
+                chosen = _fitting(self.ways.at(self.interval, every), room)
+                found = None if chosen is None else (self.interval, chosen)
+            if found is not None:
+                return found
+        return None
+
+
+def _quickest(
+    ways: Candidates, room: Mapping[str, float], shortest: int, every: bool
+) -> tuple[int, dict[str, Way]] | None:
+    """The smallest interval from `shortest` on for which there is a choice, and the choice; None if there is none."""
+    tried = [max(ways.slowest() + 1, shortest)]
+    while tried[-1] > shortest:
+        tried.append(max(int(tried[-1] / _STEP), shortest))
+    tried.reverse()
+    # More cycles take less, but not always: fewer multipliers may need more LUTs around them, or more block memories.
+    # So halving finds where twice the room is enough, and from there on all are tried.
+    twice = {name: 2 * count for name, count in room.items()}
+    first = bisect_left(tried[1:], True, key=lambda high: _fitting(ways.at(high, every), twice) is not None)
+    found = (
+        (high, chosen)
+        for high in (tried[0], *tried[first + 1 :])
+        if (chosen := _fitting(ways.at(high, every), room)) is not None
+    )
     best = next(found, None)
     if best is None:
         return None
-    low = max(int(best[0] / _STEP), ways.least() - 1)
+    low = max(int(best[0] / _STEP), shortest - 1)
     while best[0] > low * _CLOSE and best[0] > low + 1:
         middle = (low + best[0]) // 2
         chosen = _fitting(ways.at(middle, every), room)
@@ -90,13 +139,6 @@ def _quickest(ways: Candidates, room: Mapping[str, float], every: bool = False) 
         else:
             best = middle, chosen
     return best
-
-
-def _refusal(design: Design, part: Part, share: float, how: str) -> str:
-    return (
-        f"no layout of {design.name!r} with {how} fits {share:.0%} of {part.name}; "
-        "choose a larger part, prune more, use fewer bits, or give a sample more cycles"
-    )
 
 
 def _fitting(found: tuple[dict[str, list[Way]], Counts], room: Mapping[str, float]) -> dict[str, Way] | None:

@@ -60,15 +60,50 @@ def test_what_is_chosen_fits_and_is_within_a_hundredth_of_the_fewest_cycles(chos
         assert not fits(network(), int(chosen.interval * smaller), room), smaller
 
 
+@pytest.mark.parametrize("zeros", [0.0, 0.7])
+@pytest.mark.parametrize("room", [{}, {"lut": 1500}, {"ff": 3000}, {"dsp": 6}, {"lut": 5000, "ff": 9000, "dsp": 90}])
+def test_no_much_shorter_interval_fits_though_not_all_are_tried(zeros, room):
+    """More cycles do not always take less, so that halving alone would miss some."""
+    small = part(**room)
+    ways = Candidates(network(zeros), find_fabric("xc7"), VerilogLayout())
+    found = fp.choose_layout(network(zeros), small, "xc7").interval
+    allowed = {name: 0.8 * getattr(small, name) for name in NAMES}
+    tried = [ways.slowest() + 1]
+    while tried[-1] > ways.least():
+        tried.append(max(int(tried[-1] / 1.5), ways.least()))
+    assert not [interval for interval in tried if interval < found and fits(network(zeros), interval, allowed)]
+
+
+def test_the_upper_end_of_the_price_may_count_too():
+    design, beyond = network(0.7), 0
+
+    def highest(found):
+        return max(found.price.resources[name].high / getattr(part(), name) for name in NAMES)
+
+    for share in (0.55, 0.6, 0.65, 0.7, 0.8):
+        middle = fp.choose_layout(design, part(), "xc7", share=share)
+        upper = fp.choose_layout(design, part(), "xc7", share=share, upper=True)
+        if highest(middle) <= share:
+            assert upper == middle
+            continue
+        beyond += 1
+        assert highest(upper) <= share
+        assert upper.share < share
+        assert upper.interval > middle.interval
+        # The share that it says gives the same layout again.
+        assert fp.choose_layout(design, part(), "xc7", share=upper.share).layers == upper.layers
+    assert beyond
+
+
 def test_each_interval_is_asked_for_once_and_none_that_no_layout_keeps(chosen, monkeypatch):
     """Each is a price of the whole design, and a short one has adders for every weight."""
-    asked, at = [], Candidates.at
+    asked, at = [], Candidates._at
 
     def heard(self, interval, every=False):
         asked.append(interval)
         return at(self, interval, every)
 
-    monkeypatch.setattr(Candidates, "at", heard)
+    monkeypatch.setattr(Candidates, "_at", heard)
     design = network()
     assert fp.choose_layout(design, part(), "xc7") == chosen
     least = fp.verilog_price(design, "xc7").interval_cycles
