@@ -46,6 +46,7 @@ class Descent:
         room: the loss that a point still leaves to the limit.
         ahead: learns of networks that may be judged next, in the order in which they would be, and of the point from
             which they are trained.
+        hopeless: whether a network is not worth a trial, by what others lost.
     """
 
     names: Sequence[str]
@@ -54,6 +55,7 @@ class Descent:
     goes_on: Callable[[], bool]
     room: Callable[[FitPoint], float]
     ahead: Callable[[Sequence[Knobs], FitPoint], None] = lambda *_: None
+    hopeless: Callable[[Knobs], bool] = lambda _: False
     rates: dict[str, float] = field(default_factory=dict)
     """Knob to the loss for each halving of the price, the last time that it was turned."""
     notes: list[str] = field(default_factory=list)
@@ -79,7 +81,8 @@ class Descent:
                 _, knobs, point = min(dear, key=lambda found: found[0])
                 step, dear = STEP, []
             price = self.foresight.price(rung, knobs)
-            moves = [(name, turned) for name in self.names if (turned := self._turn(knobs, name, rung, step * price))]
+            turns = [(name, self._turn(knobs, name, rung, step * price)) for name in self.names]
+            moves = [(name, turned) for name, turned in turns if turned and not self.hopeless(turned)]
             moves.sort(key=lambda move: self._expected(move[0], move[1], rung, price))
             self.ahead([turned for _, turned in moves if turned not in tried], point)
             found = None

@@ -13,12 +13,11 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.knobs import CHEAP, SPARSITIES, WIDTHS, Knobs
+from fpgaprune.fit.law import LossLaw
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.single_layers import SingleLayers
 
@@ -27,13 +26,12 @@ _STEPS = {"sparsity": 4, "filters": 1, "weight_bits": 2, "activation_bits": 2}
 _FINE = sorted({*SPARSITIES, *(round(sum(pair) / 2, 2) for pair in pairwise(SPARSITIES))})
 # A network is tried if its price is at most this share of the best one's, and if it loses little with this likelihood.
 _SAVES, _LIKELY = 0.97, 0.2
+# A descent does not try a network that loses little with less than this likelihood.
+_HOPELESS = 0.001
 # So many networks are priced for each that is tried.
 _PRICED = 60
 # Fewer networks say nothing of the figures of a law.
 _FEWEST = 6
-# A network whose loss is far from the limit says little of the law there: it counts as if its error were this share of
-# the distance.
-_FAR = 0.3
 
 
 @dataclass(frozen=True)
@@ -45,6 +43,7 @@ class Outlook:
         foresight: prices.
         ranking: which network is better.
         whole: epochs of a whole training.
+        long: epochs of the networks that it suggests.
         single: the layers of a network that may have a bit less.
     """
 
@@ -52,6 +51,7 @@ class Outlook:
     foresight: Foresight
     ranking: Ranking
     whole: int
+    long: int
     single: Callable[[FitPoint], SingleLayers] = lambda _: SingleLayers({}, ())
 
     def next(self, points: Sequence[FitPoint], refused: Collection[Knobs] = ()) -> tuple[Knobs, FitPoint | None] | None:
@@ -70,14 +70,12 @@ class Outlook:
         best, single = Knobs.of(point.settings), self.single(point)
         rung = self.foresight.fastest(best).rung
         price = self.foresight.price(rung, best)
-        tried = {Knobs.of(point.settings) for point in points if point.epochs >= self.whole}
-        error = float(np.median([point.lost_error for point in points]))
-        limit = self.ranking.limits.room(0.0, error, searching=True)
-        law = _Law.fitted(points, self.whole, limit, single)
+        tried = {Knobs.of(point.settings) for point in points if point.epochs >= self.long}
+        law = self._law(points, single)
         likely = {
             knobs: share
             for knobs in self._neighbours(best, single)
-            if knobs not in tried and knobs not in refused and (share := law.likelihood(knobs, limit)) >= _LIKELY
+            if knobs not in tried and knobs not in refused and (share := law.likelihood(knobs, self.long)) >= _LIKELY
         }
         # A price takes far longer than the law, so only those that seem to promise most get one.
         hoped = {knobs: share * (_guessed_bits(best) - _guessed_bits(knobs)) for knobs, share in likely.items()}
@@ -93,6 +91,16 @@ class Outlook:
         chosen = max(found, key=lambda one: one[0])[1]
         near = [point for point in points if point.loses_little and Knobs.of(point.settings).leads_to(chosen)]
         return chosen, min(near, key=lambda point: (point.share, -point.epochs), default=None)
+
+    def is_hopeless(self, points: Sequence[FitPoint], knobs: Knobs) -> bool:
+        """Whether a whole training of `knobs` has hardly a chance to lose little, by what all before it lost."""
+        return (
+            len(points) >= _FEWEST and self._law(points, SingleLayers({}, ())).likelihood(knobs, self.whole) < _HOPELESS
+        )
+
+    def _law(self, points: Sequence[FitPoint], single: SingleLayers) -> LossLaw:
+        error = float(np.median([point.lost_error for point in points]))
+        return LossLaw.fitted(points, self.whole, self.ranking.limits.room(0.0, error, searching=True), single)
 
     def _neighbours(self, best: Knobs, single: SingleLayers) -> Iterator[Knobs]:
         """All knobs that are a few steps away from `best`, each; those with its filters also with a bit less here and
@@ -144,57 +152,8 @@ def _around(ladder: list[Any], own: Any, steps: int) -> list[Any]:
     return ladder[max(place - steps, 0) : place + steps + 1]
 
 
-@dataclass(frozen=True)
-class _Law:
-    """The loss as a sum: the more of its weights a network loses, and the fewer bits it has, the more it loses.
-
-    Attributes:
-        least: the loss of a network that lost nothing.
-        weights: of the terms, none negative.
-        error: standard deviation of what the law misses.
-        single: what single layers lose by a bit less.
-    """
-
-    least: float
-    weights: NDArray[np.float64]
-    error: float
-    single: SingleLayers
-
-    @classmethod
-    def fitted(cls, points: Sequence[FitPoint], whole: int, limit: float, single: SingleLayers) -> _Law:
-        """The law of `points`, most exact near `limit`; a short training may lose more, everywhere the same."""
-        lost = np.array([point.lost for point in points])
-        errors = np.array([max(point.lost_error, 1e-4) for point in points])
-        least = float(np.quantile(lost, 0.1))
-        terms = np.array([[*_terms(Knobs.of(point.settings), single), float(point.epochs < whole)] for point in points])
-        trust = 1 / (errors + _FAR * np.abs(lost - limit))
-        found, _ = nnls(terms * trust[:, None], np.maximum(lost - least, 0.0) * trust)
-        missed = (terms @ found - (lost - least)) * trust
-        error = math.sqrt(float(np.sum(missed**2) / np.sum(trust**2)))
-        return cls(least, found[:-1], math.hypot(error, float(np.median(errors))), single)
-
-    def likelihood(self, knobs: Knobs, limit: float) -> float:
-        """The likelihood that a whole training of `knobs` loses at most `limit`."""
-        expected = self.least + float(np.dot(_terms(knobs, self.single), self.weights))
-        return 0.5 * (1 + math.erf((limit - expected) / (math.sqrt(2) * self.error)))
-
-
 def _guessed_bits(knobs: Knobs) -> float:
     """The binary logarithm of a price that is no more than guessed: products, times the bits of what they multiply."""
     narrow = sum(role == "activation_bits" for _, role in knobs.narrow) / max(len(knobs.narrow), 1)
     weights = 1.0 if knobs.hold else float(knobs.weight_bits)
     return math.log2(max(knobs.kept, 1e-3) * weights * (knobs.activation_bits + 1 - narrow / 2))
-
-
-def _terms(knobs: Knobs, single: SingleLayers) -> list[float]:
-    """What makes a network lose: each is larger, the less it may compute."""
-    zeros = 1 / max(knobs.kept, 1e-3) - 1
-    filters = 1 / (1 - knobs.filters) - 1
-    held = 1.0 if knobs.hold else 0.0
-    # With a bit less in all layers they are twice as large.
-    weight, activation = (
-        2.0 ** -getattr(knobs, role) * (1 + single.lost(knobs.narrow, role))
-        for role in ("weight_bits", "activation_bits")
-    )
-    # Of powers of two, few bits take small values only.
-    return [zeros, zeros**2, zeros**4, filters, weight * (1 - held), weight * held, held, activation, activation**2]

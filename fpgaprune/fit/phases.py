@@ -28,7 +28,7 @@ from fpgaprune.flow import Dataset, starting_model
 # With so many bits rounding loses nothing.
 _WIDE = 16
 # Share of the time after which trials train for all epochs, and the share that the descent may take; with a study.
-_ROUGH, _DESCENT = 0.5, 0.75
+_ROUGH, _DESCENT = 0.45, 0.65
 _ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY = 0.3, 0.5
 # The share that locking filters of a large network may take, and the step that is too small for it.
 _NARROW, _FINEST_NARROW = 0.25, 0.8
@@ -55,7 +55,7 @@ class Phases:
     log: SearchLog
     names: Sequence[str]
     notes: list[str]
-    training: Training = field(default_factory=lambda: Training(0, 0))
+    training: Training = field(default_factory=lambda: Training(0, 0, 0))
     rates: dict[str, float] = field(default_factory=dict)
 
     def first(
@@ -130,6 +130,8 @@ class Phases:
                 clock.has_time,
                 self.log.ranking.room,
                 partial(self._begin, passes),
+                # What a short training loses says little of what a whole one will.
+                self._is_hopeless if passes == epochs else lambda _: False,
             )
             found = list(descent.run(start, good))
             self.notes += descent.notes
@@ -140,15 +142,28 @@ class Phases:
             start, good = min(kept, key=lambda pair: self.log.ranking.rank(pair[1]))
 
     def look_around(self) -> None:
-        """Whole trials of the networks around the best one, as long as one promises more."""
-        clock, ranking = Clock(self.log.at(1.0)), self.log.ranking
-        judge = self._judge(self.training.whole, clock)
-        outlook = Outlook(self.names, self.foresight, ranking, self.training.whole, self.foresight.single_layers)
+        """Long trials of the networks around the best one, as long as one promises more."""
+        clock = Clock(self.log.at(1.0))
+        judge = self._judge(self.training.long, clock)
         refused: set[Knobs] = set()
-        while clock.has_time() and (found := outlook.next(list(self.log.points.values()), refused)):
+        while clock.has_time() and (found := self._outlook.next(list(self.log.points.values()), refused)):
             knobs, good = found
             if judge(knobs, self.foresight.fastest(knobs), good) is None:
                 refused.add(knobs)
+
+    @property
+    def _outlook(self) -> Outlook:
+        return Outlook(
+            self.names,
+            self.foresight,
+            self.log.ranking,
+            self.training.whole,
+            self.training.long,
+            self.foresight.single_layers,
+        )
+
+    def _is_hopeless(self, knobs: Knobs) -> bool:
+        return self._outlook.is_hopeless(list(self.log.points.values()), knobs)
 
     def _begin(self, epochs: int, knobs: Sequence[Knobs], good: FitPoint) -> None:
         """Workers begin what the descent may ask for next; this process waits until it is asked."""

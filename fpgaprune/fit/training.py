@@ -17,6 +17,8 @@ _SHORT = 4
 _STEPS = 4000
 # At a higher rate: most samples in a step, least steps in an epoch, and epochs.
 _LARGEST, _FEWEST, _EPOCHS = 256, 64, 32
+# At a higher rate a network that is trained anew for so many times the epochs loses about half as much.
+_LONGER = 3
 # The rate at a batch of 32, as a multiple of the network's own, and the highest rate. A network that rounds and loses
 # weights is trained anew, not only refined: docs/measurements/fit.md, "How a trial is trained".
 _FASTER, _HIGHEST, _USUAL = 5.0, 0.015, 1e-3
@@ -36,15 +38,17 @@ class Training:
 
     Attributes:
         short: epochs of a first trial.
-        whole: epochs of the best network.
+        whole: epochs of a usual trial.
+        long: epochs of the best network, and of those around it.
         settings: sections of a flow file to the keys that ask for the rest; what the flow says goes before.
         anew: whether a whole training of other knobs starts from the trained network. Else, as all short ones, it
             starts from the last good network of the search: at a low rate it would not find the way.
-        wanted: epochs of the best network if it took no time.
+        wanted: epochs of a usual trial if they took no time.
     """
 
     short: int
     whole: int
+    long: int
     settings: Mapping[str, Any] = field(default_factory=dict)
     anew: bool = False
     wanted: int = 0
@@ -57,7 +61,8 @@ class Training:
     def of(self, data: Dataset, model: Any) -> Training:
         """The same training for `model`: for as many epochs as it can be, of those that are wanted."""
         whole = _affordable(self.wanted, data, model)
-        return replace(self, short=_short(whole), whole=whole)
+        long = _affordable(_LONGER * self.wanted, data, model) if self.anew else whole
+        return replace(self, short=_short(whole), whole=whole, long=long)
 
     def starts_from(self, good: FitPoint | None, knobs: Knobs, epochs: int) -> FitPoint | None:
         """Where a training of `knobs` starts if `good` is the last good network; None is the trained one."""
@@ -69,9 +74,9 @@ class Training:
         """As the flow says; what it leaves out is its default, but for more epochs of few samples."""
         settings = config[FinetuneConfig]
         if "epochs" in settings.model_fields_set:
-            return cls(_short(settings.epochs), settings.epochs, wanted=settings.epochs)
+            return cls(_short(settings.epochs), settings.epochs, settings.epochs, wanted=settings.epochs)
         steps = -(-count_of(data.x_train) // settings.batch_size)
-        return cls(0, 0, wanted=max(settings.epochs, -(-_STEPS // steps))).of(data, model)
+        return cls(0, 0, 0, wanted=max(settings.epochs, -(-_STEPS // steps))).of(data, model)
 
     @classmethod
     def at_a_higher_rate(cls, config: Flow, data: Dataset, model: Any) -> Training | None:
@@ -97,7 +102,7 @@ class Training:
             "finetune": {"batch_size": batch_size, "learning_rate": rate},
             "quantise": {"learning_rate": rate},
         }
-        return cls(0, 0, asked, anew=True, wanted=_EPOCHS).of(data, model)
+        return cls(0, 0, 0, asked, anew=True, wanted=_EPOCHS).of(data, model)
 
 
 def most_samples(model: Any) -> int:

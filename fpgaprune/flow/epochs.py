@@ -61,8 +61,9 @@ def steps_of(config: Flow, data: Dataset) -> int:
 def steps_together(model: Any, steps: int) -> Iterator[None]:
     """Within the block, `fit` takes many of the `steps` of an epoch in one call of TensorFlow, with the same bits.
 
-    A step of a small network takes less time than its call. No callback may act at a batch, because Keras calls back
-    only after such a group. The number in a group divides `steps`: an endless dataset would go on past the epoch.
+    A step of a small network takes less time than its call. A callback may act at a batch only if its number is a
+    multiple of `steps`, because Keras calls back only after such a group. The number in a group divides `steps`: an
+    endless dataset would go on past the epoch.
     """
     model.steps_per_execution = max(n for n in range(1, min(steps, _TOGETHER) + 1) if steps % n == 0)
     try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,8 +96,10 @@ class Finetuning:
         from fpgaprune.train import relock
 
         self._compile()
+        settings, steps = self.config[FinetuneConfig], self._steps(1)
+        changes = schedule.over(settings.epochs, steps, self._sparsity)
         callback = GradualLock(
-            schedule.over(steps_of(self.config, self.data), self._sparsity),
+            changes,
             lambda model, masks: relock(model, self._closed(masks)),
             base=self.selection,
             regrow_fraction=schedule.regrow_fraction,
@@ -118,7 +120,9 @@ class Finetuning:
                 # These locks are set now, not before the first step, because regrowth may free some of them later.
                 again = keras.callbacks.LambdaCallback(on_train_begin=lambda _: relock(self.model, self._closed(then)))
                 callbacks.append(again)
-        self._train(masks, callbacks, start=start, state=state)
+        # Between two changes of the locks TensorFlow needs no callback.
+        together = math.gcd(steps, changes.begin_step, changes.frequency)
+        self._train(masks, callbacks, start=start, state=state, together=together)
         return self._finished([(step, sparsity) for step, sparsity, _ in callback.history])
 
     def _rounds(self, schedule: RoundsConfig, early: Weights | None) -> Finetuned:
@@ -193,6 +197,7 @@ class Finetuning:
         rounds: int = 1,
         start: State | None = None,
         state: Any = None,
+        together: int | None = None,
     ) -> None:
         from fpgaprune.train import finetune, lock, unlock
 
@@ -207,8 +212,7 @@ class Finetuning:
         before = passed * settings.epochs
         shown = epochs_shown(self.progress, rounds * settings.epochs, before)
         steps = self._steps(1)
-        # Locks that grow are set between two steps.
-        with nullcontext() if callbacks else steps_together(self.model, steps):
+        with steps_together(self.model, together or steps):
             finetune(
                 self.model,
                 masks,

@@ -9,12 +9,14 @@ from pydantic import Field
 
 from fpgaprune.errors import ConfigError, MaskError
 from fpgaprune.flow.section import Section
-from fpgaprune.select import ConstantSparsity, PolynomialDecay, Schedule
+from fpgaprune.select import ConstantSparsity, PolynomialDecay
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 # Defaults of a schedule: the number of its changes, and the share of the steps within which they fall.
 CHANGES = 12
 DONE_BY = 0.6
+# If they fall within so many epochs, each is at the start of one: TensorFlow can take the steps between them at once.
+_EPOCHS = 4
 
 
 class OneShotConfig(Section):
@@ -27,7 +29,8 @@ class OneShotConfig(Section):
 class PolynomialConfig(Section):
     """The sparsity rises to that of `[select]`, fast at first.
 
-    Without `frequency` the locks change twelve times; without `end_step` the last change is at six tenths of the steps.
+    Without `frequency` the locks change about twelve times, before whole epochs if there are enough of these; without
+    `end_step` the last change is at six tenths of the steps.
     """
 
     kind: Literal["polynomial_decay"]
@@ -39,20 +42,22 @@ class PolynomialConfig(Section):
     end_step: int | None = Field(default=None, ge=1)
     """The training step of the last change; six tenths of all if left out."""
     frequency: int | None = Field(default=None, ge=1)
-    """Steps between two changes; if left out, as many as give twelve changes."""
+    """Steps between two changes; if left out, as many as give about twelve changes."""
     power: float = Field(default=3, gt=0)
     """How fast the sparsity rises at first; 1 is a straight line."""
     regrow_fraction: float = Field(default=0.0, ge=0, lt=1)
     """Share of the locked units that is set free again at each change, where gradients are largest."""
 
-    def over(self, steps: int, sparsity: float) -> Schedule:
-        """The schedule for a fine-tuning of `steps` that ends at `sparsity`.
+    def over(self, epochs: int, steps: int, sparsity: float) -> PolynomialDecay:
+        """The schedule for a fine-tuning of `epochs`, each of `steps`, that ends at `sparsity`.
 
         Raises:
             MaskError: it cannot run like this.
         """
-        end = self.end_step or max(int(DONE_BY * steps), self.begin_step + 1)
+        end = self.end_step or max(int(DONE_BY * epochs * steps), self.begin_step + 1)
         frequency = self.frequency or max(1, (end - self.begin_step) // CHANGES)
+        if self.frequency is None and end - self.begin_step >= _EPOCHS * steps:
+            frequency = max(frequency // steps, 1) * steps
         if self.end_step is None:
             # The last change must fall on the last step of the schedule, or the sparsity would not be reached.
             end = self.begin_step + max(1, (end - self.begin_step) // frequency) * frequency
@@ -73,7 +78,7 @@ class ConstantConfig(Section):
     regrow_fraction: float = Field(default=0.0, ge=0, lt=1)
     """Share of the locked units that is set free again at each choice, where gradients are largest."""
 
-    def over(self, steps: int, sparsity: float) -> Schedule:  # noqa: ARG002
+    def over(self, epochs: int, steps: int, sparsity: float) -> ConstantSparsity:  # noqa: ARG002
         """The schedule for a fine-tuning that ends at `sparsity`.
 
         Raises:
@@ -118,8 +123,8 @@ ScheduleConfig = Annotated[
 ]
 
 
-def check_schedule(config: ScheduleConfig, steps: int, sparsity: object, granularity: str) -> None:
-    """A fine-tuning of `steps` under this schedule ends at the asked sparsity.
+def check_schedule(config: ScheduleConfig, epochs: int, steps: int, sparsity: object, granularity: str) -> None:
+    """A fine-tuning of `epochs`, each of `steps`, under this schedule ends at the asked sparsity.
 
     Raises:
         ConfigError: it cannot; one line that says why.
@@ -135,15 +140,15 @@ def check_schedule(config: ScheduleConfig, steps: int, sparsity: object, granula
         config.shares(sparsity)
         return
     try:
-        schedule = config.over(steps, sparsity)
+        schedule = config.over(epochs, steps, sparsity)
     except MaskError as error:
         raise ConfigError(f"{where}: {error}") from error
-    reached = 0.0
-    for step in range(steps):
+    reached, whole = 0.0, epochs * steps
+    for step in range(whole):
         due, now = schedule(step)
         reached = now if due else reached
     if reached != sparsity:
         raise ConfigError(
-            f"{where} comes to sparsity {reached:.6g} in {steps} steps; wanted {sparsity:g}: let it end before step "
-            f"{steps}, a whole number of times 'frequency' after 'begin_step'"
+            f"{where} comes to sparsity {reached:.6g} in {whole} steps; wanted {sparsity:g}: let it end before step "
+            f"{whole}, a whole number of times 'frequency' after 'begin_step'"
         )

@@ -19,7 +19,8 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
 
     Locked elements stay locked, except those that `regrow_fraction` frees. The model must have been locked before `fit`
     (`fp.lock(model, callback.initial_masks(model))`), so that nothing is traced again and slots keep their bits;
-    `fp.finetune(model, callback.initial_masks(model), x, y, callbacks=[callback])` does that too.
+    `fp.finetune(model, callback.initial_masks(model), x, y, callbacks=[callback])` does that too. If Keras takes many
+    steps at once (`steps_per_execution`), the locks of all of them are set before the first.
 
     Attributes:
         masks: the masks in force, None before the first step.
@@ -72,11 +73,12 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         self.masks, self.history, self._step = masks, list(history), step
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-        """Sets the locks of this step; steps count on over epochs and calls of `fit`."""
-        due, sparsity = self._schedule(self._step)
-        if bool(due):
-            self._change(float(sparsity))
-        self._step += 1
+        """Sets the locks of the steps that begin; steps count on over epochs and calls of `fit`."""
+        together = range(self._step, self._step + self.model.steps_per_execution)
+        asked = [sparsity for due, sparsity in map(self._schedule, together) if bool(due)]
+        if asked:
+            self._change(float(asked[-1]))
+        self._step = together.stop
 
     def _change(self, sparsity: float) -> None:
         masks = advance(

@@ -106,7 +106,7 @@ def main() -> None:
                 trials.append(knobs)
                 return FitPoint(
                     str(knobs), knobs.settings(), "accuracy", 0.0, lost(knobs), 0.0, "held-back", len(outputs), {},
-                    None, laid.resource, laid.share, 1, 1, lost(knobs) <= limit, True, True, 0, "", laid.price,
+                    None, laid.resource, laid.share, 1, 1, lost(knobs) <= limit, True, True, 1, "", laid.price,
                 )  # fmt: skip
 
             def room(point, limit=limit):
@@ -114,7 +114,9 @@ def main() -> None:
 
             found = [point for _, point in Descent(NAMES, foresight, judge, lambda: True, room).run(Knobs("weight"))]
             first = [*found]
-            outlook = Outlook(NAMES, foresight, Ranking(Limits(max_loss=limit, **TIME), target.clock_ns), whole=0)
+            outlook = Outlook(
+                NAMES, foresight, Ranking(Limits(max_loss=limit, **TIME), target.clock_ns), whole=0, long=0
+            )
             for _ in range(OUTLOOK):
                 asked = outlook.next(found)
                 if asked is None:

@@ -3,9 +3,11 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import keras
 import numpy as np
 import pytest
 
+from fpgaprune.flow import epochs as epochs_of_flow
 from fpgaprune.flow.checkpoint import Checkpoint
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.data import check_data
@@ -69,6 +71,27 @@ def test_the_asked_kernels_are_at_zero_when_it_ends(name):
     if name != "one_shot":
         assert round(found.changes[-1][1] * KERNELS) == 18
         assert [share for _, share in found.changes] == sorted(share for _, share in found.changes)
+
+
+def test_steps_between_two_changes_are_taken_together_and_leave_the_same_bits(monkeypatch):
+    """With enough epochs the locks change at the start of epochs, of four steps each."""
+    found, together = [], []
+    original = keras.Model.fit
+
+    def fit(self, *given, **how):
+        together.append(self.steps_per_execution)
+        return original(self, *given, **how)
+
+    monkeypatch.setattr(keras.Model, "fit", fit)
+    for most in (100, 1):
+        monkeypatch.setattr(epochs_of_flow, "_TOGETHER", most)
+        model, _, made = run(SCHEDULES["polynomial_decay"], epochs=8)
+        found.append((made.changes, made.masks, snapshot(model)))
+    assert together == [4, 1]
+    (many, masks, weights), (single, alike, same) = found
+    assert [step % 4 for step, _ in many] == [0] * len(many)
+    assert (many, masks) == (single, alike)
+    assert all(np.array_equal(weights[path], same[path]) for path in weights)
 
 
 @pytest.mark.parametrize("name", ["polynomial_decay", "rounds"])

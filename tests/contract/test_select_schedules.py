@@ -61,6 +61,37 @@ def test_the_callback_follows_the_schedule_and_what_is_locked_stays(model):
     assert locked_kernels(callback.masks) == 18
 
 
+def test_steps_that_keras_takes_together_have_the_locks_of_single_steps():
+    """Where each change falls on the first step of a group, all bits are those of single steps."""
+    found = []
+    for together in (1, 2):
+        network = plain()
+        network.compile(keras.optimizers.Adam(1e-3), "sparse_categorical_crossentropy", steps_per_execution=together)
+        x, y = samples(network, count=32)
+        callback = GradualLock(PolynomialDecay(0.25, 0.75, 2, 8, frequency=2), fp.relock, granularity="kernel")
+        fp.lock(network, callback.initial_masks(network))
+        network.fit(x, y, batch_size=8, epochs=3, callbacks=[callback], verbose=0, shuffle=False)
+        check_zero(network, callback.masks)
+        found.append((callback, [weight.numpy() for weight in network.weights]))
+    (single, ones), (grouped, twos) = found
+    assert [step for step, _, _ in single.history] == [2, 4, 6]
+    assert grouped.history == single.history
+    assert grouped.masks == single.masks
+    assert all(np.array_equal(a, b) for a, b in zip(ones, twos, strict=True))
+
+
+def test_a_change_within_a_group_of_steps_is_made_before_the_group(model):
+    x, y = samples(model, count=32)
+    model.steps_per_execution = 2
+    callback = GradualLock(OneShot(0.5, step=3), fp.relock)
+    fp.lock(model, callback.initial_masks(model))
+    model.fit(x, y, batch_size=8, verbose=0)
+    assert not callback.history
+    model.fit(x, y, batch_size=8, callbacks=[callback], verbose=0)
+    assert [(step, asked) for step, asked, _ in callback.history] == [(2, 0.5)]
+    check_zero(model, callback.masks)
+
+
 def test_moments_survive_a_change_of_locks(model):
     x, y = samples(model, count=32)
     callback = GradualLock(OneShot(0.5, step=4), fp.relock)

@@ -140,7 +140,7 @@ def test_a_higher_rate_that_loses_the_network_is_given_up(searched, tmp_path, mo
         (run / "report.json").write_text(json.dumps(report))
         return RunDirectory.existing(run)
 
-    bolder = Training(2, 8, {"finetune": {"learning_rate": 0.02}})
+    bolder = Training(2, 8, 8, {"finetune": {"learning_rate": 0.02}})
     monkeypatch.setattr(Training, "at_a_higher_rate", classmethod(lambda *_: bolder))
     monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
     monkeypatch.setattr(job, "run_flow", run)
@@ -163,7 +163,7 @@ def test_a_large_network_loses_filters_first_and_is_then_trained_for_longer(sear
         (run / "report.json").write_text(json.dumps(report))
         return RunDirectory.existing(run)
 
-    own, bolder = Training(2, 4, wanted=32), Training(2, 4, {"finetune": {"learning_rate": 0.02}}, wanted=32)
+    own, bolder = Training(2, 4, 4, wanted=32), Training(2, 4, 4, {"finetune": {"learning_rate": 0.02}}, wanted=32)
     monkeypatch.setattr(Training, "asked", classmethod(lambda *_: own))
     monkeypatch.setattr(Training, "at_a_higher_rate", classmethod(lambda *_: bolder))
     # However slow the machine is, two of six seconds are left for what comes behind.

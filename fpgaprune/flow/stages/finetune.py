@@ -10,7 +10,7 @@ from typing import Any
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import code_digest, file_digest, judging, section_json
-from fpgaprune.flow.epochs import steps_of
+from fpgaprune.flow.epochs import steps_in_epoch
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.rounded_training import require_exact_types, unroundable
 from fpgaprune.flow.samples import predict
@@ -138,7 +138,8 @@ def _check_schedule(config: Flow, data: Dataset) -> None:
             f"would leave them: let finetune.epochs be 0, and train on in {library}"
         )
     select = config[SelectConfig]
-    check_schedule(settings.schedule, steps_of(config, data), select.sparsity, select.granularity)
+    steps = steps_in_epoch(data.x_train, settings.batch_size)
+    check_schedule(settings.schedule, settings.epochs, steps, select.sparsity, select.granularity)
 
 
 def _settings(config: Flow) -> Any:

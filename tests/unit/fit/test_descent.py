@@ -126,6 +126,26 @@ def test_networks_that_cannot_be_are_passed_over():
     assert all(knobs.sparsity <= 0.5 and knobs.weight_bits == 8 for knobs, _ in found)
 
 
+def test_what_is_hopeless_is_not_tried_and_finer_steps_are():
+    tried = []
+
+    def judge(knobs, laid, good):
+        tried.append(knobs)
+        return made(knobs, laid, (0.6, 3, 3))
+
+    def hopeless(knobs):
+        return not made(knobs, Prices().fastest(knobs), (0.6, 3, 3)).loses_little
+
+    points = [
+        point
+        for _, point in Descent(NAMES, Prices(), judge, lambda: True, room, hopeless=hopeless).run(Knobs("weight"))
+    ]
+    assert all(point.loses_little for point in points)
+    usual = descended((0.6, 3, 3))
+    assert len(points) < len(usual)
+    assert min(point.share for point in points) <= min(point.share for _, point in usual if point.loses_little)
+
+
 def test_no_network_at_all_gives_nothing():
     assert list(Descent(NAMES, Prices(), lambda *_: None, lambda: True, room).run(Knobs("weight"))) == []
 

@@ -1,22 +1,24 @@
 """The outlook on a made-up network: it finds what a descent leaves, and asks for little that fails."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import product, starmap
 
 import numpy as np
 import pytest
 from msgspec import structs
 
 from fpgaprune.fit.descent import Descent
-from fpgaprune.fit.knobs import CHEAP, Knobs
+from fpgaprune.fit.knobs import CHEAP, SPARSITIES, WIDTHS, Knobs
+from fpgaprune.fit.law import LossLaw
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.outlook import Outlook
 from fpgaprune.fit.ranking import Ranking
+from fpgaprune.fit.single_layers import SingleLayers
 from tests.unit.fit.made_up import LIMIT, Prices, made
 
 NAMES = ("sparsity", "weight_bits", "activation_bits")
 RANKING = Ranking(Limits(max_loss=LIMIT, latency_us=10.0), 5.0)
-OUTLOOK = Outlook(NAMES, Prices(), RANKING, whole=1)
+OUTLOOK = Outlook(NAMES, Prices(), RANKING, whole=1, long=1)
 
 
 def descended(tolerance, most=99):
@@ -75,6 +77,40 @@ def test_it_turns_one_knob_back_to_turn_another_further():
         turned = [Knobs.of(point.settings) for point in looked(points, tolerance)]
         back += any(not own.leads_to(knobs) for knobs in turned)
     assert back
+
+
+def test_a_longer_training_makes_a_network_likely_that_lost_too_much():
+    tolerance = (0.6, 3, 3)
+    points = descended(tolerance)
+    law = LossLaw.fitted(points, 1, LIMIT, SingleLayers({}, ()))
+    best = Knobs.of(min((point for point in points if point.loses_little), key=lambda point: point.share).settings)
+    smaller = replace(best, sparsity=SPARSITIES[SPARSITIES.index(best.sparsity) + 1])
+    likely = [law.likelihood(smaller, epochs) for epochs in (1, 4, 16)]
+    assert likely == sorted(likely)
+    assert likely[0] < 0.3
+    assert likely[2] > 0.7
+    # What long trainings lost says the same as what short ones lose twice as much of.
+    long = [structs.replace(point, lost=point.lost / 2, epochs=16 * point.epochs) for point in points]
+    assert LossLaw.fitted(long, 1, LIMIT, SingleLayers({}, ())).likelihood(smaller, 1) < 0.3
+    suggested, _ = replace(OUTLOOK, long=16).next(points)
+    usual = OUTLOOK.next(points)
+    assert usual is None or suggested != usual[0]
+    assert Prices().fastest(suggested).share < 0.97 * Prices().fastest(best).share
+
+
+def test_hardly_a_network_that_loses_little_is_called_hopeless_and_many_are_that_lose_far_too_much():
+    rng = np.random.default_rng(2)
+    lost, called = [], []
+    for _ in range(20):
+        tolerance = (rng.uniform(0.3, 0.9), *rng.integers(2, 6, 2))
+        points = descended(tolerance, 8)
+        assert not OUTLOOK.is_hopeless(points[:5], Knobs("weight", 0.95, 2, 2))
+        for knobs in starmap(Knobs, product(["weight"], SPARSITIES, WIDTHS, WIDTHS)):
+            lost.append(made(knobs, Prices().fastest(knobs), tolerance).lost)
+            called.append(OUTLOOK.is_hopeless(points, knobs))
+    lost, called = np.array(lost), np.array(called)
+    assert called[lost <= LIMIT].mean() < 0.05
+    assert called[lost > 5 * LIMIT].mean() > 0.8
 
 
 def test_filters_are_taken_back_where_single_weights_lose_less():

@@ -12,8 +12,9 @@ from fpgaprune.advice import widths_of, with_widths
 from fpgaprune.errors import DesignError
 from fpgaprune.fit import single_layers
 from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit.law import LossLaw
 from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.outlook import Outlook, _Law
+from fpgaprune.fit.outlook import Outlook
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.single_layers import SingleLayers
 from tests.unit.fit.made_up import LIMIT, Prices, made
@@ -108,9 +109,9 @@ def test_a_law_takes_all_layers_with_a_bit_less_for_a_width_less():
         made(Knobs("weight", activation_bits=bits), Prices().fastest(Knobs("weight")), TOLERANCE)
         for bits in range(2, 9)
     ]
-    law = _Law.fitted(points, 1, LIMIT, single)
+    law = LossLaw.fitted(points, 1, LIMIT, single)
     four, some, every, three = (
-        law.likelihood(knobs, LIMIT)
+        law.likelihood(knobs, 1)
         for knobs in (
             Knobs("weight", activation_bits=4),
             Knobs("weight", activation_bits=4, narrow=frozenset({("a", "activation_bits")})),
@@ -137,7 +138,7 @@ def test_the_outlook_suggests_a_bit_less_here_and_there():
     layers = {("a", "activation_bits"): 0.01, ("b", "activation_bits"): 0.99}
     single = SingleLayers(layers, tuple(layers))
     ranking = Ranking(Limits(max_loss=LIMIT, latency_us=10.0), 5.0)
-    outlook = Outlook(("activation_bits",), Halfway(), ranking, 1, lambda _: single)
+    outlook = Outlook(("activation_bits",), Halfway(), ranking, 1, 1, lambda _: single)
     # The layer `a` hardly matters.
     tried = [Knobs("weight", 0.8, activation_bits=bits) for bits in range(3, 9)]
     knobs, _ = outlook.next([made(knobs, Halfway().fastest(knobs), TOLERANCE) for knobs in tried])

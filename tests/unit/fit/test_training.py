@@ -37,7 +37,7 @@ def flow(**finetune):
 )
 def test_of_few_samples_the_best_network_sees_each_more_often(samples, finetune, epochs):
     made = Training.asked(flow(**finetune), data(samples), dense())
-    assert made.whole == epochs
+    assert made.whole == made.long == epochs
     assert made.settings == {}
 
 
@@ -55,6 +55,7 @@ def test_many_samples_are_taken_in_larger_steps_at_a_higher_rate(samples, batch_
     assert made.settings["finetune"] == {"batch_size": batch_size, "learning_rate": pytest.approx(rate)}
     assert made.settings["quantise"] == {"learning_rate": pytest.approx(rate)}
     assert (made.short, made.whole) == (epochs // 4, epochs)
+    assert made.long == 3 * epochs
 
 
 def test_a_whole_training_at_a_higher_rate_starts_anew_unless_it_goes_on():
@@ -63,6 +64,7 @@ def test_a_whole_training_at_a_higher_rate_starts_anew_unless_it_goes_on():
     good = made(Knobs("weight"), Prices().fastest(Knobs("weight")), TOLERANCE)
     other = Knobs("weight", 0.5)
     assert bolder.starts_from(good, other, bolder.whole) is None
+    assert bolder.starts_from(good, other, bolder.long) is None
     assert bolder.starts_from(good, other, bolder.short) is good
     assert bolder.starts_from(good, Knobs("weight"), bolder.whole) is good
     assert bolder.starts_from(None, other, bolder.short) is None
@@ -75,9 +77,9 @@ def test_a_large_network_is_cut_and_a_narrow_one_is_trained_for_longer():
     large = keras.Sequential([keras.Input((400,)), keras.layers.Dense(1200), keras.layers.Dense(1200)])
     cut = made.of(data(18_000), large)
     assert cut.is_cut
-    assert (cut.whole, cut.wanted, cut.settings) == (10, 32, made.settings)
+    assert (cut.whole, cut.long, cut.wanted, cut.settings) == (10, 10, 32, made.settings)
     again = cut.of(data(18_000), dense())
-    assert (again.short, again.whole) == (8, 32)
+    assert (again.short, again.whole, again.long) == (8, 32, 96)
     assert not Training.asked(flow(epochs=3), data(18_000), large).is_cut
 
 

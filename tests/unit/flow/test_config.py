@@ -154,9 +154,17 @@ def test_schedules_that_cannot_end_at_the_asked_sparsity_are_refused(tmp_path, t
     assert "\n" not in str(error.value) or "2 mistakes" in str(error.value)
 
 
-@pytest.mark.parametrize("steps", [2, 7, 90, 1800])
-def test_a_schedule_without_numbers_reaches_its_end_whatever_the_length(steps):
-    check_schedule(PolynomialConfig(kind="polynomial_decay"), steps, 0.85, "kernel")
+@pytest.mark.parametrize("steps", [1, 2, 7, 79])
+@pytest.mark.parametrize("epochs", [2, 7, 32, 180])
+def test_a_schedule_without_numbers_reaches_its_end_whatever_the_length(epochs, steps):
+    config = PolynomialConfig(kind="polynomial_decay")
+    check_schedule(config, epochs, steps, 0.85, "kernel")
+    made = config.over(epochs, steps, 0.85)
+    changes = [step for step in range(epochs * steps) if made(step)[0]]
+    assert made(changes[-1]) == (True, 0.85)
+    if epochs >= 7:
+        assert {step % steps for step in changes} == {0}
+        assert min(0.5 * epochs, 13) <= len(changes) <= 26
 
 
 def test_a_missing_file_is_named(tmp_path):
