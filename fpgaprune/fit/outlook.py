@@ -43,7 +43,7 @@ class Outlook:
         foresight: prices.
         ranking: which network is better.
         whole: epochs of a whole training.
-        long: epochs of the networks that it suggests.
+        epochs: epochs of the networks that it suggests, `whole` or more.
         single: the layers of a network that may have a bit less.
     """
 
@@ -51,7 +51,7 @@ class Outlook:
     foresight: Foresight
     ranking: Ranking
     whole: int
-    long: int
+    epochs: int
     single: Callable[[FitPoint], SingleLayers] = lambda _: SingleLayers({}, ())
 
     def next(self, points: Sequence[FitPoint], refused: Collection[Knobs] = ()) -> tuple[Knobs, FitPoint | None] | None:
@@ -70,12 +70,12 @@ class Outlook:
         best, single = Knobs.of(point.settings), self.single(point)
         rung = self.foresight.fastest(best).rung
         price = self.foresight.price(rung, best)
-        tried = {Knobs.of(point.settings) for point in points if point.epochs >= self.long}
+        tried = {Knobs.of(point.settings) for point in points if point.epochs >= self.epochs}
         law = self._law(points, single)
         likely = {
             knobs: share
             for knobs in self._neighbours(best, single)
-            if knobs not in tried and knobs not in refused and (share := law.likelihood(knobs, self.long)) >= _LIKELY
+            if knobs not in tried and knobs not in refused and (share := law.likelihood(knobs, self.epochs)) >= _LIKELY
         }
         # A price takes far longer than the law, so only those that seem to promise most get one.
         hoped = {knobs: share * (_guessed_bits(best) - _guessed_bits(knobs)) for knobs, share in likely.items()}

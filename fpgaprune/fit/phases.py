@@ -30,6 +30,8 @@ _WIDE = 16
 # Share of the time after which trials train for all epochs, and the share that the descent may take; with a study.
 _ROUGH, _DESCENT = 0.45, 0.65
 _ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY = 0.3, 0.5
+# With time for fewer long trials the networks around the best one are trained as usual.
+_FEWEST_LONG = 4
 # The share that locking filters of a large network may take, and the step that is too small for it.
 _NARROW, _FINEST_NARROW = 0.25, 0.8
 # The network of a run without the channels that its locks end.
@@ -57,6 +59,8 @@ class Phases:
     notes: list[str]
     training: Training = field(default_factory=lambda: Training(0, 0, 0))
     rates: dict[str, float] = field(default_factory=dict)
+    _slowest: dict[int, float] = field(default_factory=dict, init=False)
+    """Epochs to the seconds of the slowest trial."""
 
     def first(
         self, start: Knobs, ways: Sequence[Training], *, remembers: bool, good: FitPoint | None = None
@@ -142,28 +146,24 @@ class Phases:
             start, good = min(kept, key=lambda pair: self.log.ranking.rank(pair[1]))
 
     def look_around(self) -> None:
-        """Long trials of the networks around the best one, as long as one promises more."""
-        clock = Clock(self.log.at(1.0))
-        judge = self._judge(self.training.long, clock)
+        """Trials of the networks around the best one, as long as one promises more: long ones, if there is time."""
+        training, clock = self.training, Clock(self.log.at(1.0))
+        longer = self._slowest.get(training.whole, 0.0) * training.long / max(training.whole, 1)
+        has_time = self.log.at(1.0) - time.monotonic() >= _FEWEST_LONG * longer
+        epochs = training.long if has_time else training.whole
+        judge, outlook = self._judge(epochs, clock), self._outlook(epochs)
         refused: set[Knobs] = set()
-        while clock.has_time() and (found := self._outlook.next(list(self.log.points.values()), refused)):
+        while clock.has_time() and (found := outlook.next(list(self.log.points.values()), refused)):
             knobs, good = found
             if judge(knobs, self.foresight.fastest(knobs), good) is None:
                 refused.add(knobs)
 
-    @property
-    def _outlook(self) -> Outlook:
-        return Outlook(
-            self.names,
-            self.foresight,
-            self.log.ranking,
-            self.training.whole,
-            self.training.long,
-            self.foresight.single_layers,
-        )
+    def _outlook(self, epochs: int) -> Outlook:
+        ranking, whole = self.log.ranking, self.training.whole
+        return Outlook(self.names, self.foresight, ranking, whole, epochs, self.foresight.single_layers)
 
     def _is_hopeless(self, knobs: Knobs) -> bool:
-        return self._outlook.is_hopeless(list(self.log.points.values()), knobs)
+        return self._outlook(self.training.whole).is_hopeless(list(self.log.points.values()), knobs)
 
     def _begin(self, epochs: int, knobs: Sequence[Knobs], good: FitPoint) -> None:
         """Workers begin what the descent may ask for next; this process waits until it is asked."""
@@ -180,7 +180,9 @@ class Phases:
             self.log.begin(job)
             began = time.monotonic()
             point = self.trials.judge(job)
-            clock.took(time.monotonic() - began)
+            seconds = time.monotonic() - began
+            clock.took(seconds)
+            self._slowest[epochs] = max(self._slowest.get(epochs, 0.0), seconds)
             self.log.end(job, point or self.trials.impossible[job.knobs])
             return point
 

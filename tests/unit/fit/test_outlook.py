@@ -18,7 +18,7 @@ from tests.unit.fit.made_up import LIMIT, Prices, made
 
 NAMES = ("sparsity", "weight_bits", "activation_bits")
 RANKING = Ranking(Limits(max_loss=LIMIT, latency_us=10.0), 5.0)
-OUTLOOK = Outlook(NAMES, Prices(), RANKING, whole=1, long=1)
+OUTLOOK = Outlook(NAMES, Prices(), RANKING, whole=1, epochs=1)
 
 
 def descended(tolerance, most=99):
@@ -92,7 +92,7 @@ def test_a_longer_training_makes_a_network_likely_that_lost_too_much():
     # What long trainings lost says the same as what short ones lose twice as much of.
     long = [structs.replace(point, lost=point.lost / 2, epochs=16 * point.epochs) for point in points]
     assert LossLaw.fitted(long, 1, LIMIT, SingleLayers({}, ())).likelihood(smaller, 1) < 0.3
-    suggested, _ = replace(OUTLOOK, long=16).next(points)
+    suggested, _ = replace(OUTLOOK, epochs=16).next(points)
     usual = OUTLOOK.next(points)
     assert usual is None or suggested != usual[0]
     assert Prices().fastest(suggested).share < 0.97 * Prices().fastest(best).share
