@@ -31,7 +31,7 @@ _WIDE = 16
 _ROUGH, _DESCENT = 0.45, 0.65
 _ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY = 0.3, 0.5
 # With time for fewer long trials the networks around the best one are trained as usual.
-_FEWEST_LONG = 4
+_FEWEST_LONG = 3
 # The share that locking filters of a large network may take, and the step that is too small for it.
 _NARROW, _FINEST_NARROW = 0.25, 0.8
 # The network of a run without the channels that its locks end.
