@@ -45,11 +45,12 @@ def fit(
         ),
     ] = None,
     route: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="hls: an hls4ml project, priced by the estimate; verilog: our own Verilog, which is then synthesised."
+            help="hls: an hls4ml project, priced by the estimate; verilog: our own Verilog, which is then synthesised. "
+            "If left out: verilog for parts of Lattice and Gowin, else hls."
         ),
-    ] = "hls",
+    ] = None,
     trials: Annotated[
         int | None, typer.Option(help="Let Optuna suggest at most this many networks after the first search.")
     ] = None,

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 
 
+@dataclass(frozen=True)
 class Clock:
-    """Says whether another trial will end in time."""
+    """Says whether another trial will end in time.
 
-    def __init__(self, deadline: float) -> None:
-        """A clock whose `deadline` is a time of `time.monotonic`."""
-        self._deadline, self._longest = deadline, 0.0
+    Attributes:
+        deadline: a time of `time.monotonic`.
+        epochs: of each trial.
+        slowest: epochs to the seconds of the slowest trial; clocks may share it.
+    """
+
+    deadline: float
+    epochs: int = 0
+    slowest: dict[int, float] = field(default_factory=dict)
 
     def took(self, seconds: float) -> None:
         """A trial has taken so long."""
-        self._longest = max(self._longest, seconds)
+        self.slowest[self.epochs] = max(self.slowest.get(self.epochs, 0.0), seconds)
 
-    def has_time(self) -> bool:
-        """Whether a trial that takes as long as the longest one ends before the deadline."""
-        return time.monotonic() + self._longest <= self._deadline
+    def has_time(self, trials: int = 1, factor: float = 1.0) -> bool:
+        """Whether so many trials, each `factor` times as long as the slowest one, end before the deadline."""
+        return time.monotonic() + trials * factor * self.slowest.get(self.epochs, 0.0) <= self.deadline

@@ -27,7 +27,7 @@ def fit_flow(
     out: Path,
     limits: Limits | None = None,
     told: Progress | None = None,
-    route: str = "hls",
+    route: str | None = None,
     options: SearchOptions | None = None,
     heard: Heard | None = None,
 ) -> Fit:
@@ -42,7 +42,8 @@ def fit_flow(
         out: the folder; it is new, or an earlier search's.
         limits: what must hold.
         told: learns how far the search is.
-        route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised.
+        route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised. If left
+            out, `verilog` for parts of Lattice and Gowin, whose tools compile no HLS, else `hls`.
         options: how widely to search, and on which machines.
         heard: learns how far the search is, after each trial.
 
@@ -78,7 +79,7 @@ def fit(
     minutes: float = 10.0,
     epochs: int | None = None,
     seed: int = 0,
-    route: str = "hls",
+    route: str | None = None,
     told: Progress | None = None,
     trials: int | None = None,
     workers: int | None = None,
@@ -106,7 +107,8 @@ def fit(
         epochs: of fine-tuning of the best network, at the network's own learning rate; first trials take a fourth. If
             left out, the search chooses epochs, batches and rate.
         seed: of all random numbers.
-        route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised.
+        route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised. If left
+            out, `verilog` for parts of Lattice and Gowin, whose tools compile no HLS, else `hls`.
         told: learns how far the search is.
         trials: after the descent, a study by Optuna suggests so many networks at most. It runs until the time is over
             if only `workers`, `scheduler` or `front` is given; without any of these, there is the descent alone.

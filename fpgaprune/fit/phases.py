@@ -27,8 +27,10 @@ from fpgaprune.flow import Dataset, starting_model
 
 # With so many bits rounding loses nothing.
 _WIDE = 16
-# Share of the time after which trials train for all epochs, and the share that the descent may take; with a study.
-_ROUGH, _DESCENT = 0.45, 0.65
+# Share of the time after which trials train for all epochs, and the share that the descent may take; with long trials
+# behind it; with a study.
+_ROUGH, _DESCENT = 0.5, 0.75
+_ROUGH_BEFORE_LONG, _DESCENT_BEFORE_LONG = 0.45, 0.65
 _ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY = 0.3, 0.5
 # With time for fewer long trials the networks around the best one are trained as usual.
 _FEWEST_LONG = 3
@@ -74,13 +76,12 @@ class Phases:
         self.training = ways[0]
         if len(ways) == 1 and not remembers:
             return None
-        clock = Clock(self.log.at(1.0))
         knobs = replace(start, weight_bits=_WIDE, activation_bits=_WIDE) if remembers else start
         document, made = self.trials.document, []
         for way in ways:
             self.trials.document = joined(way.settings, document)
-            epochs = way.whole if remembers else way.short
-            point = self._judge(epochs, clock)(knobs, self.foresight.fastest(knobs), good)
+            clock = self._clock(1.0, way.whole if remembers else way.short)
+            point = self._judge(clock)(knobs, self.foresight.fastest(knobs), good)
             if point is not None:
                 made.append((way, point))
                 if self.log.ranking.room(point) >= 0:
@@ -109,9 +110,8 @@ class Phases:
 
         Half of the loss stays for what comes behind it. The third that is returned are the `ways` with these epochs.
         """
-        clock, room = Clock(self.log.at(_NARROW)), self.log.ranking.room
-        judge = self._judge(self.training.short, clock)
-        descent = Descent(["filters"], self.foresight, judge, clock.has_time, room)
+        clock, room = self._clock(_NARROW, self.training.short), self.log.ranking.room
+        descent = Descent(["filters"], self.foresight, self._judge(clock), clock.has_time, room)
         found = list(descent.run(start, good, _FINEST_NARROW))
         self.notes += descent.notes
         kept = [pair for pair in found if room(pair[1]) >= self.log.ranking.limits.max_loss / 2]
@@ -122,16 +122,24 @@ class Phases:
         return start, good, [way.of(data, small) for way in ways]
 
     def descend(self, start: Knobs, good: FitPoint | None, *, before_study: bool) -> None:
-        """Points of short trials, then of whole ones from the best of these on; the first one starts from `good`."""
-        shares = (_ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY) if before_study else (_ROUGH, _DESCENT)
+        """Points of short trials, then of whole ones from the best of these on; the first one starts from `good`.
+
+        As long as nothing keeps to the limits, there is nothing to train for longer or to look around: short trials go
+        on until the descent should end, and whole ones until the end.
+        """
+        shares = (_ROUGH, _DESCENT)
+        if before_study:
+            shares = (_ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY)
+        elif self.training.long > self.training.whole:
+            shares = (_ROUGH_BEFORE_LONG, _DESCENT_BEFORE_LONG)
         short, epochs = self.training.short, self.training.whole
-        for passes, share in ((short, shares[0]), (epochs, shares[1])):
-            clock = Clock(self.log.at(share))
+        for passes, share, most in ((short, shares[0], shares[1]), (epochs, shares[1], 1.0)):
+            clock, later = self._clock(share, passes), self._clock(shares[1] if before_study else most, passes)
             descent = Descent(
                 self.names,
                 self.foresight,
-                self._judge(passes, clock),
-                clock.has_time,
+                self._judge(clock),
+                partial(self._goes_on, clock, later),
                 self.log.ranking.room,
                 partial(self._begin, passes),
                 # What a short training loses says little of what a whole one will.
@@ -147,16 +155,23 @@ class Phases:
 
     def look_around(self) -> None:
         """Trials of the networks around the best one, as long as one promises more: long ones, if there is time."""
-        training, clock = self.training, Clock(self.log.at(1.0))
-        longer = self._slowest.get(training.whole, 0.0) * training.long / max(training.whole, 1)
-        has_time = self.log.at(1.0) - time.monotonic() >= _FEWEST_LONG * longer
-        epochs = training.long if has_time else training.whole
-        judge, outlook = self._judge(epochs, clock), self._outlook(epochs)
+        training = self.training
+        longer = training.long / max(training.whole, 1)
+        usual = self._clock(1.0, training.whole)
+        clock = self._clock(1.0, training.long) if usual.has_time(_FEWEST_LONG, longer) else usual
+        judge, outlook = self._judge(clock), self._outlook(clock.epochs)
         refused: set[Knobs] = set()
         while clock.has_time() and (found := outlook.next(list(self.log.points.values()), refused)):
             knobs, good = found
             if judge(knobs, self.foresight.fastest(knobs), good) is None:
                 refused.add(knobs)
+
+    def _clock(self, share: float, epochs: int) -> Clock:
+        return Clock(self.log.at(share), epochs, self._slowest)
+
+    def _goes_on(self, clock: Clock, later: Clock) -> bool:
+        meets = any(point.meets_limits for point in self.log.points.values())
+        return clock.has_time() or (not meets and later.has_time())
 
     def _outlook(self, epochs: int) -> Outlook:
         ranking, whole = self.log.ranking, self.training.whole
@@ -174,15 +189,13 @@ class Phases:
     def _job(self, knobs: Knobs, laid: Laid, epochs: int, good: FitPoint | None) -> Job:
         return self.trials.job(knobs, laid, epochs, self.training.starts_from(good, knobs, epochs))
 
-    def _judge(self, epochs: int, clock: Clock) -> Judge:
+    def _judge(self, clock: Clock) -> Judge:
         def judge(knobs: Knobs, laid: Laid, good: FitPoint | None) -> FitPoint | None:
-            job = self._job(knobs, laid, epochs, good)
+            job = self._job(knobs, laid, clock.epochs, good)
             self.log.begin(job)
             began = time.monotonic()
             point = self.trials.judge(job)
-            seconds = time.monotonic() - began
-            clock.took(seconds)
-            self._slowest[epochs] = max(self._slowest.get(epochs, 0.0), seconds)
+            clock.took(time.monotonic() - began)
             self.log.end(job, point or self.trials.impossible[job.knobs])
             return point
 

@@ -19,6 +19,8 @@ from fpgaprune.target import Part, Target, list_parts
 
 # Cycles for each sample, as multiples of the fewest that a design can have.
 _SLOWER = (4, 16, 64, 256)
+# Their own tools compile no HLS.
+_WITHOUT_HLS = ("Lattice", "Gowin")
 
 
 class Route(Protocol):
@@ -216,17 +218,21 @@ def smallest_part(route: Route, design: Design, config: Flow, share: float) -> P
     return None
 
 
-def find_route(name: str, target: Target, share: float = 0.8) -> Route:
+def find_route(name: str | None, target: Target, share: float = 0.8) -> Route:
     """The route `name` to `target`, of which a layout may take `share`: `hls` or `verilog`.
+
+    Without a name it is `verilog` for parts of Lattice and Gowin, whose tools compile no HLS, else `hls`.
 
     Raises:
         ConfigError: there is no such route, or open synthesis does not know the part.
     """
+    family = family_of(target.part)
+    if name is None:
+        name = VerilogRoute.name if target.part.vendor in _WITHOUT_HLS and family else HlsRoute.name
     if name == HlsRoute.name:
         return HlsRoute(target)
     if name != VerilogRoute.name:
         raise ConfigError(f"route is {name!r}; wanted {HlsRoute.name!r} or {VerilogRoute.name!r}")
-    family = family_of(target.part)
     if family is None:
         raise ConfigError(f"part {target.part.name!r} is of no family that open synthesis knows; take the route 'hls'")
     return VerilogRoute(target.part, family, share)

@@ -11,13 +11,14 @@ from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.flow import Dataset, FinetuneConfig, Flow, TrainConfig, count_of
 
-# A first trial trains for this part of the epochs of the best network.
+# A first trial trains for this part of the epochs of a usual one.
 _SHORT = 4
-# Least training steps of the best network. With few samples an epoch takes less time than a trial takes beside it.
+# Least training steps of a usual trial. With few samples an epoch takes less time than a trial takes beside it.
 _STEPS = 4000
 # At a higher rate: most samples in a step, least steps in an epoch, and epochs.
 _LARGEST, _FEWEST, _EPOCHS = 256, 64, 32
-# At a higher rate a network that is trained anew for so many times the epochs loses about half as much.
+# At a higher rate so many times the epochs keep 0.2 to 0.7 points where a network has little room left:
+# docs/measurements/fit.md, "How long a network is trained".
 _LONGER = 3
 # The rate at a batch of 32, as a multiple of the network's own, and the highest rate. A network that rounds and loses
 # weights is trained anew, not only refined: docs/measurements/fit.md, "How a trial is trained".

@@ -4,6 +4,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from msgspec import structs
 
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.limits import Limits
@@ -15,6 +16,7 @@ from tests.unit.fit.made_up import LIMIT, Prices, made
 
 TOLERANCE = (0.6, 3, 3)
 TRAINING = Training(1, 1, 3)
+WHOLE = 4
 
 
 class EnoughError(Exception):
@@ -26,27 +28,62 @@ class Made(Prices):
         return SingleLayers({}, ())
 
 
+NAMES = ("sparsity", "weight_bits", "activation_bits")
+
+
+def phases_of(judge, points, deadline, training=TRAINING):
+    """Phases whose trials `judge` makes, as a function of knobs and epochs; the search ends at `deadline`."""
+    trials = SimpleNamespace(
+        job=lambda knobs, laid, passes, good: (knobs, passes), judge=judge, impossible={}, place=None
+    )
+    ranking = Ranking(Limits(max_loss=LIMIT, latency_us=10.0), 5.0)
+    began = time.monotonic()
+    log = SimpleNamespace(
+        at=lambda share: began + share * (deadline - began),
+        ranking=ranking,
+        points=points,
+        begin=lambda _: None,
+        end=lambda *_: None,
+    )
+    return Phases(trials, Made(), log, NAMES, [], training)
+
+
+def point(knobs):
+    return made(knobs, Prices().fastest(knobs), TOLERANCE)
+
+
 @pytest.mark.parametrize(("seconds", "left", "epochs"), [(0.0, 1.0, 3), (1.0, 10.0, 3), (1.0, 8.0, 1)])
 def test_neighbours_are_trained_for_long_where_there_is_time_for_three(seconds, left, epochs):
-    points, asked = {}, []
-    for sparsity in (0.0, 0.35, 0.5):
-        for bits in (8, 6, 4):
-            knobs = Knobs("weight", sparsity, bits, 8)
-            points[knobs] = made(knobs, Prices().fastest(knobs), TOLERANCE)
+    asked = []
+    tried = [Knobs("weight", sparsity, bits, 8) for sparsity in (0.0, 0.35, 0.5) for bits in (8, 6, 4)]
 
     def judge(job):
         asked.append(job[1])
         raise EnoughError
 
-    deadline = time.monotonic() + left
-    trials = SimpleNamespace(job=lambda knobs, laid, passes, good: (knobs, passes), judge=judge, impossible={})
-    ranking = Ranking(Limits(max_loss=LIMIT, latency_us=10.0), 5.0)
-    log = SimpleNamespace(
-        at=lambda _: deadline, ranking=ranking, points=points, begin=lambda _: None, end=lambda *_: None
-    )
-    names = ("sparsity", "weight_bits", "activation_bits")
-    phases = Phases(trials, Made(), log, names, [], TRAINING)
+    phases = phases_of(judge, {knobs: point(knobs) for knobs in tried}, time.monotonic() + left)
     phases._slowest[TRAINING.whole] = seconds
     with pytest.raises(EnoughError):
         phases.look_around()
     assert asked == [epochs]
+
+
+@pytest.mark.parametrize(("fits", "trials"), [(True, 2), (False, 3)])
+def test_short_trials_go_on_past_their_share_as_long_as_nothing_keeps_to_the_limits(fits, trials, monkeypatch):
+    """A search of 100 seconds, of which short trials of 24 seconds may take 50, or 75 where nothing fits."""
+    now, asked, points = [0.0], [], {}
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def judge(job):
+        knobs, passes = job
+        if passes == WHOLE:
+            raise EnoughError
+        asked.append(knobs)
+        now[0] += 24
+        points[knobs] = structs.replace(point(knobs), fits=fits, loses_little=True)
+        return points[knobs]
+
+    phases = phases_of(judge, points, 100.0, Training(1, WHOLE, WHOLE))
+    with pytest.raises(EnoughError):
+        phases.descend(Knobs("weight"), None, before_study=False)
+    assert len(asked) == trials

@@ -65,6 +65,15 @@ def test_a_network_that_fits_at_no_interval_is_laid_out_for_the_part(share):
     assert not [laid for laid in VerilogRoute(TARGET.part, "xc7").layouts(design) if laid.rung.endswith("part")]
 
 
+@pytest.mark.parametrize(
+    ("part", "route"), [("xc7z020", "hls"), ("gw1nr-9", "verilog"), ("lfe5u-25f", "verilog"), ("5ceba4", "hls")]
+)
+def test_a_part_whose_tools_compile_no_hls_gets_our_verilog_unless_asked(part, route):
+    target = replace(TARGET, part=find_part(part))
+    assert find_route(None, target).name == route
+    assert find_route("hls", target).name == "hls"
+
+
 def test_a_route_that_is_not_there_is_refused():
     with pytest.raises(ConfigError, match=r"route is 'hdl'; wanted 'hls' or 'verilog'"):
         find_route("hdl", TARGET)
