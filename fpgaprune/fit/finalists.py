@@ -64,7 +64,8 @@ class Finalists:
             point = min(left, key=lambda point: self.ranking.corrected(point, ratio))
             if bolder is not None and bolder in left:
                 point = bolder
-            left.remove(point)
+            # A network that was tried for fewer epochs too is trained whole once.
+            left = [other for other in left if other.knobs != point.knobs]
             name = f"{BEST} {len(found) + 1}" if found else BEST
             self.told.stage(name, "running")
             laid = self._relaid(point, ratio)

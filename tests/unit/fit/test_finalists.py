@@ -122,6 +122,25 @@ def test_if_synthesis_refutes_all_the_nearest_is_the_answer(tmp_path):
     assert len(notes) == 3
 
 
+def test_a_network_that_was_tried_twice_is_trained_whole_once(tmp_path):
+    parallel_design(3, 3).save(tmp_path / "design.json")
+    twice, other = (
+        structs.replace(made(knobs, Prices().fastest(knobs), (0.9, 1, 1)), fits=True, share=0.5, folder=str(tmp_path))
+        for knobs in (Knobs("weight", 0.35), Knobs("weight", 0.2))
+    )
+    asked = []
+
+    def whole(point, laid, epochs):
+        asked.append(point.knobs)
+        return structs.replace(point, loses_little=False, lost=1.0)
+
+    route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 10, 10)], counts=False)
+    trials = SimpleNamespace(whole=whole, route=route, impossible={})
+    points = [twice, structs.replace(twice, epochs=4), other]
+    Finalists(trials, RANKING, 9, tmp_path, Silent(), []).best(points)
+    assert sorted(asked) == sorted({twice.knobs, other.knobs})
+
+
 @pytest.mark.parametrize("counts", [True, False])
 def test_what_no_tool_has_counted_is_said(tmp_path, counts):
     best, notes, _ = chosen(tmp_path, [0.7], [None], counts)
