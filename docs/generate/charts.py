@@ -106,7 +106,7 @@ def _fit() -> str:
 
     return draw(
         "Networks that one search tried",
-        Axis("share of the part, upper end of the estimate, %", ticks(50, 100, 5), limit=(80, "limit")),
+        Axis("share of the part, upper end of the estimate, %", ticks(40, 100, 6), limit=(80, "limit")),
         Axis("loss, %", ticks(0, 3)),
         [
             Series("keeps every limit", of("yes"), 0),

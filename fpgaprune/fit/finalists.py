@@ -87,9 +87,9 @@ class Finalists:
             raise RunError(f"no network of the search could be trained whole: {reason}")
         best = min(found, key=self.ranking.rank)
         if self.trials.route.counts and best.measured is None:
-            self.notes.append(
-                "no tool has counted what the best network takes, so its price says that; why: its report"
-            )
+            far = self.ranking.limits.is_far(best.share)
+            why = "it is far beyond the part" if far else "why: its report"
+            self.notes.append(f"no tool has counted what the best network takes, so its price says that; {why}")
         self._keep(Path(best.folder))
         return structs.replace(best, folder=str(self.out / BEST))
 

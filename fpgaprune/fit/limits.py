@@ -9,6 +9,9 @@ from fpgaprune.errors import ConfigError
 
 # Few samples judge if the standard error is more than this share of the largest loss.
 _FEW = 2 / 3
+# Synthesis of 20 random networks counted 0.27 of the upper end of a price or more (docs/measurements/fit.md), so that
+# nothing fits whose price is so many times too large.
+_FAR = 4.0
 # A loss is a share of samples, of which there are fewer than ten to this power.
 _DIGITS = 9
 
@@ -56,6 +59,10 @@ class Limits:
         share = 1.0 if not searching else 0.5 if lost_error > _FEW * self.max_loss else 0.0
         # 0.961 - 0.956 is not more than 0.005.
         return round(self.most_loss(searching) + share * lost_error - lost, _DIGITS)
+
+    def is_far(self, share: float) -> bool:
+        """Whether a price of `share`, its upper end, is so far beyond the part that no tool needs to count it."""
+        return share > _FAR * self.share
 
     def most_loss(self, searching: bool) -> float:
         """The largest loss, on the samples of a search or on held-out ones."""

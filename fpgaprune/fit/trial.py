@@ -64,9 +64,12 @@ class Trials:
     def whole(self, point: FitPoint, laid: Laid, epochs: int) -> FitPoint | None:
         """The network of `point` in the layout `laid`, trained on for `epochs` on all samples, judged on held-out ones.
 
+        A tool counts what it takes, unless its price is far beyond the part: that takes minutes, and changes nothing.
         None if there is no such network; `impossible` says why.
         """
-        return self.judge(self._job(joined(point.settings, laid.settings), epochs, {}, point.knobs, "held-out", point))
+        more = self.route.searched if self.limits.is_far(laid.share) else {}
+        asked = joined(point.settings, laid.settings)
+        return self.judge(self._job(asked, epochs, more, point.knobs, "held-out", point))
 
     def judge(self, job: Job) -> FitPoint | None:
         """The point of a network; None if there is no such network, and `impossible` says why."""

@@ -11,7 +11,10 @@ from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.ranking import Ranking
+from fpgaprune.fit.route import VerilogRoute
+from fpgaprune.fit.trial import Trials
 from fpgaprune.flow import Silent
+from fpgaprune.target import find_part
 from tests.unit.fit.made_up import Prices, made
 from tests.unit.rtl.networks import parallel_design
 
@@ -147,6 +150,18 @@ def test_what_no_tool_has_counted_is_said(tmp_path, counts):
     assert best.measured is None
     assert [note for note in notes if "no tool has counted" in note] == notes
     assert len(notes) == counts
+
+
+@pytest.mark.parametrize(("share", "counted"), [(3.1, True), (3.3, False)])
+def test_no_tool_counts_what_is_far_beyond_the_part(tmp_path, share, counted):
+    jobs, limits = [], Limits(share=0.8)
+    point = structs.replace(made(Knobs("weight"), Prices().fastest(Knobs("weight")), (0.9, 1, 1)), folder=str(tmp_path))
+    place = SimpleNamespace(outcome=lambda job: jobs.append(job) or point)
+    route = VerilogRoute(find_part("xc7z020"), "xc7")
+    trials = Trials(route, {"target": {"part": "xc7z020"}, "finetune": {}}, tmp_path, tmp_path / "x.npz", limits, place)
+    asked = {"measure": {"families": ["xc7"], "interval": 0}}
+    trials.whole(point, Laid("all", asked, share, "lut", {}, 10, 10), 3)
+    assert jobs[0].document["measure"]["families"] == (["xc7"] if counted else [])
 
 
 def test_no_network_at_all_is_an_error_that_says_why(tmp_path):
