@@ -87,14 +87,14 @@ def size_of(used: Resources[Any], part: Part) -> float:
 
 
 def _shares(used: Resources[Any], part: Part) -> dict[str, float]:
-    """Resource that is used to upper end / capacity."""
+    """Resource that is used to upper end / capacity; of one that the part lacks, any number is beyond it."""
     known = list(used.against(capacity_of(part)))
     if not known:
         raise EstimateError(
             f"the capacity of {part.name} is unknown; name a part that 'fpgaprune parts' lists with its capacity"
         )
     ends = [(name, figure.high if isinstance(figure, Figure) else figure, there) for name, figure, there in known]
-    return {name: end / there if there else math.inf for name, end, there in ends if end}
+    return {name: end / there if there else 1 + end for name, end, there in ends if end}
 
 
 def counts(used: Resources[Any]) -> dict[str, int | None]:

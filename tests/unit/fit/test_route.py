@@ -94,6 +94,11 @@ def test_the_nearest_limit_counts_the_upper_end_of_a_price_and_the_count_of_a_to
     part = replace(TARGET.part, lut=100, ff=1000)
     assert nearest_limit(Resources(lut=Figure(5, 4, 50), ff=Figure(100, 90, 110)), part) == ("lut", 0.5)
     assert nearest_limit(Resources(lut=40, ff=900), part) == ("ff", 0.9)
+    # A part without multipliers: of two networks that need some, the one that needs fewer is nearer.
+    none = replace(part, dsp=0)
+    assert nearest_limit(Resources(lut=40, ff=900, dsp=3), none) == ("dsp", 4)
+    assert nearest_limit(Resources(lut=40, ff=900, dsp=1), none)[1] > 1
+    assert nearest_limit(Resources(lut=40, ff=900, dsp=0), none) == ("ff", 0.9)
 
 
 def test_the_smallest_part_is_the_first_that_takes_the_design():
