@@ -60,8 +60,8 @@ def choose_layout(
     """
     base = layout or VerilogLayout()
     ways = Candidates(design, find_fabric(family), base)
-    there = {name: count for name in _NAMES if (count := capacity_of(part)[name])}
-    if not there:
+    there = {name: count for name in _NAMES if (count := capacity_of(part)[name]) is not None}
+    if not any(there.values()):
         raise EstimateError(
             f"the capacity of {part.name} is unknown; name a part that 'fpgaprune parts' lists with its capacity"
         )
@@ -76,7 +76,8 @@ def choose_layout(
     chosen = _explained(design, part, ways, found[1], share, found[0])
     less = share
     for _ in range(_TIMES if upper else 0):
-        highest = max(end.high / there[name] for name in there if (end := chosen.price.resources[name]) is not None)
+        ends = {name: end.high for name in there if (end := chosen.price.resources[name]) is not None}
+        highest = max(high / there[name] for name, high in ends.items() if there[name])
         if highest <= share:
             break
         less = round(_LESS * less * share / highest, 3)
@@ -153,7 +154,8 @@ def _fitting(found: tuple[dict[str, list[Way]], Counts], room: Mapping[str, floa
     if not flat:
         return {}
     takes = np.array([[way.takes[name] for _, way in flat] for name in room])
-    shares = (takes / np.array(list(room.values()))[:, None]).sum(axis=0)
+    # Of a resource that the part lacks nothing can be taken, so it has no share.
+    shares = sum(np.array(row) / count for row, count in zip(takes, room.values(), strict=True) if count)
     one = np.array([[float(name == own) for own, _ in flat] for name in ways])
     limits = [LinearConstraint(takes, ub=left), LinearConstraint(one, 1, 1)]
     solved = milp(shares, constraints=limits, integrality=np.ones(len(flat)), bounds=Bounds(0, 1))

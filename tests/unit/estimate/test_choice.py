@@ -74,6 +74,22 @@ def test_no_much_shorter_interval_fits_though_not_all_are_tried(zeros, room):
     assert not [interval for interval in tried if interval < found and fits(network(zeros), interval, allowed)]
 
 
+def test_nothing_is_taken_of_a_resource_that_the_part_lacks():
+    net = Network(3)
+    net.bits, net.weight_bits, net.zeros, net.powers, net.kernels = 8, 8, 0.0, False, True
+    net.input(1, 1, 24)
+    net.dense(24)
+    design = net.design("network")
+
+    def dsps(**room):
+        return fp.choose_layout(design, part(**room), "xc7").price.resources["dsp"]
+
+    assert dsps(lut=2000).value
+    assert dsps(lut=40000, ff=40000, dsp=0).high == 0
+    with pytest.raises(EstimateError, match="no layout of 'network'"):
+        dsps(lut=2000, dsp=0)
+
+
 def test_the_upper_end_of_the_price_may_count_too():
     design, beyond = network(0.7), 0
 
