@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from fpgaprune.design import Design
 from fpgaprune.measure import LABELS, to_plain
 
 # What judges the networks of a search; the best one is judged on held-out samples.
@@ -63,6 +65,10 @@ class FitPoint(Struct, frozen=True):
     def meets_limits(self) -> bool:
         """Whether it keeps to every limit."""
         return self.loses_little and self.fits and self.in_time
+
+    def design(self) -> Design:
+        """What its hardware computes, as its run says."""
+        return Design.load(Path(self.folder) / "design.json")
 
     def in_words(self) -> str:
         """The knobs, and what they bring, in a line."""

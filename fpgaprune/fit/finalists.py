@@ -9,7 +9,6 @@ from pathlib import Path
 
 from msgspec import structs
 
-from fpgaprune.design import Design
 from fpgaprune.errors import RunError
 from fpgaprune.files import storage
 from fpgaprune.fit.answer import FitPoint
@@ -86,7 +85,7 @@ class Finalists:
             reason = next(iter(self.trials.impossible.values()))
             raise RunError(f"no network of the search could be trained whole: {reason}")
         best = min(found, key=self.ranking.rank)
-        if self.trials.route.counts and best.measured is None:
+        if best.measured is None and self.trials.counting(best) is not None:
             far = self.ranking.limits.is_far(best.share)
             why = "it is far beyond the part" if far else "why: its report"
             self.notes.append(f"no tool has counted what the best network takes, so its price says that; {why}")
@@ -113,10 +112,9 @@ class Finalists:
 
     def _relaid(self, point: FitPoint, ratio: float) -> Laid:
         """The best layout of what the trial made, with some room for what further training changes."""
-        design = Design.load(Path(point.folder) / "design.json")
         limits = self.ranking.limits
         limits = replace(limits, share=limits.share * (1 - _ROOM) / ratio)
-        return min(self.trials.route.layouts(design), key=lambda laid: laid.rank(limits, self.ranking.clock_ns))
+        return min(self.trials.route.layouts(point.design()), key=lambda laid: laid.rank(limits, self.ranking.clock_ns))
 
     def _keep(self, folder: Path) -> None:
         """`best/` is a copy of the run in `folder`, whole or not at all."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,7 +72,7 @@ class Foresight:
         if self._document.get("hls", {}).get("layers"):
             # What the flow says of single layers is kept.
             return SingleLayers({}, ())
-        design = Design.load(Path(point.folder) / "design.json")
+        design = point.design()
         return SingleLayers.of(design, price, at(self._data.x_test, slice(SingleLayers.samples(design))))
 
     def rung(self, start: Knobs) -> str:

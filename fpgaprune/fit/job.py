@@ -149,7 +149,7 @@ def flow_point(job: Job, progress: Progress) -> FitPoint:
     hardware = metric["hardware"]
     design = Design.load(done.file("design.json"))
     laid = route.own(design, config)
-    measured = route.measured(done)
+    measured = route.measured(done, config)
     target = config[TargetConfig].target()
     resource, share = (laid.resource, laid.share) if measured is None else nearest_limit(measured, target.part)
     size = laid.size if measured is None else size_of(measured, target.part)

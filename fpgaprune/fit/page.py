@@ -8,6 +8,9 @@ from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.changes import layer_changes, reasons
 from fpgaprune.report import LABELS, FrontPoint, FrontReport, write_front
 
+# Route to what counts resources on it.
+_COUNTED_BY = {"hls": "the vendor's tool", "verilog": "open synthesis"}
+
 
 def write_page(answer: Fit, folder: Path) -> Path:
     """`folder` holds report.html, the page of `answer`."""
@@ -40,7 +43,7 @@ def write_page(answer: Fit, folder: Path) -> Path:
             points,
             float(answer.limits["max_loss"] or 0.0),
             float(answer.limits["share"] or 1.0),
-            f"Shares are upper ends of the {answer.price}, divided by what the part has. No vendor's tool was run.",
+            f"Shares are upper ends of the {answer.price}, divided by what the part has.",
             answer.notes,
             layer_changes(Path(answer.best.folder)),
             reasons(answer),
@@ -109,7 +112,7 @@ def facts(best: FitPoint, answer: Fit) -> list[tuple[str, str]]:
         ("network", best.knobs),
         (best.metric, f"{best.value:.4g} in hardware, {100 * best.lost:.2f} ± {100 * best.lost_error:.2f} % lost"),
         ("takes", f"{', '.join(priced)} ({answer.price})"),
-        *([("measured", f"{', '.join(measured)} (open synthesis)")] if measured else []),
+        *([("measured", f"{', '.join(measured)} ({_COUNTED_BY[answer.route]})")] if measured else []),
         (
             "nearest limit",
             f"{best.share:.0%} of the {LABELS[best.resource]}s{'' if measured else ', by the upper end'}",

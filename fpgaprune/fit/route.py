@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
@@ -13,14 +13,20 @@ from fpgaprune.errors import ConfigError, EstimateError
 from fpgaprune.estimate import choose_layout, estimate, verilog_price
 from fpgaprune.fabric import family_of
 from fpgaprune.fit.layout import Laid, counts, nearest_limit, size_of
-from fpgaprune.flow import Flow, MeasureConfig, RunDirectory, TargetConfig
+from fpgaprune.flow import Flow, HlsConfig, MeasureConfig, RunDirectory, TargetConfig
+from fpgaprune.hls import COUNTING, can_count
 from fpgaprune.measure import ChosenLayout, Measured, Resources, VerilogPrice
 from fpgaprune.target import Part, Target, list_parts
+from fpgaprune.vendor import find_reports
 
 # Cycles for each sample, as multiples of the fewest that a design can have.
 _SLOWER = (4, 16, 64, 256)
 # Their own tools compile no HLS.
 _WITHOUT_HLS = ("Lattice", "Gowin")
+# A trial is priced; no tool runs.
+_NOT_BUILT: dict[str, Any] = {"hls": {"simulate": 0, "build": []}}
+# Steps of a vendor's tool whose reports count resources: the one before them only estimates.
+_COUNTED = ("synth", "route")
 
 
 class Route(Protocol):
@@ -32,8 +38,6 @@ class Route(Protocol):
     """The knobs that this hardware can use."""
     stage: ClassVar[str]
     """What the figures are, in words."""
-    counts: ClassVar[bool]
-    """Whether a tool counts what the best network takes, if there is one."""
 
     @property
     def searched(self) -> dict[str, Any]:
@@ -53,8 +57,11 @@ class Route(Protocol):
             EstimateError: it has no price.
         """
 
-    def measured(self, run: RunDirectory) -> Resources[int] | None:
-        """What a tool counted in `run`; None if none did."""
+    def counting(self, design: Design, document: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What the flow `document` of a whole run must say too, so that a tool counts `design`; None if none can."""
+
+    def measured(self, run: RunDirectory, config: Flow) -> Resources[int] | None:
+        """What a tool counted in `run`, whose flow is `config`; None if none did."""
 
     def on(self, part: Part) -> Route:
         """The same way to hardware on another part."""
@@ -68,12 +75,11 @@ class HlsRoute:
     name: ClassVar[str] = "hls"
     knobs: ClassVar[tuple[str, ...]] = ("sparsity", "filters", "weight_bits", "activation_bits")
     stage: ClassVar[str] = "analytic estimate of logic synthesis"
-    counts: ClassVar[bool] = False
 
     @property
     def searched(self) -> dict[str, Any]:
-        """No trial is simulated."""
-        return {"hls": {"simulate": 0}}
+        """No trial is simulated or built."""
+        return _NOT_BUILT
 
     def layouts(self, design: Design) -> list[Laid]:
         """`design` with each strategy and reuse factor."""
@@ -92,9 +98,20 @@ class HlsRoute:
         """`design` as it is: an hls4ml project holds its layout."""
         return self._laid(design, "", None)
 
-    def measured(self, run: RunDirectory) -> Resources[int] | None:  # noqa: ARG002
-        """Nothing: a vendor's tool would have to run."""
-        return None
+    def counting(self, design: Design, document: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The vendor's tool builds the project, if it is found; steps that the flow itself asks for stay in force."""
+        asked = document.get("hls", {}).get("build")
+        if asked is None:
+            return {"hls": {"build": list(COUNTING)}} if can_count(design) else None
+        return {} if asked else None
+
+    def measured(self, run: RunDirectory, config: Flow) -> Resources[int] | None:
+        """What the vendor's tool counted after logic synthesis, or after place and route."""
+        if not config[HlsConfig].build:
+            return None
+        reports = [report for report in find_reports(run.file("hls")) if report.stage.step in _COUNTED]
+        counted = [report.total for report in reports if report.total.lut is not None]
+        return counted[-1] if counted else None
 
     def on(self, part: Part) -> Route:
         """The same project for `part`."""
@@ -140,12 +157,11 @@ class VerilogRoute:
     name: ClassVar[str] = "verilog"
     knobs: ClassVar[tuple[str, ...]] = ("sparsity", "filters", "weight_bits", "activation_bits", "hold")
     stage: ClassVar[str] = "price of open synthesis"
-    counts: ClassVar[bool] = True
 
     @property
     def searched(self) -> dict[str, Any]:
-        """No trial is simulated or synthesised."""
-        return {"hls": {"simulate": 0}, "measure": {"families": []}}
+        """No trial is simulated, built or synthesised."""
+        return {**_NOT_BUILT, "measure": {"families": []}}
 
     def layouts(self, design: Design) -> list[Laid]:
         """`design` with a sample as often as it can be, and more slowly, in both io types."""
@@ -164,7 +180,11 @@ class VerilogRoute:
         chosen = choose_layout(design, self.part, self.family, share=asked.share, interval=interval)
         return self._as_chosen(chosen, {}, "", asked.interval)
 
-    def measured(self, run: RunDirectory) -> Resources[int] | None:
+    def counting(self, design: Design, document: Mapping[str, Any]) -> dict[str, Any] | None:  # noqa: ARG002
+        """Nothing more: each layout asks for open synthesis."""
+        return {}
+
+    def measured(self, run: RunDirectory, config: Flow) -> Resources[int] | None:  # noqa: ARG002
         """What open synthesis counted."""
         content = run.read_json("measure.json")
         found = None if content is None else Measured.from_json(content).synthesis.get(self.family)

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.design import Design
 from fpgaprune.errors import RunError
 from fpgaprune.files import write_bytes
 from fpgaprune.fit.answer import Fit, FitPoint
@@ -141,9 +140,8 @@ class FitSearch:
 
     def _larger_part(self, best: FitPoint) -> str:
         """A sentence: the part that would take the nearest network."""
-        design = Design.load(Path(best.folder) / "design.json")
         config = parse_config(joined(self.config.model_dump(mode="json", exclude_unset=True), best.settings), "fit")
-        part = smallest_part(self.route, design, config, self.limits.share)
+        part = smallest_part(self.route, best.design(), config, self.limits.share)
         if part is None:
             return "no listed part of the same family takes the nearest network"
         return f"the smallest listed part of the same family that takes the nearest network is {part.name}"

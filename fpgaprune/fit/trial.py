@@ -67,9 +67,14 @@ class Trials:
         A tool counts what it takes, unless its price is far beyond the part: that takes minutes, and changes nothing.
         None if there is no such network; `impossible` says why.
         """
-        more = self.route.searched if self.limits.is_far(laid.share) else {}
+        counting = None if self.limits.is_far(laid.share) else self.counting(point)
+        more = self.route.searched if counting is None else counting
         asked = joined(point.settings, laid.settings)
         return self.judge(self._job(asked, epochs, more, point.knobs, "held-out", point))
+
+    def counting(self, point: FitPoint) -> dict[str, Any] | None:
+        """What the flow of its whole run must say too, so that a tool counts what it takes; None if none can."""
+        return self.route.counting(point.design(), self.document)
 
     def judge(self, job: Job) -> FitPoint | None:
         """The point of a network; None if there is no such network, and `impossible` says why."""

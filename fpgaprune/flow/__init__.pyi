@@ -43,6 +43,7 @@ from .selecting import measure_sensitivity as measure_sensitivity
 from .selecting import select_masks as select_masks
 from .session import start_session as start_session
 from .stages import STAGES as STAGES
+from .stages.hls import HlsConfig as HlsConfig
 from .stages.measure import MeasureConfig as MeasureConfig
 from .stages.report import metric_of as metric_of
 from .task import learning_rate_of as learning_rate_of

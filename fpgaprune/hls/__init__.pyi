@@ -1,4 +1,6 @@
 from .accelerator_boards import accelerator_form as accelerator_form
+from .build import COUNTING as COUNTING
+from .build import can_count as can_count
 from .check import check_model as check_model
 from .classes import class_problem as class_problem
 from .differences import DesignDifference as DesignDifference

@@ -27,7 +27,8 @@ _STEPS_OF: Mapping[str, tuple[str, ...]] = {
     "Catapult": ("csim", "synth", "cosim", "validation", "export", "vsynth"),
     "Libero": ("csim", "synth", "cosim", "vsynth", "bitfile"),
 }
-
+# High-level synthesis, then logic synthesis: after them the tool has counted the resources.
+COUNTING = ("synth", "vsynth")
 
 _OPTIONS = ("reset", "csim", "synth", "cosim", "validation", "export", "vsynth", "fifo_opt")
 
@@ -88,6 +89,18 @@ def build_commands(design: Design, steps: Sequence[str] = ("synth",)) -> tuple[C
 def steps_of(design: Design) -> tuple[str, ...]:
     """The steps that the scripts of the design's backend can do, in order."""
     return _STEPS_OF[design.backend]
+
+
+def can_count(design: Design) -> bool:
+    """Whether the tool of the design's backend is found, so that the steps `COUNTING` can count its resources.
+
+    Raises:
+        ToolError: a variable points to a tool that is not there.
+    """
+    if not set(COUNTING) <= set(_STEPS_OF.get(design.backend, ())):
+        return False
+    commands = map(_available, build_commands(design, COUNTING))
+    return all(find_tool(command.tool) is not None for command in commands)
 
 
 def run_build(

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -11,11 +12,21 @@ from typer.testing import CliRunner
 import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, HlsError, RunError
-from fpgaprune.fit import job, phases
+from fpgaprune.fit import job, phases, route
 from fpgaprune.fit.training import Training
 from fpgaprune.flow import FinetuneConfig, RunDirectory, SelectConfig, verify_run
+from fpgaprune.hls import can_count
+from tests.unit.vendor.texts import utilization
 
 pytestmark = pytest.mark.flow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_vendor_tool():
+    """No vendor's tool of this machine counts: that would take many minutes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(route, "can_count", lambda design: False)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +135,32 @@ def test_a_wish_that_cannot_be_met_ends_with_the_nearest_network(searched, tmp_p
     assert found["best"]["fits"] is False
     assert any("listed part of the same family" in note for note in found["notes"])
     assert "No network that was tried keeps every limit" in (out / "report.html").read_text()
+
+
+def test_a_vendors_tool_builds_the_answer_and_its_count_decides(searched, tmp_path, monkeypatch):
+    """A script plays Vitis: it counts more LUTs than the part has, so the network does not fit whatever its price."""
+    folder, data, found = searched
+    rows = [["CLB LUTs", "60000", "0", "0", "53200", "112"], ["CLB Registers", "70", "0", "0", "106400", "0.1"]]
+    header = ("Site Type", "Used", "Fixed", "Prohibited", "Available", "Util%")
+    (tmp_path / "counted.rpt").write_text(utilization(rows, header=header))
+    tool = tmp_path / "vitis-run"
+    tool.write_text(f'#!/bin/sh\npwd >> "{tmp_path}/called.txt"\ncp "{tmp_path}/counted.rpt" vivado_synth.rpt\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("FPGAPRUNE_VITIS_RUN", str(tool))
+    monkeypatch.setattr(route, "can_count", can_count)
+    monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
+    out = tmp_path / "out"
+    built = fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss=0.05, out=out, minutes=0.01, epochs=1)
+    called = (tmp_path / "called.txt").read_text().split()
+    assert found.best.measured is None
+    assert found.best.fits
+    assert built.best.measured["lut"] == 60000
+    assert not built.best.fits
+    assert not built.meets_limits
+    # The trials are priced; only what is trained whole is built.
+    assert len(called) == len(set(called)) <= 3
+    assert {Path(place).parent.name for place in called}.isdisjoint(Path(one.folder).name for one in built.points)
+    assert "60,000 LUT, 70 FF (the vendor&#39;s tool)" in (out / "report.html").read_text().replace("<wbr>", "")
 
 
 @pytest.mark.parametrize(("lost", "rate"), [(0.5, None), (0.0, 0.02)])

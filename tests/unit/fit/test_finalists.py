@@ -52,9 +52,11 @@ def chosen(folder, shares, counted, counts=True):
             for rung, part in (("all", 1), ("half", 2))
         ]
 
-    route = SimpleNamespace(layouts=layouts, counts=counts)
+    route = SimpleNamespace(layouts=layouts)
     impossible = {str(Knobs("weight", weight_bits=8 - number)): "no such network" for number in range(len(shares))}
-    trials = SimpleNamespace(whole=whole, route=route, impossible=impossible)
+    trials = SimpleNamespace(
+        whole=whole, route=route, impossible=impossible, counting=lambda point: {} if counts else None
+    )
     notes = []
     best = Finalists(trials, RANKING, 9, folder, Silent(), notes).best(points)
     return best, notes, laid_out
@@ -95,7 +97,7 @@ def bold(folder, lost_later, price=0.5):
             point = structs.replace(point, lost=lost_later, loses_little=lost_later <= limit)
         return structs.replace(point, measured={"lut": 100}, epochs=epochs)
 
-    route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 10, 10)], counts=True)
+    route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 10, 10)])
     trials, notes = SimpleNamespace(whole=whole, route=route, impossible={}), []
     return Finalists(trials, RANKING, 9, folder, Silent(), notes).best(points), notes, asked
 
@@ -137,8 +139,8 @@ def test_a_network_that_was_tried_twice_is_trained_whole_once(tmp_path):
         asked.append(point.knobs)
         return structs.replace(point, loses_little=False, lost=1.0)
 
-    route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 10, 10)], counts=False)
-    trials = SimpleNamespace(whole=whole, route=route, impossible={})
+    route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 10, 10)])
+    trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda point: None)
     points = [twice, structs.replace(twice, epochs=4), other]
     Finalists(trials, RANKING, 9, tmp_path, Silent(), []).best(points)
     assert sorted(asked) == sorted({twice.knobs, other.knobs})
@@ -155,6 +157,7 @@ def test_what_no_tool_has_counted_is_said(tmp_path, counts):
 @pytest.mark.parametrize(("share", "counted"), [(3.1, True), (3.3, False)])
 def test_no_tool_counts_what_is_far_beyond_the_part(tmp_path, share, counted):
     jobs, limits = [], Limits(share=0.8)
+    parallel_design(3, 3).save(tmp_path / "design.json")
     point = structs.replace(made(Knobs("weight"), Prices().fastest(Knobs("weight")), (0.9, 1, 1)), folder=str(tmp_path))
     place = SimpleNamespace(outcome=lambda job: jobs.append(job) or point)
     route = VerilogRoute(find_part("xc7z020"), "xc7")

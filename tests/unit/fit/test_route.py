@@ -1,6 +1,7 @@
 """The two ways to hardware price every layout of a design, and name settings that make that layout."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from fpgaprune.target import Target, find_part, list_parts
 from tests.unit.estimate.designs import cnn
 from tests.unit.estimate.test_choice import network
 from tests.unit.rtl.networks import parallel_design
+from tests.unit.vendor import texts
 
 TARGET = Target.of("xc7z020clg400-1")
 FLOW = parse_config({"target": {"part": "xc7z020clg400-1"}}, "test")
@@ -72,6 +74,55 @@ def test_a_part_whose_tools_compile_no_hls_gets_our_verilog_unless_asked(part, r
     target = replace(TARGET, part=find_part(part))
     assert find_route(None, target).name == route
     assert find_route("hls", target).name == "hls"
+
+
+@pytest.fixture
+def vitis(tmp_path, monkeypatch):
+    """A folder that is all of PATH, in which a tool can be put."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    for tool in ("VITIS_RUN", "VITIS_HLS"):
+        monkeypatch.delenv(f"FPGAPRUNE_{tool}", raising=False)
+    (tmp_path / "bin").mkdir()
+
+    def installed():
+        path = tmp_path / "bin" / "vitis-run"
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+
+    return installed
+
+
+def test_a_vendors_tool_counts_the_answer_where_it_is_found_unless_the_flow_says_otherwise(vitis):
+    route, design = HlsRoute(TARGET), replace(cnn(), backend="Vitis")
+    assert route.counting(design, {}) is None
+    assert route.counting(design, {"hls": {"build": ["synth"]}}) == {}
+    vitis()
+    assert route.counting(design, {"hls": {"weight_bits": 6}}) == {"hls": {"build": ["synth", "vsynth"]}}
+    assert route.counting(design, {"hls": {"build": []}}) is None
+    assert route.counting(design, {"hls": {"build": ["synth"]}}) == {}
+    assert route.counting(replace(design, backend="Quartus"), {}) is None
+    assert VerilogRoute(TARGET.part, "xc7").counting(design, {}) == {}
+
+
+@pytest.mark.parametrize("route", [HlsRoute(TARGET), VerilogRoute(TARGET.part, "xc7")])
+def test_no_trial_is_built(route):
+    assert route.searched["hls"]["build"] == []
+
+
+def test_only_reports_after_logic_synthesis_count_and_only_where_the_flow_built(tmp_path):
+    route, run = HlsRoute(TARGET), SimpleNamespace(file=lambda name: tmp_path / name)
+    built = parse_config({"target": {"part": "xc7z020clg400-1"}, "hls": {"build": ["synth", "vsynth"]}}, "test")
+    (tmp_path / "hls").mkdir()
+    assert route.measured(run, built) is None
+    (tmp_path / "hls" / "csynth.rpt").write_text(texts.csynth())
+    assert route.measured(run, built) is None
+    rows = [["CLB LUTs", "1234", "0", "0", "53200", "1.0"], ["CLB Registers", "2345", "0", "0", "106400", "1.0"]]
+    header = ("Site Type", "Used", "Fixed", "Prohibited", "Available", "Util%")
+    (tmp_path / "hls" / "vivado_synth.rpt").write_text(texts.utilization(rows, header=header))
+    found = route.measured(run, built)
+    assert (found.lut, found.ff) == (1234, 2345)
+    # These files may be another run's.
+    assert route.measured(run, FLOW) is None
 
 
 def test_a_route_that_is_not_there_is_refused():
