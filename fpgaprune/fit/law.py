@@ -69,7 +69,7 @@ class LossLaw:
 def _lasting(terms: list[float], epochs: int, whole: int) -> list[float]:
     """`terms` of a network that is trained for more epochs than `whole`: what it loses falls with their fourth root.
 
-    Source: docs/measurements/fit.md, "How long a network is trained".
+    Source: docs/measurements/fit_training.md, "How long a network is trained".
     """
     return [term * (whole / max(epochs, whole)) ** 0.25 for term in terms]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.changes import layer_changes, reasons
 from fpgaprune.report import LABELS, FrontPoint, FrontReport, write_front
 
+# Where a line of a narrow table ends: at a comma outside of brackets, and before a bracket.
+_APART = re.compile(r", (?![^(]*\))| (?=\()")
 # Route to what counts resources on it.
 _COUNTED_BY = {"hls": "the vendor's tool", "verilog": "open synthesis"}
 
@@ -76,7 +79,7 @@ def front_rows(answer: Fit) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The headings and the rows of a table of the points that no other beats."""
     rows: list[tuple[str, ...]] = [
         (
-            point.knobs.replace(", ", "\n"),
+            _APART.sub("\n", point.knobs),
             f"{100 * point.lost:.2f} ± {100 * point.lost_error:.2f} %",
             f"{point.share:.0%} {LABELS[point.resource]}",
             f"{point.latency_cycles:,}",

@@ -18,10 +18,10 @@ _STEPS = 4000
 # At a higher rate: most samples in a step, least steps in an epoch, and epochs.
 _LARGEST, _FEWEST, _EPOCHS = 256, 64, 32
 # At a higher rate so many times the epochs keep 0.2 to 0.7 points where a network has little room left:
-# docs/measurements/fit.md, "How long a network is trained".
+# docs/measurements/fit_training.md, "How long a network is trained".
 _LONGER = 3
 # The rate at a batch of 32, as a multiple of the network's own, and the highest rate. A network that rounds and loses
-# weights is trained anew, not only refined: docs/measurements/fit.md, "How a trial is trained".
+# weights is trained anew, not only refined: docs/measurements/fit_training.md, "How a trial is trained".
 _FASTER, _HIGHEST, _USUAL = 5.0, 0.015, 1e-3
 _ADAPTIVE = {"Adam", "AdamW", "Nadam", "RMSprop"}
 # A whole training is expected to take so long at most on one core: more epochs of a large network would leave a search

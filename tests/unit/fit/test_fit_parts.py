@@ -17,6 +17,7 @@ from fpgaprune.fit.knobs import SPARSITIES, WIDTHS, Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.log import SearchLog
+from fpgaprune.fit.page import front_rows
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.settings import joined
 from fpgaprune.flow import Dataset, RunDirectory, Silent, load_data, parse_config
@@ -238,6 +239,19 @@ def test_the_reasons_name_what_was_locked_and_what_has_a_bit_less(tmp_path):
     best = structs.replace(best, settings=Knobs("weight").settings())
     plain = reasons(Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), best, (best,)))
     assert plain == ["Layout: the fastest whose price keeps to the share of the part."]
+
+
+def test_a_narrow_table_keeps_what_has_a_bit_less_together():
+    narrow = frozenset({("input", "activation_bits"), ("out", "weight_bits")})
+    one = structs.replace(point(), knobs=str(Knobs("weight", 0.6, 6, 4, filters=0.35, narrow=narrow)))
+    _, rows = front_rows(Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), one, (one,)))
+    assert rows[0][0].splitlines() == [
+        "35% of filters",
+        "then 60% of weights locked",
+        "6-bit weights",
+        "4-bit activations",
+        "(a bit less: input, out's weights)",
+    ]
 
 
 def test_the_answer_says_which_limit_is_broken():
