@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ConfigError, EstimateError
-from fpgaprune.estimate import estimate, verilog_price
+from fpgaprune.estimate import choose_layout, estimate, verilog_price
 from fpgaprune.fabric import family_of
 from fpgaprune.fit.foresight import _powers_of_two
 from fpgaprune.fit.layout import nearest_limit
@@ -65,6 +65,17 @@ def test_a_network_that_fits_at_no_interval_is_laid_out_for_the_part(share):
     assert replace(again, rung="", settings={}) == replace(last, rung="", settings={})
     # With room for all at once nothing is chosen for the part.
     assert not [laid for laid in VerilogRoute(TARGET.part, "xc7").layouts(design) if laid.rung.endswith("part")]
+
+
+def test_a_network_that_no_longer_fits_as_it_was_laid_out_says_how_far_it_is():
+    tiny = replace(TARGET.part, lut=200, ff=500, dsp=4, bram18=2)
+    route, design = VerilogRoute(tiny, "xc7"), network()
+    config = parse_config({"measure": {"families": ["xc7"], "part": "xc7z020", "share": 0.8}}, "test")
+    with pytest.raises(EstimateError, match="no layout"):
+        choose_layout(design, tiny, "xc7")
+    own = route.own(design, config)
+    assert own.share == min(laid.share for laid in route.layouts(design) if laid.rung.startswith(design.io_type))
+    assert own.share > 0.8
 
 
 @pytest.mark.parametrize(
