@@ -93,7 +93,7 @@ def front_rows(answer: Fit) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 def limit_words(answer: Fit) -> list[str]:
     """What must hold, each in words."""
     limits = answer.limits
-    words = [f"{answer.clock_ns:g} ns", f"at most {100 * (limits['max_loss'] or 0):g} % lost"]
+    words = [f"{answer.clock_ns:g} ns", f"at most {100 * (limits['max_loss'] or 0):g} % lost, plus one standard error"]
     words.append(f"at most {100 * (limits['share'] or 1):g} % of each resource")
     for key, text in (
         ("latency_us", "at most {:g} µs"),
