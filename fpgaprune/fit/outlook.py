@@ -31,7 +31,7 @@ _HOPELESS = 0.001
 # So many networks are priced for each that is tried.
 _PRICED = 60
 # Fewer networks say nothing of the figures of a law.
-_FEWEST = 6
+FEWEST = 6
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Outlook:
             refused: knobs that no network can have.
         """
         good = [point for point in points if point.meets_limits]
-        if not good or len(points) < _FEWEST:
+        if not good or len(points) < FEWEST:
             return None
         point = min(good, key=self.ranking.rank)
         best, single = Knobs.of(point.settings), self.single(point)
@@ -95,7 +95,7 @@ class Outlook:
     def is_hopeless(self, points: Sequence[FitPoint], knobs: Knobs) -> bool:
         """Whether a whole training of `knobs` has hardly a chance to lose little, by what all before it lost."""
         return (
-            len(points) >= _FEWEST and self._law(points, SingleLayers({}, ())).likelihood(knobs, self.whole) < _HOPELESS
+            len(points) >= FEWEST and self._law(points, SingleLayers({}, ())).likelihood(knobs, self.whole) < _HOPELESS
         )
 
     def _law(self, points: Sequence[FitPoint], single: SingleLayers) -> LossLaw:

@@ -18,7 +18,7 @@ from fpgaprune.fit.job import Job
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.log import SearchLog
-from fpgaprune.fit.outlook import Outlook
+from fpgaprune.fit.outlook import FEWEST, Outlook
 from fpgaprune.fit.settings import joined
 from fpgaprune.fit.training import Training
 from fpgaprune.fit.trial import Trials
@@ -144,6 +144,7 @@ class Phases:
                 partial(self._begin, passes),
                 # What a short training loses says little of what a whole one will.
                 self._is_hopeless if passes == epochs else lambda _: False,
+                self.training.anew and passes == epochs,
             )
             found = list(descent.run(start, good))
             self.notes += descent.notes
@@ -170,8 +171,10 @@ class Phases:
         return Clock(self.log.at(share), epochs, self._slowest)
 
     def _goes_on(self, clock: Clock, later: Clock) -> bool:
-        meets = any(point.meets_limits for point in self.log.points.values())
-        return clock.has_time() or (not meets and later.has_time())
+        """Whether the descent goes on: until `clock`, or `later` where nothing is good or too few say anything."""
+        points = self.log.points.values()
+        early = len(points) < FEWEST or not any(point.meets_limits for point in points)
+        return clock.has_time() or (early and later.has_time())
 
     def _outlook(self, epochs: int) -> Outlook:
         ranking, whole = self.log.ranking, self.training.whole

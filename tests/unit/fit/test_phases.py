@@ -68,9 +68,9 @@ def test_neighbours_are_trained_for_long_where_there_is_time_for_three(seconds, 
     assert asked == [epochs]
 
 
-@pytest.mark.parametrize(("fits", "trials"), [(True, 2), (False, 3)])
-def test_short_trials_go_on_past_their_share_as_long_as_nothing_keeps_to_the_limits(fits, trials, monkeypatch):
-    """A search of 100 seconds, of which short trials of 24 seconds may take 50, or 75 where nothing fits."""
+@pytest.mark.parametrize(("fits", "seconds", "trials"), [(True, 7, 7), (False, 7, 10), (True, 24, 3)])
+def test_short_trials_go_on_past_their_share_as_long_as_they_say_too_little(fits, seconds, trials, monkeypatch):
+    """Of 100 seconds they may take 50; 75 where nothing fits, or where too few have ended to look around."""
     now, asked, points = [0.0], [], {}
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
@@ -79,7 +79,7 @@ def test_short_trials_go_on_past_their_share_as_long_as_nothing_keeps_to_the_lim
         if passes == WHOLE:
             raise EnoughError
         asked.append(knobs)
-        now[0] += 24
+        now[0] += seconds
         points[knobs] = structs.replace(point(knobs), fits=fits, loses_little=True)
         return points[knobs]
 
@@ -87,3 +87,24 @@ def test_short_trials_go_on_past_their_share_as_long_as_nothing_keeps_to_the_lim
     with pytest.raises(EnoughError):
         phases.descend(Knobs("weight"), None, before_study=False)
     assert len(asked) == trials
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_what_short_trials_end_with_is_trained_whole_only_if_others_go_on_from_it(anew, monkeypatch):
+    now, asked, points = [0.0], [], {}
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def judge(job):
+        knobs, passes = job
+        asked.append((knobs, passes))
+        now[0] += 8
+        points[knobs] = structs.replace(point(knobs), fits=True, epochs=passes)
+        return points[knobs]
+
+    phases = phases_of(judge, points, 100.0, Training(1, WHOLE, WHOLE, anew=anew))
+    phases._is_hopeless = lambda _: False
+    phases.descend(Knobs("weight"), None, before_study=False)
+    short = {knobs for knobs, passes in asked if passes == 1}
+    whole = [knobs for knobs, passes in asked if passes == WHOLE]
+    assert whole
+    assert bool(short & set(whole)) != anew
