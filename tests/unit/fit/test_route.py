@@ -132,6 +132,9 @@ def test_only_reports_after_logic_synthesis_count_and_only_where_the_flow_built(
     (tmp_path / "hls" / "vivado_synth.rpt").write_text(texts.utilization(rows, header=header))
     found = route.measured(run, built)
     assert (found.lut, found.ff) == (1234, 2345)
+    rows[0][1] = "1111"
+    (tmp_path / "hls" / "after.rpt").write_text(texts.utilization(rows, header=header, state="Routed"))
+    assert route.measured(run, built).lut == 1111
     # These files may be another run's.
     assert route.measured(run, FLOW) is None
 
