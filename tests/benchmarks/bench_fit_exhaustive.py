@@ -115,7 +115,7 @@ def main() -> None:
             found = [point for _, point in Descent(NAMES, foresight, judge, lambda: True, room).run(Knobs("weight"))]
             first = [*found]
             outlook = Outlook(
-                NAMES, foresight, Ranking(Limits(max_loss=limit, **TIME), target.clock_ns), whole=0, long=0
+                NAMES, foresight, Ranking(Limits(max_loss=limit, **TIME), target.clock_ns), whole=1, epochs=1
             )
             for _ in range(OUTLOOK):
                 asked = outlook.next(found)

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import keras
@@ -265,3 +267,10 @@ def test_a_study_on_two_workers_goes_on_where_it_was(searched, tmp_path):
     assert again.meets_limits
     assert {point.folder for point in found.points} <= {point.folder for point in again.points}
     assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_the_benchmark_beside_exhaustive_search_runs():
+    script = Path(__file__).parents[1] / "benchmarks" / "bench_fit_exhaustive.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "| 1 % |" in done.stdout
