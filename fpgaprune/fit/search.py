@@ -93,8 +93,7 @@ class FitSearch:
     def _run(self, place: Workplace, log: SearchLog, document: dict[str, Any], data: Dataset, model: Any) -> Fit:
         config = self.config
         source = self.out / SAMPLES
-        if not source.is_file():
-            write_held_back(source, data, config.seed, most_samples(model))
+        self._hold_back(source, data, model)
         searched = load_data(str(source))
         trials = Trials(self.route, document, self.out / TRIALS, source, self.limits, place)
         foresight = Foresight(self.route, document, searched, model, self.limits)
@@ -137,6 +136,16 @@ class FitSearch:
         write_page(answer, self.out)
         write_bytes(self.out / FRONT, (json.dumps(answer.to_json(), indent=1) + "\n").encode())
         return answer
+
+    def _hold_back(self, source: Path, data: Dataset, model: Any) -> None:
+        """`source` holds the samples of the search; a search that has trials goes on with the same samples only."""
+        draft = source.with_name(f".{source.name}")
+        write_held_back(draft, data, self.config.seed, most_samples(model))
+        begun = any((self.out / TRIALS).glob("*.json"))
+        if begun and source.is_file() and source.read_bytes() != draft.read_bytes():
+            draft.unlink()
+            raise RunError(f"{self.out} holds a search with other samples; name another --out, or delete it")
+        draft.replace(source)
 
     def _larger_part(self, best: FitPoint) -> str:
         """A sentence: the part that would take the nearest network."""

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import fpgaprune as fp
 from fpgaprune.cli import app
-from fpgaprune.errors import ConfigError, HlsError, RunError
+from fpgaprune.errors import ConfigError, DataError, HlsError, RunError
 from fpgaprune.fit import job, phases, route
 from fpgaprune.fit.training import Training
 from fpgaprune.flow import FinetuneConfig, RunDirectory, SelectConfig, verify_run
@@ -228,6 +228,27 @@ def test_a_model_without_data_is_told_how_to_be_fitted(searched):
     done = CliRunner().invoke(app, ["fit", str(folder / "mine.keras"), "--part", "pynq-z2"])
     assert isinstance(done.exception, ConfigError)
     assert "--data is missing; use 'fpgaprune fit " in str(done.exception)
+
+
+def test_samples_of_a_start_that_failed_do_not_stay(searched, tmp_path, monkeypatch):
+    """Samples of a wrong shape end the first start; those of the second are right, and are the ones that count."""
+    folder, data, _ = searched
+    np.savez(tmp_path / "wrong.npz", **{key: value[:, :4] if key[0] == "x" else value for key, value in data.items()})
+    options = ["fit", str(folder / "mine.keras"), "--part", "pynq-z2", "--out", str(tmp_path / "out"), "--data"]
+    with pytest.raises(DataError, match="samples have shape"):
+        CliRunner().invoke(app, [*options, str(tmp_path / "wrong.npz")], catch_exceptions=False)
+    monkeypatch.setattr(job, "run_flow", lambda *_: pytest.fail("so far it comes"))
+    with pytest.raises(pytest.fail.Exception, match="so far it comes"):
+        CliRunner().invoke(app, [*options, str(folder / "mine.npz")], catch_exceptions=False)
+
+
+def test_a_search_goes_on_with_the_same_samples_only(searched):
+    folder, data, _ = searched
+    kept = (folder / "out" / "held_back.npz").read_bytes()
+    other = {**data, "x_valid": data["x_valid"][::-1]}
+    with pytest.raises(RunError, match="holds a search with other samples; name another --out"):
+        fp.fit(folder / "mine.keras", other, fp.Target.of("pynq-z2"), max_loss=0.05, out=folder / "out", minutes=0.01)
+    assert (folder / "out" / "held_back.npz").read_bytes() == kept
 
 
 @pytest.mark.parametrize("loss", ["-1", "nan"])
