@@ -104,6 +104,7 @@ class Fit(Struct, frozen=True):
         points: every network that the search trained, in its order.
         notes: sentences on what stopped the search.
         rates: knob to the loss for each halving of the price, the last time that the descent turned it.
+        counted_by: what counts resources, in words.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Fit(Struct, frozen=True):
     points: tuple[FitPoint, ...]
     notes: tuple[str, ...] = ()
     rates: dict[str, float] = {}
+    counted_by: str = ""
 
     @property
     def front(self) -> tuple[FitPoint, ...]:

@@ -47,6 +47,7 @@ class Job(Struct, frozen=True):
         asked: sections of a flow file to the keys that make this network in this layout.
         judged_on: the samples that judge it: `held-back` or `held-out`.
         folder: holds a folder and a file for each trial of the search.
+        content: digest of what the search reads: the trained network, the samples, the code.
     """
 
     route: str
@@ -58,11 +59,16 @@ class Job(Struct, frozen=True):
     asked: dict[str, Any]
     judged_on: str
     folder: str
+    content: str = ""
 
     @property
     def key(self) -> str:
-        """Twelve hex digits over the flow file: equal trials of a search have equal keys."""
-        return hashlib.sha256(json.dumps(self.document, sort_keys=True).encode()).hexdigest()[:12]
+        """Twelve hex digits over the flow file and what it reads: equal trials have equal keys.
+
+        A network that is trained again under its old name is another one.
+        """
+        asked = json.dumps([self.content, self.document], sort_keys=True)
+        return hashlib.sha256(asked.encode()).hexdigest()[:12]
 
     @property
     def wanted(self) -> Limits:

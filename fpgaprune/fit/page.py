@@ -11,8 +11,6 @@ from fpgaprune.report import LABELS, FrontPoint, FrontReport, write_front
 
 # Where a line of a narrow table ends: at a comma outside of brackets, and before a bracket.
 _APART = re.compile(r", (?![^(]*\))| (?=\()")
-# Route to what counts resources on it.
-_COUNTED_BY = {"hls": "the vendor's tool", "verilog": "open synthesis"}
 
 
 def write_page(answer: Fit, folder: Path) -> Path:
@@ -115,7 +113,7 @@ def facts(best: FitPoint, answer: Fit) -> list[tuple[str, str]]:
         ("network", best.knobs),
         (best.metric, f"{best.value:.4g} in hardware, {100 * best.lost:.2f} ± {100 * best.lost_error:.2f} % lost"),
         ("takes", f"{', '.join(priced)} ({answer.price})"),
-        *([("measured", f"{', '.join(measured)} ({_COUNTED_BY[answer.route]})")] if measured else []),
+        *([("measured", f"{', '.join(measured)} ({answer.counted_by})")] if measured else []),
         (
             "nearest limit",
             f"{best.share:.0%} of the {LABELS[best.resource]}s{'' if measured else ', by the upper end'}",

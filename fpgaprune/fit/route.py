@@ -38,6 +38,8 @@ class Route(Protocol):
     """The knobs that this hardware can use."""
     stage: ClassVar[str]
     """What the figures are, in words."""
+    counted_by: ClassVar[str]
+    """What counts resources, in words."""
 
     @property
     def searched(self) -> dict[str, Any]:
@@ -58,7 +60,11 @@ class Route(Protocol):
         """
 
     def counting(self, design: Design, document: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What the flow `document` of a whole run must say too, so that a tool counts `design`; None if none can."""
+        """What the flow `document` of a whole run must say too, so that a tool counts `design`; None if none can.
+
+        Raises:
+            ToolError: a variable points to a tool that is not there.
+        """
 
     def measured(self, run: RunDirectory, config: Flow) -> Resources[int] | None:
         """What a tool counted in `run`, whose flow is `config`; None if none did."""
@@ -75,6 +81,7 @@ class HlsRoute:
     name: ClassVar[str] = "hls"
     knobs: ClassVar[tuple[str, ...]] = ("sparsity", "filters", "weight_bits", "activation_bits")
     stage: ClassVar[str] = "analytic estimate of logic synthesis"
+    counted_by: ClassVar[str] = "the vendor's tool"
 
     @property
     def searched(self) -> dict[str, Any]:
@@ -157,6 +164,7 @@ class VerilogRoute:
     name: ClassVar[str] = "verilog"
     knobs: ClassVar[tuple[str, ...]] = ("sparsity", "filters", "weight_bits", "activation_bits", "hold")
     stage: ClassVar[str] = "price of open synthesis"
+    counted_by: ClassVar[str] = "open synthesis"
 
     @property
     def searched(self) -> dict[str, Any]:

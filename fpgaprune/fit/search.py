@@ -41,6 +41,7 @@ from fpgaprune.flow import (
     Progress,
     TargetConfig,
     TrainConfig,
+    flow_key,
     load_data,
     parse_config,
     start_session,
@@ -93,11 +94,15 @@ class FitSearch:
     def _run(self, place: Workplace, log: SearchLog, document: dict[str, Any], data: Dataset, model: Any) -> Fit:
         config = self.config
         source = self.out / SAMPLES
-        self._hold_back(source, data, model)
+        write_held_back(source, data, config.seed, most_samples(model))
         searched = load_data(str(source))
-        trials = Trials(self.route, document, self.out / TRIALS, source, self.limits, place)
+        content = flow_key(config, data)
+        trials = Trials(self.route, document, self.out / TRIALS, source, self.limits, place, content)
         foresight = Foresight(self.route, document, searched, model, self.limits)
         start, names = self._knobs(document)
+        if (design := foresight.design(start)) is not None:
+            # A wrong path of a tool is an error now, not when the search is over.
+            self.route.counting(design, document)
         bolder = Training.at_a_higher_rate(config, searched, model)
         ways: Sequence[Training] = [way for way in (bolder, Training.asked(config, searched, model)) if way is not None]
         phases = Phases(trials, foresight, log, names, self.notes)
@@ -132,20 +137,11 @@ class FitSearch:
             points,
             tuple(self.notes),
             phases.rates,
+            self.route.counted_by,
         )
         write_page(answer, self.out)
         write_bytes(self.out / FRONT, (json.dumps(answer.to_json(), indent=1) + "\n").encode())
         return answer
-
-    def _hold_back(self, source: Path, data: Dataset, model: Any) -> None:
-        """`source` holds the samples of the search; a search that has trials goes on with the same samples only."""
-        draft = source.with_name(f".{source.name}")
-        write_held_back(draft, data, self.config.seed, most_samples(model))
-        begun = any((self.out / TRIALS).glob("*.json"))
-        if begun and source.is_file() and source.read_bytes() != draft.read_bytes():
-            draft.unlink()
-            raise RunError(f"{self.out} holds a search with other samples; name another --out, or delete it")
-        draft.replace(source)
 
     def _larger_part(self, best: FitPoint) -> str:
         """A sentence: the part that would take the nearest network."""

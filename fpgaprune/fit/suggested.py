@@ -50,7 +50,7 @@ def try_suggested(
     document, ranking = trials.document, log.ranking
     space = _space(document.get("select", {}), log, names)
     asked = {**asdict(ranking.limits), "minutes": 0, "front": options.front, "space": asdict(space)}
-    content = json.dumps([document, trials.route.name, asked], sort_keys=True)
+    content = json.dumps([trials.content, document, trials.route.name, asked], sort_keys=True)
     name = hashlib.sha256(content.encode()).hexdigest()[:12]
     study = Study(out / JOURNAL, name, space, ranking, options.front, document.get("seed", 0))
     clock = Clock(log.at(1.0))

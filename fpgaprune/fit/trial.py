@@ -32,6 +32,7 @@ class Trials:
         source: the `.npz` with the samples of the search.
         limits: what a point must keep to.
         place: where they are done.
+        content: digest of what the search reads.
         impossible: knobs in words, to why a network cannot have them.
     """
 
@@ -41,6 +42,7 @@ class Trials:
     source: Path
     limits: Limits
     place: Workplace
+    content: str = ""
     impossible: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -116,6 +118,7 @@ class Trials:
             asked,
             judged_on,
             str(self.folder),
+            self.content,
         )
 
 

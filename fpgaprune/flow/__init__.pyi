@@ -27,6 +27,7 @@ from .progress import Silent as Silent
 from .reference import to_markdown as to_markdown
 from .reference import to_toml as to_toml
 from .run_directory import RunDirectory as RunDirectory
+from .runner import flow_key as flow_key
 from .runner import run_flow as run_flow
 from .samples import Samples as Samples
 from .samples import arrays_of as arrays_of

@@ -16,7 +16,7 @@ from fpgaprune import __version__
 from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.flow.checking import check_flow, foresee_flow
 from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.data import load_data
+from fpgaprune.flow.data import Dataset, load_data
 from fpgaprune.flow.progress import Progress, Silent, tell_end
 from fpgaprune.flow.requirements import installed
 from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
@@ -53,6 +53,15 @@ def run_flow(config: Flow, out: Path, progress: Progress | None = None) -> RunDi
         run.write_manifest()
         _finish(STAGES, StageContext(run, config, data, progress or Silent(), versions))
     return run
+
+
+def flow_key(config: Flow, data: Dataset) -> str:
+    """Digest of everything that decides what a run of `config` with the samples `data` makes.
+
+    That is its settings, the content of the files that it names, the samples, and the versions of the packages.
+    """
+    asked = [config.seed, _versions(), data.digest(), *(stage.settings(config) for stage in STAGES)]
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
 def run_again(

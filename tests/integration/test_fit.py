@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import fpgaprune as fp
 from fpgaprune.cli import app
-from fpgaprune.errors import ConfigError, DataError, HlsError, RunError
+from fpgaprune.errors import ConfigError, DataError, HlsError, RunError, ToolError
 from fpgaprune.fit import job, phases, route
 from fpgaprune.fit.training import Training
 from fpgaprune.flow import FinetuneConfig, RunDirectory, SelectConfig, verify_run
@@ -165,6 +165,15 @@ def test_a_vendors_tool_builds_the_answer_and_its_count_decides(searched, tmp_pa
     assert "60,000 LUT, 70 FF (the vendor&#39;s tool)" in (out / "report.html").read_text().replace("<wbr>", "")
 
 
+def test_a_wrong_path_of_a_tool_is_an_error_before_anything_is_trained(searched, tmp_path, monkeypatch):
+    folder, data, _ = searched
+    monkeypatch.setenv("FPGAPRUNE_VITIS_RUN", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(route, "can_count", can_count)
+    monkeypatch.setattr(job, "run_flow", lambda *_: pytest.fail("a trial began"))
+    with pytest.raises(ToolError, match=r"FPGAPRUNE_VITIS_RUN is .*nowhere', which is not an executable file"):
+        fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), out=tmp_path / "out", minutes=0.01)
+
+
 @pytest.mark.parametrize(("lost", "rate"), [(0.5, None), (0.0, 0.02)])
 def test_a_higher_rate_that_loses_the_network_is_given_up(searched, tmp_path, monkeypatch, lost, rate):
     folder, data, _ = searched
@@ -242,13 +251,38 @@ def test_samples_of_a_start_that_failed_do_not_stay(searched, tmp_path, monkeypa
         CliRunner().invoke(app, [*options, str(folder / "mine.npz")], catch_exceptions=False)
 
 
-def test_a_search_goes_on_with_the_same_samples_only(searched):
+@pytest.mark.parametrize("changed", ["network", "samples", "nothing"])
+def test_another_network_or_other_samples_under_the_old_names_are_tried_anew(searched, tmp_path, monkeypatch, changed):
     folder, data, _ = searched
-    kept = (folder / "out" / "held_back.npz").read_bytes()
-    other = {**data, "x_valid": data["x_valid"][::-1]}
-    with pytest.raises(RunError, match="holds a search with other samples; name another --out"):
-        fp.fit(folder / "mine.keras", other, fp.Target.of("pynq-z2"), max_loss=0.05, out=folder / "out", minutes=0.01)
-    assert (folder / "out" / "held_back.npz").read_bytes() == kept
+    for name in ("out", "mine.npz", "mine.keras"):
+        (shutil.copytree if name == "out" else shutil.copy)(folder / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+
+    def start():
+        monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
+        target = fp.Target.of("pynq-z2")
+        return fp.fit("mine.keras", "mine.npz", target, max_loss=0.05, out="again", minutes=0.01, epochs=1)
+
+    def same_again(config, run, progress):
+        """Every network comes out as the best one of the other search did, so that nothing is trained."""
+        began.append(run)
+        shutil.copytree(folder / "out" / "best", run, dirs_exist_ok=True)
+        return RunDirectory.existing(run)
+
+    began = []
+    monkeypatch.setattr(job, "run_flow", same_again)
+    start()
+    first, began = began, []
+    if changed == "network":
+        model = keras.saving.load_model("mine.keras")
+        model.layers[0].set_weights([2 * array for array in model.layers[0].get_weights()])
+        model.save("mine.keras")
+    elif changed == "samples":
+        np.savez("mine.npz", **{**data, "y_test": 1 - data["y_test"]})
+    start()
+    assert first
+    assert len(began) == (0 if changed == "nothing" else len(first))
+    assert not set(began) & set(first)
 
 
 @pytest.mark.parametrize("loss", ["-1", "nan"])
