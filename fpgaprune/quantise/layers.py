@@ -7,18 +7,15 @@ hardware computes with the rounded weights. `types` says which, by the role that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import keras
 from keras import ops
 
-from fpgaprune.fixed import MAX_WIDTH, FixedType
-from fpgaprune.quantise.rounding import rounded
+from fpgaprune.fixed import FixedType
+from fpgaprune.quantise.rounding import on_grid, rounded
 
 Types = Mapping[str, FixedType]
-# Integer bits that no sum of training needs.
-_WIDER = 20
 
 
 def _read_types(types: Mapping[str, Any]) -> dict[str, FixedType]:
@@ -90,7 +87,7 @@ class _RoundedProduct:
         if self.use_bias:  # type: ignore[attr-defined]
             bias = ops.cast(self.bias, dtype)  # type: ignore[attr-defined]
             total = total + rounded(bias, self.types["bias"], trains=True)
-        return ops.cast(rounded(total, _unwrapped(self.types["result"])), inputs.dtype)
+        return ops.cast(_sum_held(total, self.types["result"]), inputs.dtype)
 
     def get_config(self) -> dict[str, Any]:
         """What makes the layer anew."""
@@ -98,10 +95,9 @@ class _RoundedProduct:
         return {**super().get_config(), **own}  # type: ignore[misc]
 
 
-def _unwrapped(kind: FixedType) -> FixedType:
-    """`kind`, so wide that no sum wraps around: the hardware's type grows with what training makes of the sums."""
-    more = min(_WIDER, MAX_WIDTH - kind.width) if kind.overflow == "WRAP" else 0
-    return replace(kind, width=kind.width + more, integer=kind.integer + more)
+def _sum_held(total: Any, kind: FixedType) -> Any:
+    """`total` as `kind` holds it, which never wraps around: its hardware grows with what training makes of the sums."""
+    return on_grid(total, kind) if kind.overflow == "WRAP" else rounded(total, kind)
 
 
 @keras.saving.register_keras_serializable(package="fpgaprune")

@@ -31,66 +31,81 @@ def rounded(values: Any, kind: FixedType, *, trains: bool = False) -> Any:
     return rounded_between(values, unit, low, high, kind.rounding, kind.overflow, trains=trains)
 
 
+def on_grid(values: Any, kind: FixedType) -> Any:
+    """As `rounded`, of values that are all in the range of `kind`; the gradient passes as if nothing was rounded."""
+    unit = ops.cast(2.0**-kind.fraction, values.dtype)
+
+    @keras.ops.custom_gradient  # type: ignore[untyped-decorator, unused-ignore]
+    def held(given: Any) -> Any:
+        return _to_whole(given / unit, kind.rounding) * unit, lambda *upstream: upstream[0]
+
+    return held(values)
+
+
 def rounded_between(
     values: Any, unit: Any, low: Any, high: Any, rounding: str, overflow: str, *, trains: bool = False
 ) -> Any:
     """As `rounded`, for whole multiples of `unit` from `low` to `high`: numbers, or tensors of one for each value."""
     saturates = overflow != "WRAP"
+    bottom, top = low * unit, high * unit
 
     @keras.ops.custom_gradient  # type: ignore[untyped-decorator, unused-ignore]
     def held(given: Any) -> Any:
-        raw = _overflowed(_to_whole(given / unit, rounding), low, high, overflow)
-        bottom, top = low * unit, high * unit
+        if overflow in ("SAT", "SAT_SYM"):
+            # Between two whole numbers every mode stays between them.
+            found = _to_whole(ops.clip(given, bottom, top) / unit, rounding)
+        else:
+            found = _overflowed(_to_whole(given / unit, rounding), low, high, overflow)
 
         def gradient(*upstream: Any) -> Any:
             if not saturates:
                 return upstream[0]
-            above_bottom, below_top = given >= bottom - unit / 2, given <= top + unit / 2
+            least, most = bottom - unit / 2, top + unit / 2
             if trains:
-                above_bottom = ops.logical_or(above_bottom, upstream[0] < 0)
-                below_top = ops.logical_or(below_top, upstream[0] > 0)
-            passes = ops.logical_and(above_bottom, below_top)
-            return ops.where(passes, upstream[0], ops.zeros_like(upstream[0]))
+                passes = ops.logical_and(
+                    ops.logical_or(given >= least, upstream[0] < 0), ops.logical_or(given <= most, upstream[0] > 0)
+                )
+            else:
+                passes = ops.equal(ops.clip(given, least, most), given)
+            return upstream[0] * ops.cast(passes, given.dtype)
 
-        return raw * unit, gradient
+        return found * unit, gradient
 
     return held(values)
 
 
+# Training spends most of its time here, so each mode takes as few operations as it can.
 def _to_whole(scaled: Any, rounding: str) -> Any:
+    if rounding == "TRN":
+        return ops.floor(scaled)
+    if rounding == "RND":
+        whole = ops.floor(scaled)
+        # The difference is rounded, but never from below a half to a half. `scaled + 0.5` would be.
+        return whole + ops.cast(scaled - whole >= 0.5, scaled.dtype)
+    if rounding == "RND_CONV":
+        return ops.round(scaled)
     whole = ops.trunc(scaled)
-    # The fraction of a float is itself a float, while `scaled + 0.5` may not be.
+    # The fraction of a float is itself a float.
     part = scaled - whole
-    return whole + ops.cast(_ROUND[rounding](part, whole), scaled.dtype)
+    return whole + ops.cast(_ROUND[rounding](part), scaled.dtype)
 
 
 def _overflowed(raw: Any, low: Any, high: Any, overflow: str) -> Any:
     if overflow == "WRAP":
         span = high - low + 1
         return raw - span * ops.floor((raw - low) / span)
-    if overflow == "SAT_ZERO":
-        return ops.where(ops.logical_or(raw < low, raw > high), ops.zeros_like(raw), raw)
-    return ops.clip(raw, low, high)
+    # SAT_ZERO
+    return ops.where(ops.logical_or(raw < low, raw > high), ops.zeros_like(raw), raw)
 
 
 def _number(condition: Any) -> Any:
     return ops.cast(condition, "int32")
 
 
-def _ties_to_even(part: Any, whole: Any) -> Any:
-    is_odd = ops.floor(whole / 2) * 2 != whole
-    size = ops.absolute(part)
-    beyond = ops.logical_or(size > 0.5, ops.logical_and(is_odd, size == 0.5))
-    return _number(beyond) * ops.cast(ops.sign(part), "int32")
-
-
 # What is added to a number cut towards zero, whose cut-off part is `part`; as in `fixed`, on tensors.
-_ROUND: Mapping[str, Callable[[Any, Any], Any]] = {
-    "TRN": lambda part, _: -_number(part < 0),
-    "TRN_ZERO": lambda part, _: ops.zeros_like(part),
-    "RND": lambda part, _: _number(part >= 0.5) - _number(part < -0.5),
-    "RND_ZERO": lambda part, _: _number(part > 0.5) - _number(part < -0.5),
-    "RND_INF": lambda part, _: _number(part >= 0.5) - _number(part <= -0.5),
-    "RND_MIN_INF": lambda part, _: _number(part > 0.5) - _number(part <= -0.5),
-    "RND_CONV": _ties_to_even,
+_ROUND: Mapping[str, Callable[[Any], Any]] = {
+    "TRN_ZERO": lambda part: ops.zeros_like(part),
+    "RND_ZERO": lambda part: _number(part > 0.5) - _number(part < -0.5),
+    "RND_INF": lambda part: _number(part >= 0.5) - _number(part <= -0.5),
+    "RND_MIN_INF": lambda part: _number(part > 0.5) - _number(part <= -0.5),
 }
