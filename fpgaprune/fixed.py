@@ -22,6 +22,8 @@ OVERFLOW_MODES = ("WRAP", "SAT", "SAT_ZERO", "SAT_SYM")
 MAX_WIDTH = 64
 # Integer bits that cutting off the largest values may save: wide types lose nothing by holding them all.
 _MOST_CUT = 16
+# Values whose errors are computed at a time.
+_TOGETHER = 1 << 15
 
 # The most bits left of the binary point, and the most zeros right of it; double precision reaches no further.
 MAX_INTEGER = 512
@@ -108,11 +110,31 @@ class FixedType:
         Source: Sung, Shin, Hwang, "Resiliency of Deep Neural Networks under Quantization", 2015 (step sizes that
         minimise the squared error).
         """
-        kind = cls.holding(float(np.abs(values).max(initial=0.0)), width, signed)
-        given = values.astype(np.float64)
-        narrower = [replace(kind, integer=kind.integer - fewer) for fewer in range(min(2 * width, _MOST_CUT))]
-        errors = [float(np.square(one.to_float(one.to_raw(given)) - given).sum()) for one in narrower]
-        return narrower[int(np.argmin(errors))]
+        largest = float(np.abs(values).max(initial=0.0))
+        kind = cls.holding(largest, width, signed)
+        kind.to_raw(largest)
+        best, least = kind, math.inf
+        for fewer in range(min(2 * width, _MOST_CUT)):
+            one = replace(kind, integer=kind.integer - fewer)
+            error = one._squared_error(values.reshape(-1), least)
+            if error < least:
+                best, least = one, error
+        return best
+
+    def _squared_error(self, values: NDArray[Any], most: float) -> float:
+        """The sum of squared errors of `values` (N,) in a type that rounds and saturates; `most` or more if so large.
+
+        A part of the values at a time stays in the processor's cache, and a type that is worse ends early.
+        """
+        scale, found = 2.0**self.fraction, 0.0
+        for start in range(0, len(values), _TOGETHER):
+            scaled = values[start : start + _TOGETHER].astype(np.float64) * scale
+            error = np.clip(np.floor(scaled + 0.5), self.raw_min, self.raw_max)
+            error -= scaled
+            found += float(np.dot(error, error)) / scale**2
+            if found >= most:
+                break
+        return found
 
     def __str__(self) -> str:
         head = f"{'' if self.signed else 'u'}fixed<{self.width},{self.integer}"

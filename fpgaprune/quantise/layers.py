@@ -73,14 +73,16 @@ class _RoundedProduct:
     """What Dense and the convolutions have in common: a kernel, perhaps a bias, and an exact sum.
 
     `types` has `weight`, `result` and, with a bias, `bias`. Sums are computed in `sum_dtype`, which must hold each.
+    While the network trains they have the dtype of the inputs: what a step moves is more than what double precision
+    saves, and convolutions in double precision take longer.
     """
 
     types: dict[str, FixedType]
     sum_dtype: str
 
-    def _summed(self, inputs: Any, product: Any) -> Any:
-        """`product(inputs, kernel)` plus the bias, all rounded to their types; each step exact."""
-        dtype = self.sum_dtype
+    def _summed(self, inputs: Any, product: Any, training: Any) -> Any:
+        """`product(inputs, kernel)` plus the bias, all rounded to their types; each step exact but in training."""
+        dtype = inputs.dtype if training else self.sum_dtype
         # A variable is read first: no function with a gradient of its own may read one where layers are called eagerly.
         kernel = ops.cast(self.kernel, dtype)  # type: ignore[attr-defined]
         total = product(ops.cast(inputs, dtype), rounded(kernel, self.types["weight"], trains=True))
@@ -109,9 +111,9 @@ class RoundedDense(_RoundedProduct, keras.layers.Dense):  # type: ignore[misc, u
         super().__init__(*args, **options)
         self.types, self.sum_dtype = _read_types(types), sum_dtype
 
-    def call(self, inputs: Any, training: Any = None) -> Any:  # noqa: ARG002
+    def call(self, inputs: Any, training: Any = None) -> Any:
         """`inputs @ kernel + bias`, rounded."""
-        return self._summed(inputs, ops.matmul)
+        return self._summed(inputs, ops.matmul, training)
 
 
 class _RoundedConvolution(_RoundedProduct):
@@ -122,9 +124,9 @@ class _RoundedConvolution(_RoundedProduct):
         super().__init__(*args, **options)
         self.types, self.sum_dtype = _read_types(types), sum_dtype
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any, training: Any = None) -> Any:
         """The convolution, rounded."""
-        return self._summed(inputs, self._convolved)
+        return self._summed(inputs, self._convolved, training)
 
     def _convolved(self, inputs: Any, kernel: Any) -> Any:
         return ops.conv(

@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.precision import fitting
 from fpgaprune.hls.ranges import Range
@@ -29,3 +31,20 @@ def test_one_large_value_among_many_is_cut_off():
     values = np.concatenate([np.linspace(0, 1, 10_000), [6.9]])
     assert fitting(Range.of(values), 3) == FixedType(3, 3, False, "RND", "SAT")
     assert fitting(Range.with_least_error(values, 3), 3) == FixedType(3, 0, False, "RND", "SAT")
+
+
+def test_every_part_of_many_values_counts():
+    """They are read in parts; the first part alone would choose another type, and so would the last."""
+    rng = np.random.default_rng(0)
+    parts = [0.1 * rng.normal(size=40_000), 30 * rng.normal(size=500), 3 * rng.normal(size=40_000)]
+    values = np.concatenate(parts)
+    for width in (3, 5, 8):
+        kinds = [replace(FixedType.holding(float(np.abs(values).max()), width), integer=n) for n in range(-12, 9)]
+        errors = [np.square(kind.to_float(kind.to_raw(values)) - values).sum() for kind in kinds]
+        assert FixedType.with_least_error(values, width) == kinds[int(np.argmin(errors))]
+    assert FixedType.with_least_error(values, 3) not in [FixedType.with_least_error(part, 3) for part in parts]
+
+
+def test_values_that_are_no_numbers_are_refused():
+    with pytest.raises(DesignError, match="hold NaN or infinity"):
+        FixedType.with_least_error(np.array([1.0, np.nan]), 8)

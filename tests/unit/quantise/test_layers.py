@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from fpgaprune.fixed import FixedType
 from fpgaprune.quantise import layers as rounding
@@ -46,6 +47,23 @@ def test_a_layer_computes_with_rounded_weights_and_rounds_its_sum(name):
     assert type(again) is type(layer)
     assert again.get_config() == layer.get_config()
     assert again.types == KINDS
+
+
+@pytest.mark.parametrize("name", ["dense", "image", "depthwise image"])
+def test_sums_are_exact_but_in_training(name):
+    """A convolution in double precision takes several times as long, and a step moves more than what it would save."""
+    plain, shape, options = CASES[name]
+    layer = rounding.ROUNDED[plain](**options, types=TYPES)
+    layer.build((1, *shape))
+    x = np.ones((1, *shape), np.float32)
+
+    def dtypes(training):
+        graph = tf.function(lambda x: layer(x, training=training)).get_concrete_function(x).graph
+        return {output.dtype for operation in graph.get_operations() for output in operation.outputs}
+
+    assert tf.float64 in dtypes(False)
+    assert tf.float64 not in dtypes(True)
+    np.testing.assert_array_equal(layer(x, training=True), layer(x))
 
 
 @pytest.mark.parametrize("fraction", [0, 3])
