@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -49,6 +50,7 @@ class Foresight:
         self._designs: Callable[[Knobs], Design | None] = cache(self._design)
         self.layouts: Callable[[Knobs], dict[str, Laid]] = cache(self._layouts)
         """Rung to layout for some knobs; empty if the network cannot have them."""
+        self._one: Callable[[str, Knobs], Laid | None] = cache(self._only)
 
     def fastest(self, knobs: Knobs) -> Laid:
         """The best layout of these knobs: one that fits, and of those the fastest; else the nearest to fitting."""
@@ -56,11 +58,13 @@ class Foresight:
 
     def is_in_time(self, knobs: Knobs) -> bool:
         """Whether the best layout of these knobs keeps to the limits of time."""
+        if min(self._limits.most_cycles(self._clock_ns)) == math.inf:
+            return True
         return self.fastest(knobs).keeps(self._limits, self._clock_ns)
 
     def is_possible(self, knobs: Knobs) -> bool:
         """Whether the network can have these knobs: a sparsity may leave too few channels."""
-        return bool(self.layouts(knobs))
+        return self.design(knobs) is not None
 
     def single_layers(self, point: FitPoint) -> SingleLayers:
         """The layers of the network of `point` that may have a bit less, in the layout that it has."""
@@ -81,7 +85,7 @@ class Foresight:
 
     def at(self, rung: str, knobs: Knobs) -> Laid:
         """The layout `rung`; the best one if the network does not have that with these knobs."""
-        return self.layouts(knobs).get(rung) or self.fastest(knobs)
+        return self._one(rung, knobs) or self.fastest(knobs)
 
     def price(self, rung: str, knobs: Knobs) -> float:
         """What `knobs` take in the layout `rung`, above most of what the strongest knobs take: no knob saves that."""
@@ -110,6 +114,11 @@ class Foresight:
     def _layouts(self, knobs: Knobs) -> dict[str, Laid]:
         design = self.design(knobs)
         return {} if design is None else {laid.rung: laid for laid in self._route.layouts(design)}
+
+    def _only(self, rung: str, knobs: Knobs) -> Laid | None:
+        """The layout `rung`; a search asks for it far more often than for all, which take many times as long."""
+        design = self.design(knobs)
+        return None if design is None else self._route.at(design, rung)
 
     def _design(self, wide: Knobs) -> Design | None:
         try:

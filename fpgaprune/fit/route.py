@@ -52,6 +52,9 @@ class Route(Protocol):
             EstimateError: none has.
         """
 
+    def at(self, design: Design, rung: str) -> Laid | None:
+        """The one of the `layouts` that `rung` names, in less time; None if there is none."""
+
     def own(self, design: Design, config: Flow) -> Laid:
         """`design` in the layout that `config` asks for.
 
@@ -100,6 +103,14 @@ class HlsRoute:
         if not found:
             raise said or EstimateError("no layer of the network multiplies by weights, so nothing can be laid out")
         return found
+
+    def at(self, design: Design, rung: str) -> Laid | None:
+        """`design` with one strategy and reuse factor."""
+        for name, edit in self._every(design):
+            if name == rung:
+                with suppress(EstimateError):
+                    return self._laid(edit.design, rung, edit)
+        return None
 
     def own(self, design: Design, config: Flow) -> Laid:  # noqa: ARG002
         """`design` as it is: an hls4ml project holds its layout."""
@@ -173,11 +184,11 @@ class VerilogRoute:
 
     def layouts(self, design: Design) -> list[Laid]:
         """`design` with a sample as often as it can be, and more slowly, in both io types."""
-        other = other_io_type(design)
-        return [
-            *self._slower(design, {}),
-            *([] if other is None else self._slower(other.design, other.settings)),
-        ]
+        return list(self._every(design))
+
+    def at(self, design: Design, rung: str) -> Laid | None:
+        """`design` with a sample as often as `rung` says."""
+        return next((laid for laid in self._every(design, rung.split()[0]) if laid.rung == rung), None)
 
     def own(self, design: Design, config: Flow) -> Laid:
         """`design` with the interval of `[measure]`."""
@@ -206,10 +217,19 @@ class VerilogRoute:
         """The same Verilog on `part`, priced for the same family."""
         return replace(self, part=part)
 
+    def _every(self, design: Design, io_type: str | None = None) -> Iterator[Laid]:
+        """The layouts of one io type, or of both."""
+        if io_type in (None, design.io_type):
+            yield from self._slower(design, {})
+        if io_type != design.io_type and (other := other_io_type(design)) is not None:
+            yield from self._slower(other.design, other.settings)
+
     def _slower(self, design: Design, settings: Any) -> Iterator[Laid]:
-        found = list(self._by_a_rule(design, settings))
-        yield from found
-        if not any(laid.share <= self.share for laid in found):
+        fits = False
+        for laid in self._by_a_rule(design, settings):
+            fits |= laid.share <= self.share
+            yield laid
+        if not fits:
             # Choosing for each layer takes seconds, so it is done where one rule for all layers is not enough.
             with suppress(EstimateError):
                 chosen = choose_layout(design, self.part, self.family, share=self.share, upper=True)

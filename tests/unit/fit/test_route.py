@@ -67,6 +67,20 @@ def test_a_network_that_fits_at_no_interval_is_laid_out_for_the_part(share):
     assert not [laid for laid in VerilogRoute(TARGET.part, "xc7").layouts(design) if laid.rung.endswith("part")]
 
 
+@pytest.mark.parametrize("way", ["hls", "verilog", "verilog, small part"])
+def test_one_layout_is_the_same_as_among_all(way):
+    small = replace(TARGET.part, lut=2800, ff=7000, dsp=40, bram18=14)
+    route, design = {
+        "hls": (HlsRoute(TARGET), cnn()),
+        "verilog": (VerilogRoute(TARGET.part, "xc7"), parallel_design(3, 3)),
+        "verilog, small part": (VerilogRoute(small, "xc7"), network()),
+    }[way]
+    found = route.layouts(design)
+    assert len(found) > 5
+    assert [route.at(design, laid.rung) for laid in found] == found
+    assert route.at(design, f"{design.io_type} 7") is None
+
+
 def test_a_network_that_no_longer_fits_as_it_was_laid_out_says_how_far_it_is():
     tiny = replace(TARGET.part, lut=200, ff=500, dsp=4, bram18=2)
     route, design = VerilogRoute(tiny, "xc7"), network()
