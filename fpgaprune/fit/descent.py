@@ -47,8 +47,7 @@ class Descent:
         ahead: learns of networks that may be judged next, in the order in which they would be, and of the point from
             which they are trained.
         hopeless: whether a network is not worth a trial, by what others lost.
-        anew: whether each network is trained from the trained one. Then the first is not trained again if it has a
-            point: none goes on from what it would be.
+        again: whether the first network is trained again if it has a point.
     """
 
     names: Sequence[str]
@@ -58,7 +57,7 @@ class Descent:
     room: Callable[[FitPoint], float]
     ahead: Callable[[Sequence[Knobs], FitPoint], None] = lambda *_: None
     hopeless: Callable[[Knobs], bool] = lambda _: False
-    anew: bool = False
+    again: bool = True
     rates: dict[str, float] = field(default_factory=dict)
     """Knob to the loss for each halving of the price, the last time that it was turned."""
     notes: list[str] = field(default_factory=list)
@@ -69,7 +68,7 @@ class Descent:
         """Every network on the way, and its point; the first is trained from the point `good`, if there is one."""
         rung = self.foresight.rung(start)
         known = good is not None and Knobs.of(good.settings) == start
-        begun = [] if self.anew and known else list(self._start(start, good))
+        begun = [] if known and not self.again else list(self._start(start, good))
         yield from begun
         if good is not None and known:
             # Longer training may lose more by chance; what was good stays a place to go on from.

@@ -34,6 +34,8 @@ _ROUGH_BEFORE_LONG, _DESCENT_BEFORE_LONG = 0.45, 0.65
 _ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY = 0.3, 0.5
 # With time for fewer long trials the networks around the best one are trained as usual.
 _FEWEST_LONG = 3
+# A network is trained again if it gets so many times the epochs, and if the time suffices for so many trials.
+_MORE, _FEWEST_AGAIN = 2, 4
 # The share that locking filters of a large network may take, and the step that is too small for it.
 _NARROW, _FINEST_NARROW = 0.25, 0.8
 # The network of a run without the channels that its locks end.
@@ -110,7 +112,7 @@ class Phases:
 
         Half of the loss stays for what comes behind it. The third that is returned are the `ways` with these epochs.
         """
-        clock, room = self._clock(_NARROW, self.training.short), self.log.ranking.room
+        clock, room = self._clock_from_now(_NARROW, self.training.short), self.log.ranking.room
         descent = Descent(["filters"], self.foresight, self._judge(clock), clock.has_time, room)
         found = list(descent.run(start, good, _FINEST_NARROW))
         self.notes += descent.notes
@@ -144,7 +146,7 @@ class Phases:
                 partial(self._begin, passes),
                 # What a short training loses says little of what a whole one will.
                 self._is_hopeless if passes == epochs else lambda _: False,
-                self.training.anew and passes == epochs,
+                self._trains_again(good, passes),
             )
             found = list(descent.run(start, good))
             self.notes += descent.notes
@@ -169,6 +171,21 @@ class Phases:
 
     def _clock(self, share: float, epochs: int) -> Clock:
         return Clock(self.log.at(share), epochs, self._slowest)
+
+    def _clock_from_now(self, share: float, epochs: int) -> Clock:
+        """A clock for `share` of the time from now on."""
+        until = time.monotonic() + self.log.at(share) - self.log.at(0.0)
+        return Clock(min(until, self.log.at(1.0)), epochs, self._slowest)
+
+    def _trains_again(self, good: FitPoint | None, epochs: int) -> bool:
+        """Whether the network of `good` is trained again before others go on from it: for many more epochs.
+
+        Not if none goes on from what it would be, and not if the time suffices for a few trials only.
+        """
+        if good is None or (self.training.anew and epochs == self.training.whole):
+            return good is None
+        trial = max(self._slowest.values(), default=0.0)
+        return epochs >= _MORE * good.epochs and time.monotonic() + _FEWEST_AGAIN * trial <= self.log.at(1.0)
 
     def _goes_on(self, clock: Clock, later: Clock) -> bool:
         """Whether the descent goes on: until `clock`, or `later` where nothing is good or too few say anything."""

@@ -103,8 +103,11 @@ def _quantise(context: StageContext) -> dict[str, Any]:
         rounded = hardware.with_types(wider).rounding(model, judge_of)
     masks = carry_masks(model, rounded, context.masks())
     judge, wanted = context.judge(model), context.trained_outputs()
-    at_first = judge.lost(wanted, predict(rounded, data.x_test))
-    held = _train(context, rounded, masks) if settings.epochs else HeldValues()
+    at_first = at_last = judge.lost(wanted, predict(rounded, data.x_test))
+    held = HeldValues()
+    if settings.epochs:
+        held = _train(context, rounded, masks)
+        at_last = judge.lost(wanted, predict(rounded, data.x_test))
     plain = settle(rounded)
     save_keras(plain, run.file(_MODEL))
     masks.save(run.file(_MASKS))
@@ -115,7 +118,7 @@ def _quantise(context: StageContext) -> dict[str, Any]:
     outputs = predict(plain, data.x_test)
     return {
         "metric": {**judge.reading(outputs), **judge.lost(wanted, outputs)},
-        "rounded": {"before": at_first, "after": judge.lost(wanted, predict(rounded, data.x_test))},
+        "rounded": {"before": at_first, "after": at_last},
         "held": held.count,
         **context.artefacts.proven(_LINKS),
     }

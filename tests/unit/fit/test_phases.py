@@ -89,15 +89,15 @@ def test_short_trials_go_on_past_their_share_as_long_as_they_say_too_little(fits
     assert len(asked) == trials
 
 
-@pytest.mark.parametrize("anew", [True, False])
-def test_what_short_trials_end_with_is_trained_whole_only_if_others_go_on_from_it(anew, monkeypatch):
+@pytest.mark.parametrize(("anew", "seconds", "again"), [(True, 8, False), (False, 8, True), (False, 16, False)])
+def test_what_short_trials_end_with_is_trained_whole_if_others_go_on_from_it_in_time(anew, seconds, again, monkeypatch):
     now, asked, points = [0.0], [], {}
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
     def judge(job):
         knobs, passes = job
         asked.append((knobs, passes))
-        now[0] += 8
+        now[0] += seconds
         points[knobs] = structs.replace(point(knobs), fits=True, epochs=passes)
         return points[knobs]
 
@@ -107,4 +107,29 @@ def test_what_short_trials_end_with_is_trained_whole_only_if_others_go_on_from_i
     short = {knobs for knobs, passes in asked if passes == 1}
     whole = [knobs for knobs, passes in asked if passes == WHOLE]
     assert whole
-    assert bool(short & set(whole)) != anew
+    assert bool(short & set(whole)) == again
+
+
+def test_filters_get_their_share_of_the_time_however_long_the_first_trial_took(monkeypatch):
+    now, asked = [40.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def judge(job):
+        asked.append(job[0].filters)
+        now[0] += 10
+        if job[0].filters:
+            raise EnoughError
+        return structs.replace(point(job[0]), fits=True, loses_little=True)
+
+    phases = phases_of(judge, {}, 100.0)
+    phases.log.at = lambda share: 100.0 * share
+    with pytest.raises(EnoughError):
+        phases.narrow(Knobs("weight"), None, [TRAINING], None)
+    assert asked[0] == 0.0
+
+
+def test_what_has_been_trained_for_about_as_many_epochs_is_not_trained_again():
+    phases = phases_of(None, {}, time.monotonic() + 100, Training(2, 8, 8))
+    good = structs.replace(point(Knobs("weight")), epochs=2)
+    assert [phases._trains_again(good, epochs) for epochs in (2, 3, 4, 8)] == [False, False, True, True]
+    assert phases._trains_again(None, 2)
