@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from msgspec import structs
 
+from fpgaprune.design import Design
 from fpgaprune.errors import RunError
 from fpgaprune.files import storage
 from fpgaprune.fit.answer import FitPoint
+from fpgaprune.fit.candidate import Candidate
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.ranking import Ranking, laid_as
 from fpgaprune.fit.trial import Trials
@@ -37,6 +39,7 @@ class Finalists:
         epochs: of the whole training.
         out: folder of the answer.
         told: learns how far it is.
+        milder: a network that is likely to lose little, by what some lost that were trained whole; None if none is.
         notes: sentences on what stopped it.
     """
 
@@ -45,6 +48,7 @@ class Finalists:
     epochs: int
     out: Path
     told: Progress
+    milder: Callable[[Sequence[FitPoint]], Candidate | None] = lambda _: None
     notes: list[str] = field(default_factory=list)
 
     def best(self, points: Iterable[FitPoint]) -> FitPoint:
@@ -58,26 +62,29 @@ class Finalists:
         ratio = 1.0
         found: list[FitPoint] = []
         left = list(points)
-        bolder = self._bolder(left)
-        while left and len(found) < _FINALISTS + (bolder is not None):
+        bolder, milder = self._bolder(left), None
+        while left and len(found) < _FINALISTS + (bolder is not None) + (milder is not None):
             point = min(left, key=lambda point: self.ranking.corrected(point, ratio))
             if bolder is not None and bolder in left:
                 point = bolder
+            before, after = ("lost hardly too much", "broke a limit") if point is bolder else ("met the limits", "not")
+            said = f"{before} in the search, and {after}"
+            candidate = Candidate.tried(point)
+            if milder is None and (milder := self._milder(found, point)) is not None:
+                candidate, said = milder, "was likely to lose little, and broke a limit"
             # A network that was tried for fewer epochs too is trained whole once.
-            left = [other for other in left if other.knobs != point.knobs]
+            left = [other for other in left if other.knobs != candidate.knobs]
             name = f"{BEST} {len(found) + 1}" if found else BEST
             self.told.stage(name, "running")
-            laid = self._relaid(point, ratio)
-            made = self.trials.whole(point, laid, self.epochs)
+            made = self.trials.whole(candidate, self._laid(candidate.design, ratio), self.epochs)
             if made is None:
-                self.told.stage(name, "skipped", self.trials.impossible[point.knobs])
+                self.told.stage(name, "skipped", self.trials.impossible[candidate.knobs])
                 continue
             found.append(made)
             self.told.stage(name, "done", made.in_words())
-            if made.meets_limits or not (point is bolder or point.meets_limits):
+            if made.meets_limits or not (candidate is milder or point is bolder or point.meets_limits):
                 break
-            before, after = ("lost hardly too much", "broke a limit") if point is bolder else ("met the limits", "not")
-            self.notes.append(f"{point.knobs}: {before} in the search, and {after} when it was trained whole")
+            self.notes.append(f"{candidate.knobs}: {said} when it was trained whole")
             if made.measured is not None and (priced := made.used[made.resource]):
                 # The next choice trusts what the tool counted more than the price.
                 ratio = (made.measured[made.resource] or 0) / priced
@@ -85,7 +92,7 @@ class Finalists:
             reason = next(iter(self.trials.impossible.values()))
             raise RunError(f"no network of the search could be trained whole: {reason}")
         best = min(found, key=self.ranking.rank)
-        if best.measured is None and self.trials.counting(best) is not None:
+        if best.measured is None and self.trials.counting(best.design()) is not None:
             far = self.ranking.limits.is_far(best.share)
             why = "it is far beyond the part" if far else "why: its report"
             self.notes.append(f"no tool has counted what the best network takes, so its price says that; {why}")
@@ -110,11 +117,25 @@ class Finalists:
         ]
         return min(near, key=lambda point: laid_as(point).goal(limits), default=None)
 
-    def _relaid(self, point: FitPoint, ratio: float) -> Laid:
-        """The best layout of what the trial made, with some room for what further training changes."""
+    def _milder(self, found: Sequence[FitPoint], point: FitPoint) -> Candidate | None:
+        """A network to train before `point`, if the last one of `found` lost too much; else None.
+
+        It is much smaller: networks that lost little in the search are few, and the next one may be far larger.
+        """
+        if not found or found[-1].loses_little:
+            return None
+        candidate = self.milder([one for one in found if not one.loses_little])
+        if candidate is None:
+            return None
+        latency, price = laid_as(point).goal(self.ranking.limits)
+        smaller = self._laid(candidate.design, 1.0).goal(self.ranking.limits) <= (latency, _SMALLER * price)
+        return candidate if smaller else None
+
+    def _laid(self, design: Design, ratio: float) -> Laid:
+        """The best layout of `design`, with some room for what further training changes."""
         limits = self.ranking.limits
         limits = replace(limits, share=limits.share * (1 - _ROOM) / ratio)
-        return min(self.trials.route.layouts(point.design()), key=lambda laid: laid.rank(limits, self.ranking.clock_ns))
+        return min(self.trials.route.layouts(design), key=lambda laid: laid.rank(limits, self.ranking.clock_ns))
 
     def _keep(self, folder: Path) -> None:
         """`best/` is a copy of the run in `folder`, whole or not at all."""

@@ -54,7 +54,9 @@ class Outlook:
     epochs: int
     single: Callable[[FitPoint], SingleLayers] = lambda _: SingleLayers({}, ())
 
-    def next(self, points: Sequence[FitPoint], refused: Collection[Knobs] = ()) -> tuple[Knobs, FitPoint | None] | None:
+    def next(
+        self, points: Sequence[FitPoint], refused: Collection[Knobs] = (), above: Collection[Knobs] = ()
+    ) -> tuple[Knobs, FitPoint | None] | None:
         """The knobs that promise most, and the point whose network they are trained from; None if nothing is likely.
 
         What is promised is the likelihood that little is lost, times the bits that the price falls by.
@@ -62,6 +64,7 @@ class Outlook:
         Args:
             points: all networks so far.
             refused: knobs that no network can have.
+            above: knobs whose networks are too small: the price of each is less than that of what is suggested.
         """
         good = [point for point in points if point.meets_limits]
         if not good or len(points) < FEWEST:
@@ -70,6 +73,7 @@ class Outlook:
         best, single = Knobs.of(point.settings), self.single(point)
         rung = self.foresight.fastest(best).rung
         price = self.foresight.price(rung, best)
+        floor = max((self.foresight.price(rung, knobs) for knobs in above), default=0.0)
         tried = {Knobs.of(point.settings) for point in points if point.epochs >= self.epochs}
         law = self._law(points, single)
         likely = {
@@ -83,8 +87,9 @@ class Outlook:
         for knobs in sorted(hoped, key=lambda knobs: -hoped[knobs])[:_PRICED]:
             if not self.foresight.is_possible(knobs):
                 continue
-            saved = math.log2(price / max(self.foresight.price(rung, knobs), 1e-9))
-            if saved >= -math.log2(_SAVES):
+            own = self.foresight.price(rung, knobs)
+            saved = math.log2(price / max(own, 1e-9))
+            if own > floor and saved >= -math.log2(_SAVES):
                 found.append((likely[knobs] * saved, knobs))
         if not found:
             return None

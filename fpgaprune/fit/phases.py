@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import structs
 
 from fpgaprune.fit.answer import FitPoint
+from fpgaprune.fit.candidate import Candidate
 from fpgaprune.fit.clock import Clock
 from fpgaprune.fit.descent import Descent, Judge
 from fpgaprune.fit.foresight import Foresight
@@ -168,6 +169,21 @@ class Phases:
             knobs, good = found
             if judge(knobs, self.foresight.fastest(knobs), good) is None:
                 refused.add(knobs)
+
+    def milder(self, refuted: Sequence[FitPoint]) -> Candidate | None:
+        """A network between the best one and the `refuted` ones, which lost too much when they were trained whole.
+
+        It is likely to lose little, by what all of them lost. None if there is no such network.
+        """
+        known = {point.knobs for point in refuted}
+        points = [point for point in self.log.points.values() if point.knobs not in known]
+        above = [Knobs.of(point.settings) for point in refuted]
+        found = self._outlook(self.training.long).next([*points, *refuted], above=above)
+        design = None if found is None else self.foresight.design(found[0])
+        if found is None or design is None:
+            return None
+        knobs, good = found
+        return Candidate.untried(knobs, design, self.training.starts_from(good, knobs, self.training.long))
 
     def _clock(self, share: float, epochs: int) -> Clock:
         return Clock(self.log.at(share), epochs, self._slowest)

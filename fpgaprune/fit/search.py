@@ -121,7 +121,8 @@ class FitSearch:
         if not points:
             reason = next(iter(trials.impossible.values()), "no trial came to its end")
             raise RunError(f"the search found no network: {reason}")
-        best = Finalists(trials, log.ranking, phases.training.long, self.out, self.told, self.notes).best(points)
+        long, milder = phases.training.long, phases.milder
+        best = Finalists(trials, log.ranking, long, self.out, self.told, milder, self.notes).best(points)
         if not best.fits:
             self.notes.append(self._larger_part(best))
         self.notes += [f"left out: {knobs}: {reason}" for knobs, reason in trials.impossible.items()]

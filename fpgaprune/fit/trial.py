@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fpgaprune.design import Design
 from fpgaprune.fit.answer import HELD_BACK, FitPoint
+from fpgaprune.fit.candidate import Candidate
 from fpgaprune.fit.job import Job, read_outcome
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.layout import Laid
@@ -63,20 +65,20 @@ class Trials:
         found = read_outcome(self.folder / f"{key}.json", self.limits, self._clock_ns)
         return None if isinstance(found, str) else found
 
-    def whole(self, point: FitPoint, laid: Laid, epochs: int) -> FitPoint | None:
-        """The network of `point` in the layout `laid`, trained on for `epochs` on all samples, judged on held-out ones.
+    def whole(self, candidate: Candidate, laid: Laid, epochs: int) -> FitPoint | None:
+        """A network in the layout `laid`, trained for `epochs` on all samples, judged on held-out ones.
 
         A tool counts what it takes, unless its price is far beyond the part: that takes minutes, and changes nothing.
         None if there is no such network; `impossible` says why.
         """
-        counting = None if self.limits.is_far(laid.share) else self.counting(point)
+        counting = None if self.limits.is_far(laid.share) else self.counting(candidate.design)
         more = self.route.searched if counting is None else counting
-        asked = joined(point.settings, laid.settings)
-        return self.judge(self._job(asked, epochs, more, point.knobs, "held-out", point))
+        asked = joined(candidate.settings, laid.settings)
+        return self.judge(self._job(asked, epochs, more, candidate.knobs, "held-out", candidate.good))
 
-    def counting(self, point: FitPoint) -> dict[str, Any] | None:
-        """What the flow of its whole run must say too, so that a tool counts what it takes; None if none can."""
-        return self.route.counting(point.design(), self.document)
+    def counting(self, design: Design) -> dict[str, Any] | None:
+        """What the flow of a whole run must say too, so that a tool counts what `design` takes; None if none can."""
+        return self.route.counting(design, self.document)
 
     def judge(self, job: Job) -> FitPoint | None:
         """The point of a network; None if there is no such network, and `impossible` says why."""

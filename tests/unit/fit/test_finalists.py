@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 
 from fpgaprune.errors import RunError
+from fpgaprune.fit.candidate import Candidate
 from fpgaprune.fit.finalists import BEST, Finalists
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.layout import Laid
@@ -35,7 +36,8 @@ def chosen(folder, shares, counted, counts=True):
         point = made(knobs, Prices().fastest(knobs), (0.9, 1, 1))
         points.append(structs.replace(point, share=share, used={"lut": 100}, fits=share <= 0.8, folder=str(home)))
 
-    def whole(point, laid, epochs):
+    def whole(candidate, laid, epochs):
+        point = candidate.good
         count = counted[points.index(point)]
         laid_out.append(laid.rung)
         if count is None:
@@ -58,7 +60,7 @@ def chosen(folder, shares, counted, counts=True):
         whole=whole, route=route, impossible=impossible, counting=lambda point: {} if counts else None
     )
     notes = []
-    best = Finalists(trials, RANKING, 9, folder, Silent(), notes).best(points)
+    best = Finalists(trials, RANKING, 9, folder, Silent(), notes=notes).best(points)
     return best, notes, laid_out
 
 
@@ -91,7 +93,8 @@ def bold(folder, lost_later, price=0.5):
     points[1] = structs.replace(points[1], lost=limit + 0.002, lost_error=0.0025, loses_little=False)
     asked = []
 
-    def whole(point, laid, epochs):
+    def whole(candidate, laid, epochs):
+        point = candidate.good
         asked.append(point.knobs)
         if point is points[1]:
             point = structs.replace(point, lost=lost_later, loses_little=lost_later <= limit)
@@ -99,7 +102,7 @@ def bold(folder, lost_later, price=0.5):
 
     route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 10, 10)])
     trials, notes = SimpleNamespace(whole=whole, route=route, impossible={}), []
-    return Finalists(trials, RANKING, 9, folder, Silent(), notes).best(points), notes, asked
+    return Finalists(trials, RANKING, 9, folder, Silent(), notes=notes).best(points), notes, asked
 
 
 def test_a_much_smaller_network_that_lost_hardly_too_much_is_tried_first(tmp_path):
@@ -120,6 +123,39 @@ def test_a_network_that_is_hardly_smaller_is_not_worth_a_training(tmp_path):
     assert bold(tmp_path, lost_later=0.0, price=0.95)[2] == [str(Knobs("weight"))]
 
 
+@pytest.mark.parametrize(
+    ("price", "lost", "wanted"),
+    [(0.5, 0.0, ["small", "milder"]), (0.5, 0.1, ["small", "milder", "good"]), (0.95, 0.0, ["small", "good"])],
+)
+def test_after_a_network_that_loses_too_much_a_milder_one_comes_before_a_far_larger_one(tmp_path, price, lost, wanted):
+    """The smaller network of the search loses too much when it is trained whole; a third one is known by its price."""
+    design = parallel_design(3, 3)
+    kinds = {"good": Knobs("weight"), "small": Knobs("weight", 0.75), "milder": Knobs("weight", 0.6)}
+    points = {}
+    for name, share in (("good", 0.6), ("small", 0.3)):
+        (tmp_path / name).mkdir()
+        design.save(tmp_path / name / "design.json")
+        point = made(kinds[name], Prices().fastest(kinds[name]), (0.9, 1, 1))
+        points[name] = structs.replace(point, share=share, used={"lut": 9}, fits=True, folder=str(tmp_path / name))
+    asked, refuted = [], []
+
+    def whole(candidate, laid, epochs):
+        name = next(name for name, knobs in kinds.items() if str(knobs) == candidate.knobs)
+        asked.append(name)
+        more = {"good": 0.0, "small": 0.1, "milder": lost}[name]
+        return structs.replace(points["good"], knobs=candidate.knobs, lost=more, loses_little=more == 0)
+
+    def milder(found):
+        refuted.append([point.knobs for point in found])
+        return Candidate.untried(kinds["milder"], design, None)
+
+    route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.6 * price, "lut", {}, 100, 100)])
+    trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: None)
+    Finalists(trials, RANKING, 9, tmp_path, Silent(), milder).best(points.values())
+    assert asked == wanted
+    assert refuted[0] == [str(kinds["small"])]
+
+
 def test_if_synthesis_refutes_all_the_nearest_is_the_answer(tmp_path):
     best, notes, _ = chosen(tmp_path, [0.70, 0.74, 0.76, 0.78], [130, 120, 140, 100])
     assert not best.meets_limits
@@ -135,14 +171,14 @@ def test_a_network_that_was_tried_twice_is_trained_whole_once(tmp_path):
     )
     asked = []
 
-    def whole(point, laid, epochs):
-        asked.append(point.knobs)
-        return structs.replace(point, loses_little=False, lost=1.0)
+    def whole(candidate, laid, epochs):
+        asked.append(candidate.knobs)
+        return structs.replace(candidate.good, loses_little=False, lost=1.0)
 
     route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 10, 10)])
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda point: None)
     points = [twice, structs.replace(twice, epochs=4), other]
-    Finalists(trials, RANKING, 9, tmp_path, Silent(), []).best(points)
+    Finalists(trials, RANKING, 9, tmp_path, Silent()).best(points)
     assert sorted(asked) == sorted({twice.knobs, other.knobs})
 
 
@@ -163,7 +199,7 @@ def test_no_tool_counts_what_is_far_beyond_the_part(tmp_path, share, counted):
     route = VerilogRoute(find_part("xc7z020"), "xc7")
     trials = Trials(route, {"target": {"part": "xc7z020"}, "finetune": {}}, tmp_path, tmp_path / "x.npz", limits, place)
     asked = {"measure": {"families": ["xc7"], "interval": 0}}
-    trials.whole(point, Laid("all", asked, share, "lut", {}, 10, 10), 3)
+    trials.whole(Candidate.tried(point), Laid("all", asked, share, "lut", {}, 10, 10), 3)
     assert jobs[0].document["measure"]["families"] == (["xc7"] if counted else [])
 
 

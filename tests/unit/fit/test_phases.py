@@ -133,3 +133,18 @@ def test_what_has_been_trained_for_about_as_many_epochs_is_not_trained_again():
     good = structs.replace(point(Knobs("weight")), epochs=2)
     assert [phases._trains_again(good, epochs) for epochs in (2, 3, 4, 8)] == [False, False, True, True]
     assert phases._trains_again(None, 2)
+
+
+def test_a_milder_network_lies_between_the_refuted_one_and_the_best_other_one():
+    tried = [Knobs("weight", sparsity, bits, 8) for sparsity in (0.0, 0.35, 0.6) for bits in (8, 6)]
+    points = {knobs: structs.replace(point(knobs), loses_little=True, fits=True) for knobs in tried}
+    phases = phases_of(None, points, time.monotonic() + 100)
+    phases.foresight.design = lambda knobs: knobs
+    small, other = sorted(points.values(), key=lambda point: point.share)[:2]
+    refuted = structs.replace(small, epochs=TRAINING.long, lost=1.1 * LIMIT, loses_little=False)
+    found = phases.milder([refuted])
+    assert small.share < Prices().fastest(found.design).share < other.share
+    assert found.good is None or found.good.loses_little
+    # What is refuted counts: the networks between are likely to lose too much if all of them lost so much.
+    bad = [structs.replace(one, epochs=TRAINING.long, lost=9 * LIMIT, loses_little=False) for one in points.values()]
+    assert phases.milder(bad) is None
