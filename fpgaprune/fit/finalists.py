@@ -39,7 +39,8 @@ class Finalists:
         epochs: of the whole training.
         out: folder of the answer.
         told: learns how far it is.
-        milder: a network that is likely to lose little, by what some lost that were trained whole; None if none is.
+        milder: a network that is likely to lose little, by what some lost that were trained whole, and how much more
+            that was than in the search; None if none is.
         notes: sentences on what stopped it.
     """
 
@@ -48,7 +49,7 @@ class Finalists:
     epochs: int
     out: Path
     told: Progress
-    milder: Callable[[Sequence[FitPoint]], Candidate | None] = lambda _: None
+    milder: Callable[[Sequence[FitPoint], float], Candidate | None] = lambda *_: None
     notes: list[str] = field(default_factory=list)
 
     def best(self, points: Iterable[FitPoint]) -> FitPoint:
@@ -61,16 +62,20 @@ class Finalists:
         """
         ratio = 1.0
         found: list[FitPoint] = []
+        shifts: list[float] = []
         left = list(points)
         bolder, milder = self._bolder(left), None
         while left and len(found) < _FINALISTS + (bolder is not None) + (milder is not None):
-            point = min(left, key=lambda point: self.ranking.corrected(point, ratio))
+            # What the samples of the search hid, they hid of all networks.
+            shift = max(sum(shifts) / max(len(shifts), 1), 0.0)
+            expected = [self.ranking.if_worse(point, shift) for point in left]
+            point = left[min(range(len(left)), key=lambda n: self.ranking.corrected(expected[n], ratio))]
             if bolder is not None and bolder in left:
                 point = bolder
             before, after = ("lost hardly too much", "broke a limit") if point is bolder else ("met the limits", "not")
             said = f"{before} in the search, and {after}"
             candidate = Candidate.tried(point)
-            if milder is None and (milder := self._milder(found, point)) is not None:
+            if milder is None and (milder := self._milder(found, point, shift)) is not None:
                 candidate, said = milder, "was likely to lose little, and broke a limit"
             # A network that was tried for fewer epochs too is trained whole once.
             left = [other for other in left if other.knobs != candidate.knobs]
@@ -85,6 +90,8 @@ class Finalists:
             if made.meets_limits or not (candidate is milder or point is bolder or point.meets_limits):
                 break
             self.notes.append(f"{candidate.knobs}: {said} when it was trained whole")
+            if candidate is not milder:
+                shifts.append(made.lost - point.lost)
             if made.measured is not None and (priced := made.used[made.resource]):
                 # The next choice trusts what the tool counted more than the price.
                 ratio = (made.measured[made.resource] or 0) / priced
@@ -117,14 +124,14 @@ class Finalists:
         ]
         return min(near, key=lambda point: laid_as(point).goal(limits), default=None)
 
-    def _milder(self, found: Sequence[FitPoint], point: FitPoint) -> Candidate | None:
+    def _milder(self, found: Sequence[FitPoint], point: FitPoint, shift: float) -> Candidate | None:
         """A network to train before `point`, if the last one of `found` lost too much; else None.
 
         It is much smaller: networks that lost little in the search are few, and the next one may be far larger.
         """
         if not found or found[-1].loses_little:
             return None
-        candidate = self.milder([one for one in found if not one.loses_little])
+        candidate = self.milder([one for one in found if not one.loses_little], shift)
         if candidate is None:
             return None
         latency, price = laid_as(point).goal(self.ranking.limits)

@@ -45,6 +45,7 @@ class Outlook:
         whole: epochs of a whole training.
         epochs: epochs of the networks that it suggests, `whole` or more.
         single: the layers of a network that may have a bit less.
+        likely: a network is suggested if it loses little with this likelihood.
     """
 
     names: Sequence[str]
@@ -53,6 +54,7 @@ class Outlook:
     whole: int
     epochs: int
     single: Callable[[FitPoint], SingleLayers] = lambda _: SingleLayers({}, ())
+    likely: float = _LIKELY
 
     def next(
         self, points: Sequence[FitPoint], refused: Collection[Knobs] = (), above: Collection[Knobs] = ()
@@ -79,7 +81,9 @@ class Outlook:
         likely = {
             knobs: share
             for knobs in self._neighbours(best, single)
-            if knobs not in tried and knobs not in refused and (share := law.likelihood(knobs, self.epochs)) >= _LIKELY
+            if knobs not in tried
+            and knobs not in refused
+            and (share := law.likelihood(knobs, self.epochs)) >= self.likely
         }
         # A price takes far longer than the law, so only those that seem to promise most get one.
         hoped = {knobs: share * (_guessed_bits(best) - _guessed_bits(knobs)) for knobs, share in likely.items()}

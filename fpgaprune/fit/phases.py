@@ -37,6 +37,8 @@ _ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY = 0.3, 0.5
 _FEWEST_LONG = 3
 # A network is trained again if it gets so many times the epochs, and if the time suffices for so many trials.
 _MORE, _FEWEST_AGAIN = 2, 4
+# The last training of a search is a long one, so it goes to a network that loses little with this likelihood.
+_LIKELY_AT_LAST = 0.5
 # The share that locking filters of a large network may take, and the step that is too small for it.
 _NARROW, _FINEST_NARROW = 0.25, 0.8
 # The network of a run without the channels that its locks end.
@@ -170,15 +172,17 @@ class Phases:
             if judge(knobs, self.foresight.fastest(knobs), good) is None:
                 refused.add(knobs)
 
-    def milder(self, refuted: Sequence[FitPoint]) -> Candidate | None:
+    def milder(self, refuted: Sequence[FitPoint], shift: float) -> Candidate | None:
         """A network between the best one and the `refuted` ones, which lost too much when they were trained whole.
 
-        It is likely to lose little, by what all of them lost. None if there is no such network.
+        It is likely to lose little, by what all of them lost; those of the search would lose `shift` more. None if
+        there is no such network.
         """
-        known = {point.knobs for point in refuted}
-        points = [point for point in self.log.points.values() if point.knobs not in known]
+        known, worse = {point.knobs for point in refuted}, self.log.ranking.if_worse
+        points = [worse(point, shift) for point in self.log.points.values() if point.knobs not in known]
         above = [Knobs.of(point.settings) for point in refuted]
-        found = self._outlook(self.training.long).next([*points, *refuted], above=above)
+        outlook = replace(self._outlook(self.training.long), likely=_LIKELY_AT_LAST)
+        found = outlook.next([*points, *refuted], above=above)
         design = None if found is None else self.foresight.design(found[0])
         if found is None or design is None:
             return None

@@ -41,6 +41,11 @@ class Ranking:
         """The rank of `point` if it takes `ratio` times its share."""
         return self.rank(structs.replace(point, share=point.share * ratio, size=point.size * ratio))
 
+    def if_worse(self, point: FitPoint, shift: float) -> FitPoint:
+        """`point` of the search if it loses `shift` more."""
+        made = structs.replace(point, lost=point.lost + shift)
+        return structs.replace(made, loses_little=self.room(made) >= 0)
+
     def objective(self, laid: Laid) -> float:
         """What has no limit, as one number to make small: the latency unless it has a limit, then the price."""
         latency, price = laid.goal(self.limits)

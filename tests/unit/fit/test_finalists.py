@@ -145,7 +145,7 @@ def test_after_a_network_that_loses_too_much_a_milder_one_comes_before_a_far_lar
         more = {"good": 0.0, "small": 0.1, "milder": lost}[name]
         return structs.replace(points["good"], knobs=candidate.knobs, lost=more, loses_little=more == 0)
 
-    def milder(found):
+    def milder(found, shift):
         refuted.append([point.knobs for point in found])
         return Candidate.untried(kinds["milder"], design, None)
 
@@ -154,6 +154,32 @@ def test_after_a_network_that_loses_too_much_a_milder_one_comes_before_a_far_lar
     Finalists(trials, RANKING, 9, tmp_path, Silent(), milder).best(points.values())
     assert asked == wanted
     assert refuted[0] == [str(kinds["small"])]
+
+
+def test_what_the_samples_of_the_search_hid_of_one_network_they_hid_of_the_next(tmp_path):
+    """The first two lost hardly more than nothing in the search; the third gained what the first one lost later."""
+    limit = RANKING.limits.max_loss
+    losses = {0.8: 0.0, 0.75: 0.1 * limit, 0.2: -1.5 * limit}
+    points = []
+    for sparsity, lost in losses.items():
+        home = tmp_path / str(sparsity)
+        home.mkdir()
+        parallel_design(3, 3).save(home / "design.json")
+        knobs = Knobs("weight", sparsity)
+        point = made(knobs, Prices().fastest(knobs), (0.99, 1, 1))
+        points.append(structs.replace(point, lost=lost, used={"lut": 9}, fits=True, folder=str(home)))
+    asked = []
+
+    def whole(candidate, laid, epochs):
+        asked.append(candidate.knobs)
+        lost = candidate.good.lost + 2 * limit
+        return structs.replace(candidate.good, lost=lost, loses_little=lost <= limit)
+
+    route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 100, 100)])
+    trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: None)
+    best = Finalists(trials, RANKING, 9, tmp_path, Silent()).best(points)
+    assert asked == [points[0].knobs, points[2].knobs]
+    assert best.meets_limits
 
 
 def test_if_synthesis_refutes_all_the_nearest_is_the_answer(tmp_path):

@@ -142,9 +142,10 @@ def test_a_milder_network_lies_between_the_refuted_one_and_the_best_other_one():
     phases.foresight.design = lambda knobs: knobs
     small, other = sorted(points.values(), key=lambda point: point.share)[:2]
     refuted = structs.replace(small, epochs=TRAINING.long, lost=1.1 * LIMIT, loses_little=False)
-    found = phases.milder([refuted])
+    found = phases.milder([refuted], 0.0)
     assert small.share < Prices().fastest(found.design).share < other.share
     assert found.good is None or found.good.loses_little
     # What is refuted counts: the networks between are likely to lose too much if all of them lost so much.
     bad = [structs.replace(one, epochs=TRAINING.long, lost=9 * LIMIT, loses_little=False) for one in points.values()]
-    assert phases.milder(bad) is None
+    assert phases.milder(bad, 0.0) is None
+    assert phases.milder([refuted], 9 * LIMIT) is None
