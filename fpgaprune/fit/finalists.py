@@ -65,9 +65,8 @@ class Finalists:
         shifts: list[float] = []
         left = list(points)
         bolder, milder = self._bolder(left), None
-        while left and len(found) < _FINALISTS + (bolder is not None) + (milder is not None):
-            # What the samples of the search hid, they hid of all networks.
-            shift = max(sum(shifts) / max(len(shifts), 1), 0.0)
+        while left and (more := _FINALISTS + (bolder is not None) + (milder is not None) - len(found)):
+            shift = _shift(shifts, last=more == 1)
             expected = [self.ranking.if_worse(point, shift) for point in left]
             point = left[min(range(len(left)), key=lambda n: self.ranking.corrected(expected[n], ratio))]
             if bolder is not None and bolder in left:
@@ -152,3 +151,14 @@ class Finalists:
             shutil.copytree(folder, draft, ignore=shutil.ignore_patterns(".lock"))
             shutil.rmtree(best, ignore_errors=True)
             draft.rename(best)
+
+
+def _shift(shifts: Sequence[float], *, last: bool) -> float:
+    """What networks of the search are expected to lose more on held-out samples, by what some of them lost more.
+
+    A part of that is chance, so one network alone moves the others by half. The last one that is tried has to keep the
+    limits, so it is expected to lose as much more as the worst of them.
+    """
+    if last:
+        return max(shifts, default=0.0)
+    return max(sum(shifts) / (len(shifts) + 1), 0.0)

@@ -156,18 +156,25 @@ def test_after_a_network_that_loses_too_much_a_milder_one_comes_before_a_far_lar
     assert refuted[0] == [str(kinds["small"])]
 
 
-def test_what_the_samples_of_the_search_hid_of_one_network_they_hid_of_the_next(tmp_path):
-    """The first two lost hardly more than nothing in the search; the third gained what the first one lost later."""
+@pytest.mark.parametrize(
+    ("losses", "wanted"),
+    [
+        ((0.0, 0.1, -1.5), (0, 2)),
+        # What one network lost more counts by half, and before the last trial in full.
+        ((0.0, -0.6, -0.7, -1.6), (0, 1, 3)),
+    ],
+)
+def test_what_the_samples_of_the_search_hid_of_one_network_they_hid_of_the_next(tmp_path, losses, wanted):
+    """On held-out samples each network loses twice the limit more than in the search."""
     limit = RANKING.limits.max_loss
-    losses = {0.8: 0.0, 0.75: 0.1 * limit, 0.2: -1.5 * limit}
     points = []
-    for sparsity, lost in losses.items():
-        home = tmp_path / str(sparsity)
+    for number, lost in enumerate(losses):
+        home = tmp_path / str(number)
         home.mkdir()
         parallel_design(3, 3).save(home / "design.json")
-        knobs = Knobs("weight", sparsity)
+        knobs = Knobs("weight", 0.8 - number / 10)
         point = made(knobs, Prices().fastest(knobs), (0.99, 1, 1))
-        points.append(structs.replace(point, lost=lost, used={"lut": 9}, fits=True, folder=str(home)))
+        points.append(structs.replace(point, lost=lost * limit, used={"lut": 9}, fits=True, folder=str(home)))
     asked = []
 
     def whole(candidate, laid, epochs):
@@ -178,7 +185,7 @@ def test_what_the_samples_of_the_search_hid_of_one_network_they_hid_of_the_next(
     route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 100, 100)])
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: None)
     best = Finalists(trials, RANKING, 9, tmp_path, Silent()).best(points)
-    assert asked == [points[0].knobs, points[2].knobs]
+    assert asked == [points[number].knobs for number in wanted]
     assert best.meets_limits
 
 
