@@ -112,6 +112,7 @@ class FixedType:
         """
         largest = float(np.abs(values).max(initial=0.0))
         kind = cls.holding(largest, width, signed)
+        # NaN is refused.
         kind.to_raw(largest)
         best, least = kind, math.inf
         for fewer in range(min(2 * width, _MOST_CUT)):
@@ -124,7 +125,8 @@ class FixedType:
     def _squared_error(self, values: NDArray[Any], most: float) -> float:
         """The sum of squared errors of `values` (N,) in a type that rounds and saturates; `most` or more if so large.
 
-        A part of the values at a time stays in the processor's cache, and a type that is worse ends early.
+        A part of the values at a time stays in the processor's cache, and a type that is worse ends early: that takes a
+        tenth of the time of `to_raw` and `to_float`. What `scaled + 0.5` rounds here changes no error.
         """
         scale, found = 2.0**self.fraction, 0.0
         for start in range(0, len(values), _TOGETHER):

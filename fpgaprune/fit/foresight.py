@@ -64,7 +64,7 @@ class Foresight:
 
     def is_possible(self, knobs: Knobs) -> bool:
         """Whether the network can have these knobs: a sparsity may leave too few channels."""
-        return self.design(knobs) is not None
+        return self._wide(knobs) is not None
 
     def single_layers(self, point: FitPoint) -> SingleLayers:
         """The layers of the network of `point` that may have a bit less, in the layout that it has."""
@@ -103,13 +103,17 @@ class Foresight:
 
     def design(self, knobs: Knobs) -> Design | None:
         """The trained network with these knobs, not fine-tuned; None if it cannot have them."""
-        wide = self._designs(Knobs(knobs.granularity, knobs.sparsity, _WIDE, _WIDE, filters=knobs.filters))
+        wide = self._wide(knobs)
         if wide is None:
             return None
         # A network that rounds while it is trained cuts off its largest few weights, so fewer of the others become 0.
         clips = bool(self._document.get("finetune", {}).get("quantised"))
         design = with_widths(wide, knobs.weight_bits, knobs.activation_bits, clips, knobs.of_layers)
         return _powers_of_two(design) if knobs.hold else design
+
+    def _wide(self, knobs: Knobs) -> Design | None:
+        """The trained network with the locks of these knobs, which all widths have in common."""
+        return self._designs(Knobs(knobs.granularity, knobs.sparsity, _WIDE, _WIDE, filters=knobs.filters))
 
     def _layouts(self, knobs: Knobs) -> dict[str, Laid]:
         design = self.design(knobs)

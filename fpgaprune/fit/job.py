@@ -59,7 +59,7 @@ class Job(Struct, frozen=True):
     asked: dict[str, Any]
     judged_on: str
     folder: str
-    content: str = ""
+    content: str
 
     @property
     def key(self) -> str:

@@ -202,8 +202,10 @@ class Phases:
 
         Not if none goes on from what it would be, and not if the time suffices for a few trials only.
         """
-        if good is None or (self.training.anew and epochs == self.training.whole):
-            return good is None
+        if good is None:
+            return True
+        if self.training.anew and epochs == self.training.whole:
+            return False
         trial = max(self._slowest.values(), default=0.0)
         return epochs >= _MORE * good.epochs and time.monotonic() + _FEWEST_AGAIN * trial <= self.log.at(1.0)
 

@@ -44,7 +44,7 @@ class Trials:
     source: Path
     limits: Limits
     place: Workplace
-    content: str = ""
+    content: str
     impossible: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

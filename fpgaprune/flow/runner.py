@@ -61,7 +61,7 @@ def flow_key(config: Flow, data: Dataset) -> str:
     That is its settings, the content of the files that it names, the samples, and the versions of the packages.
     """
     asked = [config.seed, _versions(), data.digest(), *(stage.settings(config) for stage in STAGES)]
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    return _digest(asked)
 
 
 def run_again(
@@ -137,7 +137,7 @@ def _bring_up_to_date(stage: FlowStage, context: StageContext) -> None:
 def _foreseen_key(config: Flow, versions: Mapping[str, str]) -> str:
     """Digest of everything that decides whether the network can become the wanted hardware."""
     asked = [versions, *(stage.settings(config) for stage in STAGES if stage.foresee is not None)]
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    return _digest(asked)
 
 
 def _key(stage: FlowStage, context: StageContext, inputs: Iterable[str], earlier: Iterable[FlowStage]) -> str:
@@ -152,6 +152,10 @@ def _key(stage: FlowStage, context: StageContext, inputs: Iterable[str], earlier
         # A stage that an older fpgaprune ran runs again.
         "versions": context.versions,
     }
+    return _digest(content)
+
+
+def _digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

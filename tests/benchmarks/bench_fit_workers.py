@@ -31,7 +31,7 @@ def jobs(folder, model, count, epochs):
         }
         yield Job(
             "hls", document["target"], 5.0, asdict(Limits()), document, str(knobs), knobs.settings(), "held-back",
-            str(folder / "trials"),
+            str(folder / "trials"), "",
         )  # fmt: skip
 
 

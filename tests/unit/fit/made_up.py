@@ -96,7 +96,7 @@ def point(job, progress):
 def job(folder, knobs, laid, epochs, good=None):
     """A trial of a made-up network, whose outcome is kept in `folder`."""
     document = {"epochs": epochs, **knobs.settings(), "start": good and good.folder}
-    return Job("hls", {}, 5.0, asdict(LIMITS), document, str(knobs), knobs.settings(), "held-back", str(folder))
+    return Job("hls", {}, 5.0, asdict(LIMITS), document, str(knobs), knobs.settings(), "held-back", str(folder), "")
 
 
 def searched(folder, place, trials, front=False, rungs=None, prices=None, seed=0, known=None):

@@ -230,7 +230,9 @@ def test_no_tool_counts_what_is_far_beyond_the_part(tmp_path, share, counted):
     point = structs.replace(made(Knobs("weight"), Prices().fastest(Knobs("weight")), (0.9, 1, 1)), folder=str(tmp_path))
     place = SimpleNamespace(outcome=lambda job: jobs.append(job) or point)
     route = VerilogRoute(find_part("xc7z020"), "xc7")
-    trials = Trials(route, {"target": {"part": "xc7z020"}, "finetune": {}}, tmp_path, tmp_path / "x.npz", limits, place)
+    trials = Trials(
+        route, {"target": {"part": "xc7z020"}, "finetune": {}}, tmp_path, tmp_path / "x.npz", limits, place, ""
+    )
     asked = {"measure": {"families": ["xc7"], "interval": 0}}
     trials.whole(Candidate.tried(point), Laid("all", asked, share, "lut", {}, 10, 10), 3)
     assert jobs[0].document["measure"]["families"] == (["xc7"] if counted else [])

@@ -22,7 +22,7 @@ from tests.unit.fit.made_up import LIMITS, TOLERANCE, Prices, made, point
 def job(folder, sparsity=0.5, limits=LIMITS, judged_on="held-back", **more):
     knobs = Knobs("weight", sparsity)
     document = {"epochs": 8, **knobs.settings(), **more}
-    return Job("hls", {}, 5.0, asdict(limits), document, str(knobs), knobs.settings(), judged_on, str(folder))
+    return Job("hls", {}, 5.0, asdict(limits), document, str(knobs), knobs.settings(), judged_on, str(folder), "")
 
 
 def test_equal_trials_have_equal_keys_and_are_done_once(tmp_path):
