@@ -35,12 +35,12 @@ from fpgaprune.fit.trial import Trials
 from fpgaprune.fit.workers import Workers
 from fpgaprune.fit.workplace import Here, Workplace
 from fpgaprune.flow import (
-    DataConfig,
     Dataset,
     Flow,
     Progress,
     TargetConfig,
     TrainConfig,
+    check_flow,
     flow_key,
     load_data,
     parse_config,
@@ -84,7 +84,7 @@ class FitSearch:
         require_own(self.out)
         if self.options.searches:
             require_optuna()
-        config, data = self.config, load_data(self.config[DataConfig].source)
+        config, data = self.config, check_flow(self.config)
         start_session(config.seed)
         model = starting_model(config[TrainConfig].model, data)
         document = search_document(config, model, self.notes)

@@ -1,6 +1,7 @@
 from .asked import asked_config as asked_config
 from .asking import ask_board as ask_board
 from .calibrating import calibrate_folders as calibrate_folders
+from .checking import check_flow as check_flow
 from .comparing import compare_folders as compare_folders
 from .comparing import comparison_tables as comparison_tables
 from .config import parse_config as parse_config

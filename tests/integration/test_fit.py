@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import fpgaprune as fp
 from fpgaprune.cli import app
-from fpgaprune.errors import ConfigError, DataError, HlsError, RunError, ToolError
+from fpgaprune.errors import ConfigError, HlsError, RunError, ToolError
 from fpgaprune.fit import job, phases, route
 from fpgaprune.fit.training import Training
 from fpgaprune.flow import FinetuneConfig, RunDirectory, SelectConfig, verify_run
@@ -244,7 +244,7 @@ def test_samples_of_a_start_that_failed_do_not_stay(searched, tmp_path, monkeypa
     folder, data, _ = searched
     np.savez(tmp_path / "wrong.npz", **{key: value[:, :4] if key[0] == "x" else value for key, value in data.items()})
     options = ["fit", str(folder / "mine.keras"), "--part", "pynq-z2", "--out", str(tmp_path / "out"), "--data"]
-    with pytest.raises(DataError, match="samples have shape"):
+    with pytest.raises(ConfigError, match="takes samples of shape"):
         CliRunner().invoke(app, [*options, str(tmp_path / "wrong.npz")], catch_exceptions=False)
     monkeypatch.setattr(job, "run_flow", lambda *_: pytest.fail("so far it comes"))
     with pytest.raises(pytest.fail.Exception, match="so far it comes"):
