@@ -96,9 +96,16 @@ def weighted_sum(
 
 
 def _product(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
-    """`x @ weight`, computed in blocks of rows if `x` is a matrix."""
-    if x.ndim > 2:
-        return np.asarray(np.matmul(x, weight))
+    """`x @ weight`, computed in blocks of rows if `x` is a matrix.
+
+    No warning is meant: all numbers are finite integers, but a BLAS also multiplies what lies in the unused
+    lanes of its buffers, and sets the processor's flags for it.
+    """
+    with np.errstate(all="ignore"):
+        return _product_of_rows(x, weight) if x.ndim == 2 else np.asarray(np.matmul(x, weight))
+
+
+def _product_of_rows(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
     rows, inputs = x.shape
     block = max(1, _BLOCK_PRODUCTS // max(1, inputs * weight.shape[1]))
     whole = rows - rows % block
