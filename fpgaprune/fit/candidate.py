@@ -20,19 +20,24 @@ class Candidate:
         settings: sections of a flow file to the keys that make it.
         design: what its hardware computes; of a network that was never trained, about.
         good: the point whose network it is trained from; None is the trained network.
+        promise: what it was expected to do, which may be refuted, in words; empty if it was not expected to do better
+            than others.
+        lost: what it lost in the search; None if the search has not trained it.
     """
 
     knobs: str
     settings: Mapping[str, Any]
     design: Design
     good: FitPoint | None
+    promise: str = ""
+    lost: float | None = None
 
     @classmethod
-    def tried(cls, point: FitPoint) -> Candidate:
+    def tried(cls, point: FitPoint, promise: str = "") -> Candidate:
         """The network of `point`, which is trained on."""
-        return cls(point.knobs, point.settings, point.design(), point)
+        return cls(point.knobs, point.settings, point.design(), point, promise, point.lost)
 
     @classmethod
     def untried(cls, knobs: Knobs, design: Design, good: FitPoint | None) -> Candidate:
-        """A network that the search has not trained."""
-        return cls(str(knobs), knobs.settings(), design, good)
+        """A network that the search has not trained, which is likely to lose little."""
+        return cls(str(knobs), knobs.settings(), design, good, "was likely to lose little, and broke a limit")

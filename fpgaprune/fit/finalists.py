@@ -51,6 +51,14 @@ class Finalists:
     told: Progress
     milder: Callable[[Sequence[FitPoint], float], Candidate | None] = lambda *_: None
     notes: list[str] = field(default_factory=list)
+    _found: list[FitPoint] = field(default_factory=list, init=False)
+    """What was trained whole."""
+    _shifts: list[float] = field(default_factory=list, init=False)
+    """What each of the refuted networks lost more than in the search."""
+    _ratio: float = field(default=1.0, init=False)
+    """What a tool counted for the price of the last one."""
+    _between: Candidate | None = field(default=None, init=False)
+    """The network between refuted ones and the next: one of a search at most."""
 
     def best(self, points: Iterable[FitPoint]) -> FitPoint:
         """The first of the best points that meets the limits when it is trained to the end on all samples.
@@ -60,50 +68,62 @@ class Finalists:
         Raises:
             RunError: none could be trained.
         """
-        ratio = 1.0
-        found: list[FitPoint] = []
-        shifts: list[float] = []
         left = list(points)
-        bolder, milder = self._bolder(left), None
-        while left and (more := _FINALISTS + (bolder is not None) + (milder is not None) - len(found)):
-            shift = _shift(shifts, last=more == 1)
-            expected = [self.ranking.if_worse(point, shift) for point in left]
-            point = left[min(range(len(left)), key=lambda n: self.ranking.corrected(expected[n], ratio))]
-            if bolder is not None and bolder in left:
-                point = bolder
-            before, after = ("lost hardly too much", "broke a limit") if point is bolder else ("met the limits", "not")
-            said = f"{before} in the search, and {after}"
-            candidate = Candidate.tried(point)
-            if milder is None and (milder := self._milder(found, point, shift)) is not None:
-                candidate, said = milder, "was likely to lose little, and broke a limit"
+        bolder = self._bolder(left)
+        tries = _FINALISTS + (bolder is not None)
+        while left and len(self._found) < tries:
+            candidate = self._next(left, bolder, last=len(self._found) == tries - 1)
+            tries += candidate is self._between
             # A network that was tried for fewer epochs too is trained whole once.
             left = [other for other in left if other.knobs != candidate.knobs]
-            name = f"{BEST} {len(found) + 1}" if found else BEST
-            self.told.stage(name, "running")
-            made = self.trials.whole(candidate, self._laid(candidate.design, ratio), self.epochs)
-            if made is None:
-                self.told.stage(name, "skipped", self.trials.impossible[candidate.knobs])
-                continue
-            found.append(made)
-            self.told.stage(name, "done", made.in_words())
-            if made.meets_limits or not (candidate is milder or point is bolder or point.meets_limits):
+            made = self._train(candidate)
+            if made is not None and (made.meets_limits or not candidate.promise):
                 break
-            self.notes.append(f"{candidate.knobs}: {said} when it was trained whole")
-            if candidate is not milder:
-                shifts.append(made.lost - point.lost)
-            if made.measured is not None and (priced := made.used[made.resource]):
-                # The next choice trusts what the tool counted more than the price.
-                ratio = (made.measured[made.resource] or 0) / priced
-        if not found:
+            if made is not None:
+                self._refute(candidate, made)
+        if not self._found:
             reason = next(iter(self.trials.impossible.values()))
             raise RunError(f"no network of the search could be trained whole: {reason}")
-        best = min(found, key=self.ranking.rank)
+        best = min(self._found, key=self.ranking.rank)
         if best.measured is None and self.trials.counting(best.design()) is not None:
             far = self.ranking.limits.is_far(best.share)
             why = "it is far beyond the part" if far else "why: its report"
             self.notes.append(f"no tool has counted what the best network takes, so its price says that; {why}")
         self._keep(Path(best.folder))
         return structs.replace(best, folder=str(self.out / BEST))
+
+    def _next(self, left: Sequence[FitPoint], bolder: FitPoint | None, *, last: bool) -> Candidate:
+        """What is trained next: `bolder`, a network between what was refuted and the best of `left`, or that one."""
+        if bolder is not None and bolder in left:
+            return Candidate.tried(bolder, "lost hardly too much in the search, and broke a limit")
+        shift = _shift(self._shifts, last=last)
+        expected = [self.ranking.if_worse(point, shift) for point in left]
+        point = left[min(range(len(left)), key=lambda n: self.ranking.corrected(expected[n], self._ratio))]
+        if self._between is None and (between := self._milder(point, shift)) is not None:
+            self._between = between
+            return between
+        return Candidate.tried(point, "met the limits in the search, and not" if point.meets_limits else "")
+
+    def _train(self, candidate: Candidate) -> FitPoint | None:
+        """`candidate`, trained whole; None if that is impossible."""
+        name = f"{BEST} {len(self._found) + 1}" if self._found else BEST
+        self.told.stage(name, "running")
+        made = self.trials.whole(candidate, self._laid(candidate.design, self._ratio), self.epochs)
+        if made is None:
+            self.told.stage(name, "skipped", self.trials.impossible[candidate.knobs])
+            return None
+        self._found.append(made)
+        self.told.stage(name, "done", made.in_words())
+        return made
+
+    def _refute(self, candidate: Candidate, made: FitPoint) -> None:
+        """The next choice knows what became of `candidate`, which broke a limit."""
+        self.notes.append(f"{candidate.knobs}: {candidate.promise} when it was trained whole")
+        if candidate.lost is not None:
+            self._shifts.append(made.lost - candidate.lost)
+        if made.measured is not None and (priced := made.used[made.resource]):
+            # The next choice trusts what the tool counted more than the price.
+            self._ratio = (made.measured[made.resource] or 0) / priced
 
     def _bolder(self, points: Sequence[FitPoint]) -> FitPoint | None:
         """The smallest network that lost hardly too much, if it is much smaller than the best one; else None."""
@@ -123,14 +143,14 @@ class Finalists:
         ]
         return min(near, key=lambda point: laid_as(point).goal(limits), default=None)
 
-    def _milder(self, found: Sequence[FitPoint], point: FitPoint, shift: float) -> Candidate | None:
-        """A network to train before `point`, if the last one of `found` lost too much; else None.
+    def _milder(self, point: FitPoint, shift: float) -> Candidate | None:
+        """A network to train before `point`, if the last one that was trained lost too much; else None.
 
         It is much smaller: networks that lost little in the search are few, and the next one may be far larger.
         """
-        if not found or found[-1].loses_little:
+        if not self._found or self._found[-1].loses_little:
             return None
-        candidate = self.milder([one for one in found if not one.loses_little], shift)
+        candidate = self.milder([one for one in self._found if not one.loses_little], shift)
         if candidate is None:
             return None
         latency, price = laid_as(point).goal(self.ranking.limits)
