@@ -129,10 +129,10 @@ def _print_standing(standing: Standing) -> None:
 
 
 def _print_answer(found: Fit, folder: Path) -> None:
-    from fpgaprune.fit import facts, front_rows, headline
+    from fpgaprune.fit import facts, front_rows, front_title, headline
 
     headers, rows = front_rows(found)
-    show_table(headers, rows, title="the best networks: no other is better in loss, share and latency at once")
+    show_table(headers, rows, title=front_title(found))
     print_line(headline(found), "green" if found.meets_limits else "bold red")
     for label, text in facts(found.best, found):
         print_line(f"{label:<12} {text}")

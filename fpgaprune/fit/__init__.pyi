@@ -6,5 +6,6 @@ from .limits import Limits as Limits
 from .options import SearchOptions as SearchOptions
 from .page import facts as facts
 from .page import front_rows as front_rows
+from .page import front_title as front_title
 from .page import headline as headline
 from .standing import Standing as Standing

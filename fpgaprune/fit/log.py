@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from fpgaprune.fit.answer import FitPoint
+from fpgaprune.fit.doubts import few_samples
 from fpgaprune.fit.job import Job, Outcome
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.ranking import Ranking
@@ -46,6 +47,10 @@ class SearchLog:
             room = limits.room(point.lost, point.lost_error, searching=True)
             self.points[key] = structs.replace(point, loses_little=room >= 0)
 
+    def warn(self, doubt: str) -> None:
+        """Tells at once what the samples cannot tell."""
+        self.told.stage("samples", "warning", doubt)
+
     def begin(self, job: Job) -> None:
         """The trial is running."""
         self.told.stage(self._name(job), "running")
@@ -53,6 +58,8 @@ class SearchLog:
     def end(self, job: Job, outcome: Outcome, running: int = 0, seconds: float | None = None) -> None:
         """Tells what a trial brought, which is the best so far, and how much time is left."""
         if not isinstance(outcome, str):
+            if not self.points and (doubt := few_samples(outcome, self.ranking.limits)):
+                self.warn(doubt)
             self.points[job.key] = outcome
         key = min(self.points, key=lambda key: self.ranking.rank(self.points[key]), default=None)
         name = self._name(job)

@@ -42,7 +42,7 @@ def write_page(answer: Fit, folder: Path) -> Path:
             facts(answer.best, answer),
             answer.best.folder,
             points,
-            float(answer.limits["max_loss"] or 0.0),
+            (answer.limits["max_loss"] or 0.0) + (answer.limits["forgotten"] or 0.0),
             float(answer.limits["share"] or 1.0),
             f"Shares are upper ends of the {answer.price}, divided by what the part has.",
             answer.notes,
@@ -73,6 +73,12 @@ def headline(answer: Fit) -> str:
     return f"No network that was tried keeps every limit. The nearest one: {' and '.join(broken)}."
 
 
+def front_title(answer: Fit) -> str:
+    """What stands over the table of the points that no other beats."""
+    more = f"; in the search {100 * extra:.2f} % more may be lost" if (extra := answer.limits["forgotten"]) else ""
+    return f"the best networks: no other is better in loss, share and latency at once{more}"
+
+
 def front_rows(answer: Fit) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The headings and the rows of a table of the points that no other beats."""
     rows: list[tuple[str, ...]] = [
@@ -92,6 +98,8 @@ def limit_words(answer: Fit) -> list[str]:
     """What must hold, each in words."""
     limits = answer.limits
     words = [f"{answer.clock_ns:g} ns", f"at most {100 * (limits['max_loss'] or 0):g} % lost, plus one standard error"]
+    if limits["forgotten"]:
+        words.append(f"in the search {100 * limits['forgotten']:.2f} % more")
     words.append(f"at most {100 * (limits['share'] or 1):g} % of each resource")
     for key, text in (
         ("latency_us", "at most {:g} µs"),

@@ -14,6 +14,7 @@ from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.candidate import Candidate
 from fpgaprune.fit.clock import Clock
 from fpgaprune.fit.descent import Descent, Judge
+from fpgaprune.fit.doubts import known_samples
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.job import Job
 from fpgaprune.fit.knobs import Knobs
@@ -102,10 +103,9 @@ class Phases:
             return first
         self.trials.limits = replace(self.trials.limits, forgotten=first.lost)
         self.log.judge_by(self.trials.limits)
-        self.notes.append(
-            f"the search allowed {100 * first.lost:.2f} % more loss on the samples that it held back: the trained "
-            "network knows them, and training without them loses so much by itself; x_valid in the data is better"
-        )
+        self.notes.append(known_samples(self.trials.limits))
+        if first.lost > self.trials.limits.max_loss:
+            self.log.warn(self.notes[-1])
         return structs.replace(first, loses_little=True)
 
     def narrow(

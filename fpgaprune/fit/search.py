@@ -13,6 +13,7 @@ from fpgaprune.errors import RunError
 from fpgaprune.files import write_bytes
 from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.document import search_document
+from fpgaprune.fit.doubts import few_samples
 from fpgaprune.fit.finalists import Finalists
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.held_back import write_held_back
@@ -123,6 +124,8 @@ class FitSearch:
             raise RunError(f"the search found no network: {reason}")
         long, milder = phases.training.long, phases.milder
         best = Finalists(trials, log.ranking, long, self.out, self.told, milder, self.notes).best(points)
+        if doubt := few_samples(best, self.limits):
+            self.notes.append(doubt)
         if not best.fits:
             self.notes.append(self._larger_part(best))
         self.notes += [f"left out: {knobs}: {reason}" for knobs, reason in trials.impossible.items()]

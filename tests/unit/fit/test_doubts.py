@@ -1,0 +1,90 @@
+"""A user hears at once that her samples cannot tell what she asks."""
+
+from dataclasses import asdict, replace
+from types import SimpleNamespace
+
+import pytest
+from msgspec import structs
+
+from fpgaprune.fit.answer import Fit
+from fpgaprune.fit.doubts import few_samples, known_samples
+from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.log import SearchLog
+from fpgaprune.fit.page import front_title, limit_words
+from fpgaprune.fit.phases import Phases
+from fpgaprune.fit.ranking import Ranking
+from fpgaprune.fit.training import Training
+from tests.unit.fit.made_up import Prices, made
+
+TOLERANCE = (0.6, 3, 3)
+LIMITS = Limits(max_loss=0.01)
+
+
+class Told:
+    def __init__(self):
+        self.warnings = []
+
+    def stage(self, name, state, note="", seconds=None):
+        if state == "warning":
+            self.warnings.append(note)
+
+    def step(self, done, total, note=""):
+        pass
+
+
+def point(lost=0.0, error=0.0, judged_on="held-back"):
+    knobs = Knobs("weight")
+    found = made(knobs, Prices().fastest(knobs), TOLERANCE)
+    return structs.replace(found, lost=lost, lost_error=error, judged_on=judged_on, samples=300)
+
+
+def log_of(limits):
+    return SearchLog(Ranking(limits, 5.0), Told(), lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "error", "doubted"), [(0.01, 0.0099, False), (0.01, 0.0101, True), (0.0, 0.01, False)]
+)
+def test_few_samples_are_those_whose_error_is_beyond_the_limit(limit, error, doubted):
+    assert (few_samples(point(error=error), Limits(max_loss=limit)) is not None) == doubted
+
+
+@pytest.mark.parametrize(("judged_on", "key"), [("held-back", "x_valid"), ("held-out", "x_test")])
+def test_the_doubt_names_the_samples_of_which_there_are_too_few(judged_on, key):
+    said = few_samples(point(error=0.0331, judged_on=judged_on), LIMITS)
+    assert said.startswith(f"300 {judged_on} samples tell a loss only to ± 3.31 %, and at most 1 % may be lost")
+    assert said.endswith(f"give more {key}")
+
+
+def test_the_first_trial_warns_of_few_samples_and_the_next_ones_do_not():
+    log = log_of(LIMITS)
+    for number in range(3):
+        job = SimpleNamespace(key=str(number), knobs=Knobs("weight"))
+        log.begin(job)
+        log.end(job, "no price" if number == 0 else point(error=0.02))
+        assert len(log.told.warnings) == min(number, 1)
+
+
+@pytest.mark.parametrize(("lost", "warns"), [(0.14, True), (0.004, False)])
+def test_a_network_that_knows_the_samples_of_the_search_is_named_before_the_next_trial(lost, warns):
+    log = log_of(LIMITS)
+    trials = SimpleNamespace(
+        limits=LIMITS,
+        document={},
+        place=None,
+        job=lambda knobs, *_: SimpleNamespace(key="a", knobs=knobs),
+        judge=lambda _: point(lost=lost),
+    )
+    phases = Phases(trials, Prices(), log, ("sparsity",), [])
+    assert phases.first(Knobs("weight"), [Training(1, 1, 1)], remembers=True).loses_little
+    assert log.told.warnings == ([known_samples(replace(LIMITS, forgotten=lost))] if warns else [])
+    assert phases.notes == [known_samples(replace(LIMITS, forgotten=lost))]
+
+
+def test_the_table_says_that_the_search_allows_more():
+    one = point(lost=0.14)
+    for forgotten, said in ((0.14, "in the search 14.00 % more"), (0.0, None)):
+        found = Fit("n", "p", 5.0, "hls", "estimate", asdict(replace(LIMITS, forgotten=forgotten)), one, (one,))
+        assert (said in limit_words(found)) == bool(said)
+        assert front_title(found).endswith(f"{said} may be lost" if said else "at once")
