@@ -89,7 +89,7 @@ class Descent:
             moves.sort(key=lambda move: self._expected(move[0], move[1], rung, price))
             self.ahead([turned for _, turned in moves if turned not in tried], point)
             found = None
-            for name, turned in moves:
+            for name, turned in self._slower_last(knobs, moves):
                 if turned in tried or not self.goes_on():
                     continue
                 made = self._judged(turned, point)
@@ -150,6 +150,19 @@ class Descent:
         """The order of moves: what is fast enough, the loss to expect for each halving of the price, the price."""
         slow = not self.foresight.is_in_time(turned)
         return slow, self.rates.get(name, 0.0), self.foresight.price(rung, turned) / price
+
+    def _slower_last(self, knobs: Knobs, moves: Sequence[tuple[str, Knobs]]) -> Iterator[tuple[str, Knobs]]:
+        """`moves`, but those last that make the best layout slower, whatever they save in the one that may be reached.
+
+        Lazily: to lay out a large network takes seconds.
+        """
+        slower = []
+        for name, turned in moves:
+            if self.foresight.is_slower(turned, knobs):
+                slower.append((name, turned))
+            else:
+                yield name, turned
+        yield from slower
 
     def _judged(self, knobs: Knobs, good: FitPoint | None) -> FitPoint | None:
         return self.judge(knobs, self.foresight.fastest(knobs), good)

@@ -62,6 +62,12 @@ class Foresight:
             return True
         return self.fastest(knobs).keeps(self._limits, self._clock_ns)
 
+    def is_slower(self, turned: Knobs, knobs: Knobs) -> bool:
+        """Whether `knobs` fit, and the best layout of `turned` takes clearly longer or does not fit."""
+        was, now = self.fastest(knobs), self.fastest(turned)
+        fits = was.share <= self._limits.share
+        return fits and (now.share > self._limits.share or now.is_slower(was, self._limits))
+
     def is_possible(self, knobs: Knobs) -> bool:
         """Whether the network can have these knobs: a sparsity may leave too few channels."""
         return self._wide(knobs) is not None

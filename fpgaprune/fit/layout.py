@@ -65,6 +65,10 @@ class Laid:
         timed = limits.latency_us is not None
         return (0.0 if timed else round(math.log(max(self.latency_cycles, 1), _ALIKE)), self.price)
 
+    def is_slower(self, other: Laid, limits: Limits) -> bool:
+        """Whether it takes clearly longer than `other`, where a shorter latency is better."""
+        return limits.latency_us is None and self.latency_cycles > _ALIKE * other.latency_cycles
+
 
 def nearest_limit(used: Resources[Any], part: Part) -> tuple[str, float]:
     """The resource that is nearest to its capacity, and upper end / capacity; a count is its own upper end.

@@ -251,3 +251,30 @@ def test_if_no_turn_is_fast_enough_the_mildest_is_made():
 
     judged = [knobs for knobs, _ in descended((0.7, 3, 3), prices=Never())]
     assert judged == [knobs for knobs, _ in descended((0.7, 3, 3))]
+
+
+class SlowerWithFewBits(Prices):
+    """Fewer bits of activations save most where a network may be laid out one day, and are slower as it is now."""
+
+    def price(self, rung, knobs):
+        return super().price(rung, knobs) * (0.1 if knobs.activation_bits < 8 else 1.0)
+
+    def is_slower(self, turned, knobs):
+        return turned.activation_bits < knobs.activation_bits
+
+
+def test_what_makes_the_best_layout_slower_is_turned_last():
+    def first(prices):
+        tried = []
+
+        def judge(knobs, laid, good):
+            tried.append(knobs)
+            # All but the first network loses too much, so every move of the first step is tried.
+            return made(knobs, laid, (0.9, 1, 1) if len(tried) == 1 else (0, 9, 9))
+
+        list(Descent(NAMES, prices, judge, lambda: len(tried) < 4, room).run(Knobs("weight")))
+        return [knobs.activation_bits < 8 for knobs in tried[1:]]
+
+    assert first(SlowerWithFewBits()) == [False, False, True]
+    unaware = type("Unaware", (SlowerWithFewBits,), {"is_slower": Prices.is_slower})
+    assert first(unaware())[0]

@@ -6,6 +6,7 @@ import pytest
 
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.knobs import CHEAP, Knobs
+from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.route import find_route
 from fpgaprune.flow import Dataset
@@ -89,3 +90,20 @@ def test_few_bits_are_priced_with_the_types_that_the_training_gets(rounds):
     wanted = min(laid.share for laid in route.layouts(design))
     found = min(laid.share for laid in foresight.layouts(Knobs("weight", 0.0, 3, 8)).values())
     assert found == pytest.approx(wanted, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("share", "cycles", "latency_us", "slower"),
+    [(0.5, 104, None, False), (0.5, 130, None, True), (0.9, 60, None, True), (0.5, 130, 9.0, False)],
+)
+def test_a_network_is_slower_if_its_best_layout_takes_clearly_longer_or_does_not_fit(
+    foresight, monkeypatch, share, cycles, latency_us, slower
+):
+    knobs, turned = Knobs("weight"), Knobs("weight", weight_bits=4)
+    laid = {knobs: Laid("a", {}, 0.7, "lut", {}, 100, 100), turned: Laid("b", {}, share, "lut", {}, cycles, cycles)}
+    monkeypatch.setattr(foresight, "fastest", laid.get)
+    monkeypatch.setattr(foresight, "_limits", Limits(latency_us=latency_us))
+    assert foresight.is_slower(turned, knobs) == slower
+    # Nothing is slower than what does not fit at all.
+    laid[knobs] = Laid("a", {}, 0.9, "lut", {}, 10, 10)
+    assert not foresight.is_slower(turned, knobs)
