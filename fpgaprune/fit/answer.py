@@ -72,6 +72,10 @@ class FitPoint(Struct, frozen=True):
 
     def in_words(self) -> str:
         """The knobs, and what they bring, in a line."""
+        return f"{self.knobs}: {self.brings()}"
+
+    def brings(self) -> str:
+        """Loss, share and cycles, and the limits that they break."""
         percent = f"{100 * self.lost:.2f} ± {100 * self.lost_error:.2f}"
         price = f"{self.share:.0%} of the {LABELS[self.resource]}s, {self.latency_cycles:,} cycles"
         reasons = [
@@ -80,7 +84,7 @@ class FitPoint(Struct, frozen=True):
             *([] if self.in_time else ["too slow"]),
         ]
         said = f"; {' and '.join(reasons)}" if reasons else ""
-        return f"{self.knobs}: {self.metric} lost {percent} %, {price}{said}"
+        return f"{self.metric} lost {percent} %, {price}{said}"
 
     def beats(self, other: FitPoint) -> bool:
         """Whether it is nowhere worse than `other`, and better in loss, share or latency."""

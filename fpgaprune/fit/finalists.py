@@ -49,7 +49,7 @@ class Finalists:
     epochs: int
     out: Path
     told: Progress
-    milder: Callable[[Sequence[FitPoint], float], Candidate | None] = lambda *_: None
+    milder: Callable[[Sequence[FitPoint], float], Candidate | None]
     notes: list[str] = field(default_factory=list)
     _found: list[FitPoint] = field(default_factory=list, init=False)
     """What was trained whole."""
@@ -118,7 +118,7 @@ class Finalists:
 
     def _refute(self, candidate: Candidate, made: FitPoint) -> None:
         """The next choice knows what became of `candidate`, which broke a limit."""
-        self.notes.append(f"{candidate.knobs}: {candidate.promise} when it was trained whole")
+        self.notes.append(f"{candidate.knobs}: {candidate.promise} when it was trained whole: {made.brings()}")
         if candidate.lost is not None:
             self._shifts.append(made.lost - candidate.lost)
         if made.measured is not None and (priced := made.used[made.resource]):
