@@ -52,11 +52,14 @@ class SearchLog:
         self.told.stage("samples", "warning", doubt)
 
     def begin(self, job: Job) -> None:
-        """The trial is running."""
-        self.told.stage(self._name(job), "running")
+        """The trial is running, unless a phase before had its network judged."""
+        if job.key not in self.points:
+            self.told.stage(self._name(job), "running")
 
     def end(self, job: Job, outcome: Outcome, running: int = 0, seconds: float | None = None) -> None:
-        """Tells what a trial brought, which is the best so far, and how much time is left."""
+        """Tells what a trial brought, which is the best so far, and how much time is left; once for each network."""
+        if job.key in self.points:
+            return
         if not isinstance(outcome, str):
             if not self.points and (doubt := few_samples(outcome, self.ranking.limits)):
                 self.warn(doubt)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -119,6 +120,18 @@ def test_limits_that_become_known_later_hold_for_what_was_judged_before():
     log.judge_by(Limits(max_loss=0.01, forgotten=0.02))
     assert [one.loses_little for one in log.points.values()] == [True, False]
     assert log.ranking.limits.forgotten == 0.02
+
+
+def test_a_network_that_two_phases_ask_for_is_told_once():
+    told, heard = [], []
+    progress = SimpleNamespace(stage=lambda name, state, *_: told.append((name, state)), step=None)
+    log = SearchLog(Ranking(Limits(max_loss=0.01), 5.0), progress, heard.append)
+    for key in ("a", "a", "b"):
+        job = SimpleNamespace(key=key, knobs="nothing")
+        log.begin(job)
+        log.end(job, point(0.005))
+    assert told == [(f"trial {number}", state) for number in (1, 2) for state in ("running", "done")]
+    assert [standing.trial for standing in heard] == [1, 2]
 
 
 @given(laid, laid)
