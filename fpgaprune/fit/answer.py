@@ -76,7 +76,6 @@ class FitPoint(Struct, frozen=True):
 
     def brings(self) -> str:
         """Loss, share and cycles, and the limits that they break."""
-        percent = f"{100 * self.lost:.2f} ± {100 * self.lost_error:.2f}"
         price = f"{self.share:.0%} of the {LABELS[self.resource]}s, {self.latency_cycles:,} cycles"
         reasons = [
             *([] if self.loses_little else ["loses too much"]),
@@ -84,7 +83,13 @@ class FitPoint(Struct, frozen=True):
             *([] if self.in_time else ["too slow"]),
         ]
         said = f"; {' and '.join(reasons)}" if reasons else ""
-        return f"{self.metric} lost {percent} %, {price}{said}"
+        return f"{self.metric} {self.lost_in_words()}, {price}{said}"
+
+    def lost_in_words(self) -> str:
+        """`lost 0.50 ± 0.20 %`, or `0.50 ± 0.20 % better` than the trained network."""
+        percent = round(100 * self.lost, 2)
+        said = f"{abs(percent):.2f} ± {100 * self.lost_error:.2f} %"
+        return f"{said} better" if percent < 0 else f"lost {said}"
 
     def beats(self, other: FitPoint) -> bool:
         """Whether it is nowhere worse than `other`, and better in loss, share or latency."""

@@ -55,9 +55,7 @@ def write_page(answer: Fit, folder: Path) -> Path:
 def headline(answer: Fit) -> str:
     """The answer in a sentence."""
     best = answer.best
-    loss = (
-        f"{best.metric} lost {100 * best.lost:.2f} ± {100 * best.lost_error:.2f} % on {best.samples:,} held-out samples"
-    )
+    loss = f"{best.metric} {best.lost_in_words()} on {best.samples:,} held-out samples"
     price = f"{best.share:.0%} of the {LABELS[best.resource]}s, {best.latency_cycles:,} cycles"
     if answer.meets_limits:
         return f"Fits: {price}; {loss}."
@@ -119,7 +117,7 @@ def facts(best: FitPoint, answer: Fit) -> list[tuple[str, str]]:
     seconds = best.latency_cycles * answer.clock_ns / 1000
     return [
         ("network", best.knobs),
-        (best.metric, f"{best.value:.4g} in hardware, {100 * best.lost:.2f} ± {100 * best.lost_error:.2f} % lost"),
+        (best.metric, f"{best.value:.4g} in hardware, {best.lost_in_words()}"),
         ("takes", f"{', '.join(priced)} ({answer.price})"),
         *([("measured", f"{', '.join(measured)} ({answer.counted_by})")] if measured else []),
         (

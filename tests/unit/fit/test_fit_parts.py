@@ -18,7 +18,7 @@ from fpgaprune.fit.knobs import SPARSITIES, WIDTHS, Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.log import SearchLog
-from fpgaprune.fit.page import front_rows
+from fpgaprune.fit.page import facts, front_rows, headline
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.settings import joined
 from fpgaprune.flow import Dataset, RunDirectory, Silent, load_data, parse_config
@@ -274,3 +274,15 @@ def test_the_answer_says_which_limit_is_broken():
     found = Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), broken, (broken, point())).to_json()
     assert found["meets_limits"] is False
     assert [each["on_front"] for each in found["points"]] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [(0.005, "accuracy lost 0.50 ± 0.20 %,"), (-0.2847, "accuracy 28.47 ± 0.20 % better,"), (-0.00004, "lost 0.00 ± ")],
+)
+def test_a_network_that_became_better_is_called_so(lost, said):
+    one = point(lost, lost_error=0.002, metric="accuracy")
+    assert said in one.in_words()
+    found = Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), one, (one,))
+    assert said.rstrip(",") in headline(found)
+    assert one.lost_in_words() in dict(facts(one, found))["accuracy"]
