@@ -233,7 +233,7 @@ def parts(
 
 def _print_verilog(source: Path, part: str | None, family: str | None, interval: int, as_json: bool) -> None:
     from fpgaprune.flow import price_verilog, require_kind
-    from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ESTIMATED, LABELS
+    from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ESTIMATED, LABELS, interval_words
 
     require_kind(source, "design")
     priced = price_verilog(source, part, family, interval)
@@ -260,7 +260,7 @@ def _print_verilog(source: Path, part: str | None, family: str | None, interval:
             if one is not None
         ]
         print_line(f"80 % ranges: {', '.join(ranges)}")
-        print_line(f"a sample every {made.interval_cycles} cycles")
+        print_line(f"a sample {interval_words(made.interval_cycles)}")
         print_line(f"figures: estimate of what open synthesis will count for {made.family}, {ANALYTIC_OPEN_SYNTH}")
 
 

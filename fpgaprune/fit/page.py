@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.changes import layer_changes, reasons
+from fpgaprune.measure import interval_words
 from fpgaprune.report import LABELS, FrontPoint, FrontReport, write_front
 
 # Where a line of a narrow table ends: at a comma outside of brackets, and before a bracket.
@@ -65,7 +66,7 @@ def headline(answer: Fit) -> str:
         *(
             []
             if best.in_time
-            else [f"it takes {best.latency_cycles:,} cycles, a sample every {best.interval_cycles:,}"]
+            else [f"it takes {best.latency_cycles:,} cycles, a sample {interval_words(best.interval_cycles)}"]
         ),
     ]
     return f"No network that was tried keeps every limit. The nearest one: {' and '.join(broken)}."
@@ -126,7 +127,7 @@ def facts(best: FitPoint, answer: Fit) -> list[tuple[str, str]]:
         ),
         (
             "latency",
-            f"{best.latency_cycles:,} cycles, {seconds:,.3g} µs; a sample every {best.interval_cycles:,} cycles",
+            f"{best.latency_cycles:,} cycles, {seconds:,.3g} µs; a sample {interval_words(best.interval_cycles)}",
         ),
         ("run", best.folder),
     ]

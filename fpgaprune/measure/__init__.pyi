@@ -17,6 +17,7 @@ from .estimate import Binding as Binding
 from .estimate import Estimate as Estimate
 from .estimate import LayerEstimate as LayerEstimate
 from .estimate import Multiplications as Multiplications
+from .interval import interval_words as interval_words
 from .measurement import Cycles as Cycles
 from .measurement import Measurement as Measurement
 from .open_tools import FLATTENED as FLATTENED

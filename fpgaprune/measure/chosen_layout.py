@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from fpgaprune.measure.interval import interval_words
 from fpgaprune.measure.plain import from_plain, to_plain
 from fpgaprune.measure.resources import LABELS
 from fpgaprune.measure.verilog_price import VerilogPrice
@@ -82,14 +83,15 @@ class ChosenLayout(Struct, frozen=True):
         yield f"{self.part}: {shares}; {LABELS[self.binding]} binds, at most {self.share:.0%} may be used"
         slowest = self.slowest
         if slowest is None:
-            yield f"a sample every {self.price.interval_cycles} cycles; no layer is scheduled"
+            yield f"a sample {interval_words(self.price.interval_cycles)}; no layer is scheduled"
             return
         yield (
-            f"a sample every {self.price.interval_cycles} cycles; {slowest.layer} is the slowest with "
+            f"a sample {interval_words(self.price.interval_cycles)}; {slowest.layer} is the slowest with "
             f"{slowest.cycles} cycles and {slowest.multipliers} multipliers"
         )
-        if self.faster is not None:
-            yield f"{self.faster} multipliers more for {slowest.layer}: a sample every {self.then_cycles} cycles"
+        if self.faster is not None and self.then_cycles is not None:
+            then = interval_words(self.then_cycles)
+            yield f"{self.faster} multipliers more for {slowest.layer}: a sample {then}"
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, with what binds."""

@@ -7,7 +7,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fpgaprune.measure import RESOURCES, ChosenLayout, Measured, PlaceAndRoute, Simulated, Synthesis
+from fpgaprune.measure import (
+    RESOURCES,
+    ChosenLayout,
+    Measured,
+    PlaceAndRoute,
+    Simulated,
+    Synthesis,
+    interval_words,
+)
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import share
 from fpgaprune.report.figures import text_at
@@ -151,7 +159,7 @@ def _route_table(route: PlaceAndRoute, interval: int | None) -> Table:
         )
         if interval and route.fmax_mhz:
             rate = count_text(1e6 * route.fmax_mhz / interval)
-            speed += f" With a sample every {count_text(interval)} cycles, this gives {rate} a second."
+            speed += f" With a sample {interval_words(interval)}, this gives {rate} a second."
     return Table(
         f"Placed and routed on {route.device} by {route.tool} ({route.stage})",
         (

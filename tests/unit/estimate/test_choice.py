@@ -184,12 +184,14 @@ def test_the_choice_says_what_binds_what_is_slowest_and_what_more_would_bring(ch
     first, second, *more = chosen.lines()
     assert first.startswith("small: LUT ")
     assert first.endswith(" binds, at most 80% may be used")
-    assert f"a sample every {chosen.price.interval_cycles} cycles; {chosen.slowest.layer} is the slowest with" in second
+    assert (
+        f"a sample every {chosen.price.interval_cycles:,} cycles; {chosen.slowest.layer} is the slowest with" in second
+    )
     assert chosen.used[chosen.binding] == max(chosen.used.values())
     assert chosen.slowest.cycles == max(row.cycles or 0 for row in chosen.layers)
     if chosen.faster is not None:
         assert more == [
-            f"{chosen.faster} multipliers more for {chosen.slowest.layer}: a sample every {chosen.then_cycles} cycles"
+            f"{chosen.faster} multipliers more for {chosen.slowest.layer}: a sample every {chosen.then_cycles:,} cycles"
         ]
         assert chosen.then_cycles <= chosen.price.interval_cycles
 
