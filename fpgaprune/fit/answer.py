@@ -38,6 +38,7 @@ class FitPoint(Struct, frozen=True):
         epochs: passes over the samples that the locked network was trained for.
         folder: its run.
         size: the sum of such shares of all resources; 0 counts as `share`.
+        priced: the share by the upper end of its price, whatever a tool counted; 0 if unknown.
     """
 
     knobs: str
@@ -60,6 +61,7 @@ class FitPoint(Struct, frozen=True):
     epochs: int
     folder: str
     size: float = 0.0
+    priced: float = 0.0
 
     @property
     def meets_limits(self) -> bool:

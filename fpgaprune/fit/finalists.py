@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -56,7 +57,7 @@ class Finalists:
     _shifts: list[float] = field(default_factory=list, init=False)
     """What each of the refuted networks lost more than in the search."""
     _ratio: float = field(default=1.0, init=False)
-    """What a tool counted for the price of the last one."""
+    """By what the price of the last one, so its upper end, has to be multiplied, as a tool counted it."""
     _between: Candidate | None = field(default=None, init=False)
     """The network between refuted ones and the next: one of a search at most."""
 
@@ -121,9 +122,11 @@ class Finalists:
         self.notes.append(f"{candidate.knobs}: {candidate.promise} when it was trained whole: {made.brings()}")
         if candidate.lost is not None:
             self._shifts.append(made.lost - candidate.lost)
-        if made.measured is not None and (priced := made.used[made.resource]):
-            # The next choice trusts what the tool counted more than the price.
-            self._ratio = (made.measured[made.resource] or 0) / priced
+        if made.measured is not None and (middle := made.used[made.resource]):
+            # The next choice trusts what the tool counted more than the price. Its limit is kept by the upper end of a
+            # price, which holds as long as no more than that was counted.
+            beyond = made.share / made.priced if made.priced else math.inf
+            self._ratio = min((made.measured[made.resource] or 0) / middle, max(beyond, 1.0))
 
     def _bolder(self, points: Sequence[FitPoint]) -> FitPoint | None:
         """The smallest network that lost hardly too much, if it is much smaller than the best one; else None."""

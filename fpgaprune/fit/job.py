@@ -180,6 +180,7 @@ def flow_point(job: Job, progress: Progress) -> FitPoint:
         epochs=job.document["finetune"]["epochs"],
         folder=str(job.run),
         size=size,
+        priced=laid.share,
     )
 
 

@@ -100,14 +100,12 @@ def limit_words(answer: Fit) -> list[str]:
     if limits["forgotten"]:
         words.append(f"in the search {100 * limits['forgotten']:.2f} % more")
     words.append(f"at most {100 * (limits['share'] or 1):g} % of each resource")
-    for key, text in (
-        ("latency_us", "at most {:g} µs"),
-        ("interval_cycles", "a sample every {:g} cycles"),
-        ("samples_per_s", "at least {:,g} samples a second"),
-    ):
-        value = limits[key]
-        if value is not None:
-            words.append(text.format(value))
+    if (latency := limits["latency_us"]) is not None:
+        words.append(f"at most {latency:g} µs")
+    if (interval := limits["interval_cycles"]) is not None:
+        words.append(f"a sample {interval_words(int(interval))}")
+    if (rate := limits["samples_per_s"]) is not None:
+        words.append(f"at least {rate:,.10g} samples a second")
     return words
 
 

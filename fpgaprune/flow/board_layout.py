@@ -11,7 +11,7 @@ from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError, TargetError
 from fpgaprune.estimate import choose_layout, verilog_price
 from fpgaprune.fabric import Devices, find_board, find_board_router, list_serial_boards
-from fpgaprune.measure import ESTIMATED, LABELS, VerilogPrice, capacity_of
+from fpgaprune.measure import ESTIMATED, LABELS, VerilogPrice, capacity_of, interval_words
 from fpgaprune.target import Part, find_part
 
 # Cycles for each sample, as multiples of the fewest that the design can have.
@@ -81,8 +81,7 @@ class _Priced:
     price: VerilogPrice
 
     def __str__(self) -> str:
-        cycles = self.price.interval_cycles
-        return f"one result every {cycles:,} clocks" if cycles > 1 else "one result every clock"
+        return f"a sample {interval_words(self.price.interval_cycles)}"
 
     def counts(self, end: str = "value") -> dict[str, int]:
         """Resource -> the middle of the price, or its `low` end."""

@@ -88,3 +88,10 @@ def test_the_table_says_that_the_search_allows_more():
         found = Fit("n", "p", 5.0, "hls", "estimate", asdict(replace(LIMITS, forgotten=forgotten)), one, (one,))
         assert (said in limit_words(found)) == bool(said)
         assert front_title(found).endswith(f"{said} may be lost" if said else "at once")
+
+
+def test_every_limit_is_named_in_words():
+    one = point()
+    limits = Limits(max_loss=0.01, latency_us=2.5, interval_cycles=1, samples_per_s=1e6)
+    said = limit_words(Fit("n", "p", 5.0, "hls", "estimate", asdict(limits), one, (one,)))
+    assert said[-3:] == ["at most 2.5 µs", "a sample every cycle", "at least 1,000,000 samples a second"]

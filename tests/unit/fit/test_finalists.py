@@ -26,10 +26,10 @@ def no_milder(refuted, shift):
     return None
 
 
-def chosen(folder, shares, counted, counts=True):
+def chosen(folder, shares, counted, counts=True, priced=0.0):
     """The answer and the notes, where `counted` says what a tool counts of each network; and the layouts that it had.
 
-    Each network has two layouts, the second slower with half of the share.
+    Each network has two layouts, the second slower with half of the share. `priced` is the upper end of each price.
     """
     points, laid_out = [], []
     for number, share in enumerate(shares):
@@ -49,7 +49,8 @@ def chosen(folder, shares, counted, counts=True):
         if count == 0:
             return None
         share = count / 100 * point.share
-        return structs.replace(point, measured={"lut": count}, share=share, fits=share <= 0.8, epochs=epochs)
+        made = structs.replace(point, measured={"lut": count}, share=share, fits=share <= 0.8, epochs=epochs)
+        return structs.replace(made, priced=priced)
 
     def layouts(design):
         # The price of a layout is that of the first network.
@@ -81,6 +82,12 @@ def test_a_network_that_synthesis_refutes_gives_way_to_the_next(tmp_path):
 def test_after_a_count_the_next_layout_is_chosen_by_the_corrected_price(tmp_path):
     # By its price the network fits as it is, 0.7 of 0.8; counted it took 1.2 times its price, and has to be halved.
     assert chosen(tmp_path, [0.70, 0.74], [120, 105])[2] == ["all", "half"]
+
+
+@pytest.mark.parametrize(("upper", "layout"), [(0.90, "all"), (0.84, "all"), (0.75, "half")])
+def test_the_margin_of_a_price_is_not_counted_twice(tmp_path, upper, layout):
+    """Counted 0.84 of the part: 1.2 times the middle of the price. What its upper end covers corrects no other one."""
+    assert chosen(tmp_path, [0.70, 0.74], [120, 105], priced=upper)[2] == ["all", layout]
 
 
 def bold(folder, lost_later, price=0.5):

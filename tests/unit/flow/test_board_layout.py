@@ -51,7 +51,7 @@ def has_room(design, board, fields):
 def test_a_small_network_stays_parallel(board):
     found = layout_for_board(two_convolutions(3), board)
     assert found.fields == {}
-    assert found.why.startswith("parallel, one result every 36 clocks, takes about ")
+    assert found.why.startswith("parallel, a sample every 36 cycles, takes about ")
 
 
 @pytest.mark.parametrize(("board", "filters"), [("tang-nano-9k", 6), ("tang-nano-20k", 16), ("icebreaker", 6)])
@@ -64,7 +64,7 @@ def test_a_network_that_nearly_fills_the_board_is_made_as_slow_as_it_must_be(boa
     # The next quicker one of the intervals that are tried has no room.
     assert not has_room(design, board, {"interval": interval // 4})
     assert found.why.startswith("parallel takes about ")
-    assert f"; one result every {verilog_price(design, 'ecp5', **found.fields).interval_cycles:,} clocks" in found.why
+    assert f"; a sample every {verilog_price(design, 'ecp5', **found.fields).interval_cycles:,} cycles" in found.why
 
 
 def test_on_gowin_a_register_takes_a_lut_for_its_way_in():
@@ -78,7 +78,7 @@ def test_on_gowin_a_register_takes_a_lut_for_its_way_in():
 def test_an_interval_that_is_asked_for_is_taken_even_if_it_is_too_large_a_design(interval):
     found = layout_for_board(two_convolutions(16), "tang-nano-9k", interval)
     assert found.fields == {"interval": interval}
-    assert found.why.startswith("one result every ")
+    assert found.why.startswith("a sample every ")
     assert ", as asked, takes about " in found.why
 
 
@@ -105,8 +105,8 @@ def test_a_design_for_no_interval_names_the_board_that_would_take_it(without_sch
     with pytest.raises(TargetError) as caught:
         layout_for_board(two_convolutions(16), "icebreaker")
     said = str(caught.value)
-    assert said.startswith("net fits iCEBreaker at no interval: one result every 256 clocks still takes about 6,3")
-    assert "prune more or use fewer bits; Tang Nano 20K (tang-nano-20k) would take it: one result every " in said
+    assert said.startswith("net fits iCEBreaker at no interval: a sample every 256 cycles still takes about 6,3")
+    assert "prune more or use fewer bits; Tang Nano 20K (tang-nano-20k) would take it: a sample every " in said
     assert "\n" not in said
 
 
@@ -118,7 +118,7 @@ def test_a_design_for_no_board_says_so(without_schedules):
 def test_a_design_that_might_fit_is_tried_and_said_to_take_long(without_schedules):
     """9 filters at 256 clocks take more than the room of an iCEBreaker, and less than all of it."""
     found = layout_for_board(two_convolutions(9), "icebreaker")
-    assert "the smallest layout, one result every 256 clocks, takes about " in found.why
+    assert "the smallest layout, a sample every 256 cycles, takes about " in found.why
     assert found.why.endswith(": place and route may take long")
 
 

@@ -355,7 +355,7 @@ def test_the_layout_is_chosen_by_the_price_and_told(run, tools):
 
     shutil.rmtree(run / "rtl")
     found = hand_over(run, "tang-nano-20k", progress=Told())
-    assert found.layout.startswith("parallel, one result every clock, takes about ")
+    assert found.layout.startswith("parallel, a sample every cycle, takes about ")
     assert f"The layout: {found.layout}." in (found.path / "README.md").read_text()
     named = [row[:2] for row in stages if row[0] != "step"]
     assert named == [("layout", "running"), ("layout", "done"), ("export", "running"), ("export", "done")]
