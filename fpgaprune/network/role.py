@@ -12,6 +12,7 @@ class Role(Enum):
     DENSE = auto()  # the same at a single position
     TRANSPOSED = auto()  # its kernel makes channels: `W[..., o, i]`
     DEPTHWISE = auto()  # its kernel filters each channel alone: `W[..., c, m]` makes channel `c * M + m`
+    SEPARABLE = auto()  # a depthwise kernel without a bias, then a kernel that makes channels of what it filtered
     RECURRENT = auto()  # its kernels make channels, from the input and from the time step before
     NORM = auto()  # one scale and one shift for each channel
     IDENTITY = auto()  # its output is its input at inference

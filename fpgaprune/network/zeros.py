@@ -66,6 +66,10 @@ class Zeros:
         if step.role is Role.DEPTHWISE and _is_plain(step) and step.keeps_zero:
             dead = self.zero[step.inputs[0]] | none_of(self._masks[f"{step.path}/kernel"], -2)
             return dead & self._locked(step, "bias")
+        if step.role is Role.SEPARABLE and step.keeps_zero:
+            filtered = self._filters(step) & ~self.zero[step.inputs[0]][:, None]
+            live = self._masks[f"{step.path}/pointwise_kernel"] & filtered.reshape(-1, 1)
+            return none_of(live, -1) & self._locked(step, "bias")
         if step.role is Role.NORM:
             scaled = f"{step.path}/gamma" in self._masks and self.is_last(step)
             return self._locked(step, "gamma") & self._locked(step, "beta") if scaled else None
@@ -81,6 +85,8 @@ class Zeros:
             return None
         if step.role in KERNEL and step.is_ungrouped:
             return none_of(self._masks[f"{step.path}/kernel"], -1)
+        if step.role is Role.SEPARABLE:
+            return none_of(self._masks[f"{step.path}/pointwise_kernel"], -1)
         return self._network.carried(step, self.unfed, np.logical_and, True) if step.role in PLACEWISE else None
 
     def _unread_inputs(self, step: FlatStep) -> list[Flags]:
@@ -91,12 +97,21 @@ class Zeros:
             return [none_of(self._masks[f"{step.path}/kernel"], -2)]
         if step.role is Role.DEPTHWISE and _is_plain(step):
             return [output | none_of(self._masks[f"{step.path}/kernel"], -2)]
+        if step.role is Role.SEPARABLE:
+            filters = self._filters(step)
+            read = ~none_of(self._masks[f"{step.path}/pointwise_kernel"], -2)
+            return [np.asarray(~(filters & read.reshape(filters.shape)).any(axis=1))]
         if step.role in CHANNELWISE and step.mixes_channels:
             output = np.zeros_like(output)
         return [
             self._network.flags(tensor, False) if route is None else ~self._network.returned(tensor, route, ~output)
             for tensor, route in zip(step.inputs, self._network.routes(step), strict=True)
         ]
+
+    def _filters(self, step: FlatStep) -> Flags:
+        """(C_in, M) whether each filter of the depthwise kernel (..., C_in, M) has a free element."""
+        mask = self._masks[f"{step.path}/depthwise_kernel"]
+        return np.asarray(mask.any(axis=tuple(range(mask.ndim - 2))))
 
     def _locked(self, step: FlatStep, name: str) -> Flags:
         path = f"{step.path}/{name}"

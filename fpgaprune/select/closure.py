@@ -134,7 +134,7 @@ def _close_layer(
     dead_inputs: bool,
 ) -> None:
     role = steps[0].role
-    if role not in KERNEL | {Role.DEPTHWISE, Role.NORM} or not all(step.is_ungrouped for step in steps):
+    if role not in KERNEL | {Role.DEPTHWISE, Role.SEPARABLE, Role.NORM} or not all(step.is_ungrouped for step in steps):
         return
     # If a layer is called several times, the reason must hold in each call.
     unread = np.logical_and.reduce([zeros.unread[step.outputs[0]] for step in steps])
@@ -143,8 +143,9 @@ def _close_layer(
         unread = np.zeros_like(unread)
     if dead_inputs and role is not Role.NORM:
         dead = np.logical_and.reduce([zeros.zero[step.inputs[0]] for step in steps])
+        kernel = "depthwise_kernel" if role is Role.SEPARABLE else "kernel"
         for channel in np.flatnonzero(dead):
-            work.lock(f"{path}/kernel", int(channel), -2, f"input channel {channel} of {path!r} is always zero")
+            work.lock(f"{path}/{kernel}", int(channel), -2, f"input channel {channel} of {path!r} is always zero")
     if role in KERNEL:
         _lock_unread(path, unread, work, {"kernel": -1, "bias": -1})
         if bias:
@@ -153,6 +154,11 @@ def _close_layer(
         _lock_unread(path, unread, work, {"kernel": -2, "bias": -1})
         if bias:
             _lock_bias(path, work[f"{path}/kernel"], -2, work)
+    elif role is Role.SEPARABLE:
+        _lock_unread(path, unread, work, {"pointwise_kernel": -1, "bias": -1})
+        _close_within(path, work, dead_inputs=dead_inputs)
+        if bias:
+            _lock_bias(path, work[f"{path}/pointwise_kernel"], -1, work)
     elif role is Role.NORM and batch_norm and all(zeros.is_last(step) for step in steps):
         _lock_unread(path, unread, work, {"gamma": -1, "beta": -1})
         constant = np.logical_and.reduce([zeros.unfed[step.inputs[0]] for step in steps])
@@ -160,6 +166,19 @@ def _close_layer(
             for name in ("gamma", "beta"):
                 reason = f"every kernel that makes channel {channel} of {path!r} is locked"
                 work.lock(f"{path}/{name}", int(channel), -1, reason)
+
+
+def _close_within(path: str, work: _GrowingMasks, *, dead_inputs: bool) -> None:
+    """Locks the filters of a separable convolution that its second kernel does not read, and what reads locked ones."""
+    first, second = work[f"{path}/depthwise_kernel"], work[f"{path}/pointwise_kernel"]
+    unread = none_of(second, -2).reshape(first.shape[-2:]).all(axis=1)
+    for channel in np.flatnonzero(unread):
+        reason = f"{path!r} reads nothing of what it filters of channel {channel}"
+        work.lock(f"{path}/depthwise_kernel", int(channel), -2, reason)
+    if dead_inputs:
+        for filtered in np.flatnonzero(~first.reshape(-1, first.shape[-2] * first.shape[-1]).any(axis=0)):
+            reason = f"filter {filtered} of the depthwise kernel of {path!r} is locked"
+            work.lock(f"{path}/pointwise_kernel", int(filtered), -2, reason)
 
 
 def _lock_unread(path: str, unread: Flags, work: _GrowingMasks, axes: Mapping[str, int]) -> None:

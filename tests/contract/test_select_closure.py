@@ -9,6 +9,7 @@ from keras import layers
 
 from fpgaprune.errors import MaskError, UnsupportedLayerError
 from fpgaprune.masks import MaskSet
+from fpgaprune.remove import plan_removal
 from fpgaprune.select.choose import select
 from fpgaprune.select.closure import close
 from fpgaprune.select.protection import Protection
@@ -172,6 +173,58 @@ def test_batch_norm_of_a_channel_that_no_one_reads_may_go_without_a_change():
     closure = close(masks, model)
     assert {"stem_bn/gamma[2]", "stem_bn/beta[2]", "branch_bn/beta[2]"} <= set(slices(closure))
     with_zeros(model, closure.masks)
+    assert np.abs(model(x, training=False).numpy() - before).max() < 1e-6
+
+
+def separable(seed, activation="relu", multiplier=2):
+    """Two separable convolutions between others; the first has a BatchNorm behind it."""
+    inputs = keras.Input((8, 8, 2))
+    x = layers.Conv2D(6, 3, activation=activation, name="stem")(inputs)
+    x = layers.SeparableConv2D(5, 3, depth_multiplier=multiplier, padding="same", name="sep")(x)
+    x = layers.Activation(activation, name="act")(layers.BatchNormalization(name="bn")(x))
+    x = layers.SeparableConv2D(4, 3, activation=activation, name="last")(x)
+    return filled(keras.Model(inputs, layers.Dense(3, name="out")(layers.Flatten(name="flat")(x))), seed)
+
+
+@pytest.mark.parametrize("multiplier", [1, 2])
+def test_the_bias_and_batch_norm_of_a_separable_filter_follow_and_so_do_its_readers(multiplier):
+    model = separable(0, multiplier=multiplier)
+    closure = close(MaskSet.from_slices(model, ["sep/pointwise_kernel[..., 3]", "stem/kernel[..., 1]"]), model)
+    rows = range(multiplier, 2 * multiplier)
+    assert set(slices(closure)) == {
+        "sep/bias[3]", "bn/gamma[3]", "bn/beta[3]", "last/depthwise_kernel[:, :, 3, :]",
+        "last/pointwise_kernel[:, :, 3, :]", "stem/bias[1]", "sep/depthwise_kernel[:, :, 1, :]",
+        *(f"sep/pointwise_kernel[:, :, {row}, :]" for row in rows),
+    }  # fmt: skip
+    with_zeros(model, closure.masks)
+    assert plan_removal(model).only_drops
+    open_masks = close(closure.masks, model, bias=False, batch_norm=False).masks
+    assert open_masks == closure.masks
+
+
+def test_what_a_separable_convolution_does_not_read_goes():
+    model = separable(0)
+    whole = close(MaskSet.from_slices(model, ["sep/pointwise_kernel[:, :, 4:6]", "out/kernel[3::4]"]), model)
+    assert {"sep/depthwise_kernel[:, :, 2, :]", "stem/kernel[:, :, :, 2]", "stem/bias[2]"} <= set(slices(whole))
+    assert {"last/pointwise_kernel[:, :, :, 3]", "last/bias[3]"} <= set(slices(whole))
+    # Of two filters of one channel, one is still read.
+    assert close(MaskSet.from_slices(model, ["sep/pointwise_kernel[:, :, 4]"]), model).additions == ()
+
+
+@pytest.mark.parametrize("activation", ["relu", "sigmoid"])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_follows_in_separable_convolutions_changes_nothing_that_the_model_computes(seed, activation):
+    model = separable(seed, activation, multiplier=1 + seed % 2)
+    rng = np.random.default_rng(seed)
+    shapes = {path: variable.shape for path, variable in named_weights(model).items() if path.endswith("kernel")}
+    masks = MaskSet({path: _holes(shape, rng) for path, shape in shapes.items() if path != "out/kernel"})
+    masks = masks & MaskSet.from_slices(model, ["stem/bias", "sep/bias", "bn/beta", "last/bias"])
+    with_zeros(model, masks)
+    x = rng.normal(size=(16, 8, 8, 2)).astype("float32")
+    before = model(x, training=False).numpy()
+    closure = close(masks, model, bias=False, batch_norm=False)
+    with_zeros(model, closure.masks)
+    assert any("pointwise" in text or "depthwise" in text for text in slices(closure))
     assert np.abs(model(x, training=False).numpy() - before).max() < 1e-6
 
 

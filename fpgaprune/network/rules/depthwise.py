@@ -55,5 +55,5 @@ def _filtered(site: Site, line: AxisChannels, variable: Any, bias: Any = None) -
 
 RULES: dict[type, LayerRule] = {
     **of_each_size(LayerRule(depthwise_convolution, Role.DEPTHWISE), "DepthwiseConv{}D", sizes=(1, 2)),
-    **of_each_size(LayerRule(separable_convolution), "SeparableConv{}D", sizes=(1, 2)),
+    **of_each_size(LayerRule(separable_convolution, Role.SEPARABLE), "SeparableConv{}D", sizes=(1, 2)),
 }
