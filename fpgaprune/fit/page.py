@@ -8,7 +8,7 @@ from pathlib import Path
 from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.changes import layer_changes, reasons
 from fpgaprune.measure import interval_words
-from fpgaprune.report import LABELS, FrontPoint, FrontReport, write_front
+from fpgaprune.report import LABELS, NO_BREAK, FrontPoint, FrontReport, time_text, write_front
 
 # Where a line of a narrow table ends: at a comma outside of brackets, and before a bracket.
 _APART = re.compile(r", (?![^(]*\))| (?=\()")
@@ -113,7 +113,7 @@ def facts(best: FitPoint, answer: Fit) -> list[tuple[str, str]]:
     """Name and text of each fact of the best network."""
     priced = [f"{count:,} {LABELS[name]}" for name, count in best.used.items() if count is not None]
     measured = [f"{count:,} {LABELS[name]}" for name, count in (best.measured or {}).items() if count is not None]
-    seconds = best.latency_cycles * answer.clock_ns / 1000
+    latency = time_text(best.latency_cycles * answer.clock_ns / 1000).replace(NO_BREAK, " ")
     return [
         ("network", best.knobs),
         (best.metric, f"{best.value:.4g} in hardware, {best.lost_in_words()}"),
@@ -125,7 +125,7 @@ def facts(best: FitPoint, answer: Fit) -> list[tuple[str, str]]:
         ),
         (
             "latency",
-            f"{best.latency_cycles:,} cycles, {seconds:,.3g} µs; a sample {interval_words(best.interval_cycles)}",
+            f"{best.latency_cycles:,} cycles, {latency}; a sample {interval_words(best.interval_cycles)}",
         ),
         ("run", best.folder),
     ]

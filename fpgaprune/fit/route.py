@@ -13,6 +13,7 @@ from fpgaprune.errors import ConfigError, EstimateError
 from fpgaprune.estimate import choose_layout, estimate, verilog_price
 from fpgaprune.fabric import family_of
 from fpgaprune.fit.layout import Laid, counts, nearest_limit, size_of
+from fpgaprune.fit.limits import Limits
 from fpgaprune.flow import Flow, HlsConfig, MeasureConfig, RunDirectory, TargetConfig
 from fpgaprune.hls import COUNTING, can_count
 from fpgaprune.measure import ChosenLayout, Measured, Resources, VerilogPrice
@@ -271,6 +272,19 @@ def smallest_part(route: Route, design: Design, config: Flow, share: float) -> P
             except EstimateError:
                 continue
     return None
+
+
+def verilog_instead(route: Route, design: Design, target: Target, limits: Limits) -> Laid | None:
+    """The best layout of `design` as our Verilog where `route` is another and it keeps to `limits`; else None."""
+    family = family_of(target.part)
+    if route.name == VerilogRoute.name or family is None:
+        return None
+    try:
+        found = VerilogRoute(target.part, family, limits.share).layouts(design)
+    except EstimateError:
+        return None
+    best = min(found, key=lambda laid: laid.rank(limits, target.clock_ns))
+    return best if best.keeps(limits, target.clock_ns) and best.share <= limits.share else None
 
 
 def find_route(name: str | None, target: Target, share: float = 0.8) -> Route:

@@ -25,7 +25,7 @@ from fpgaprune.fit.own_folder import FRONT, SAMPLES, TRIALS, require_own, used_a
 from fpgaprune.fit.page import write_page
 from fpgaprune.fit.phases import Phases
 from fpgaprune.fit.ranking import Ranking
-from fpgaprune.fit.route import Route, smallest_part
+from fpgaprune.fit.route import Route, VerilogRoute, smallest_part, verilog_instead
 from fpgaprune.fit.settings import joined
 from fpgaprune.fit.standing import Heard
 from fpgaprune.fit.steps import Steps
@@ -48,6 +48,7 @@ from fpgaprune.flow import (
     start_session,
     starting_model,
 )
+from fpgaprune.measure import LABELS
 
 
 @dataclass
@@ -127,7 +128,7 @@ class FitSearch:
         if doubt := few_samples(best, self.limits):
             self.notes.append(doubt)
         if not best.fits:
-            self.notes.append(self._larger_part(best))
+            self.notes += [*self._our_verilog(best), self._larger_part(best)]
         self.notes += [f"left out: {knobs}: {reason}" for knobs, reason in trials.impossible.items()]
         target = config[TargetConfig].target()
         answer = Fit(
@@ -146,6 +147,16 @@ class FitSearch:
         write_page(answer, self.out)
         write_bytes(self.out / FRONT, (json.dumps(answer.to_json(), indent=1) + "\n").encode())
         return answer
+
+    def _our_verilog(self, best: FitPoint) -> list[str]:
+        """A sentence if the nearest network would fit as our Verilog."""
+        laid = verilog_instead(self.route, best.design(), self.config[TargetConfig].target(), self.limits)
+        if laid is None:
+            return []
+        return [
+            f"as our own Verilog the nearest network fits, by its price: {laid.share:.0%} of the "
+            f"{LABELS[laid.resource]}s, {laid.latency_cycles:,} cycles; try --route {VerilogRoute.name}"
+        ]
 
     def _larger_part(self, best: FitPoint) -> str:
         """A sentence: the part that would take the nearest network."""

@@ -14,6 +14,7 @@ from .layers import layer_reports as layer_reports
 from .norms import kernel_norm_png as kernel_norm_png
 from .numbers import NO_BREAK as NO_BREAK
 from .numbers import seconds_text as seconds_text
+from .numbers import time_text as time_text
 from .table import LABELS as LABELS
 from .timing import stage_times as stage_times
 from .verdict import ADVICE as ADVICE

@@ -11,7 +11,8 @@ from fpgaprune.estimate import choose_layout, estimate, verilog_price
 from fpgaprune.fabric import family_of
 from fpgaprune.fit.foresight import _powers_of_two
 from fpgaprune.fit.layout import nearest_limit
-from fpgaprune.fit.route import HlsRoute, VerilogRoute, find_route, smallest_part
+from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.route import HlsRoute, VerilogRoute, find_route, smallest_part, verilog_instead
 from fpgaprune.flow import parse_config
 from fpgaprune.measure import Figure, Resources
 from fpgaprune.target import Target, find_part, list_parts
@@ -204,3 +205,27 @@ def test_powers_of_two_keep_zeros_and_signs():
         assert ratio.min() >= 2**-0.5 - 1e-9
         assert ratio.max() <= 2**0.5 + 1e-9
         assert all((one.weights[name] == other.weights[name]).all() for name in one.weights if name != "weight")
+
+
+@pytest.mark.parametrize(
+    ("limits", "fits"),
+    [
+        (Limits(share=0.8), True),
+        (Limits(share=0.001), False),
+        (Limits(share=0.8, latency_us=0.01), False),
+    ],
+)
+def test_a_network_that_does_not_fit_may_fit_as_our_verilog(limits, fits):
+    design = network()
+    found = verilog_instead(HlsRoute(TARGET), design, TARGET, limits)
+    assert (found is not None) == fits
+    if found is not None:
+        assert found in VerilogRoute(TARGET.part, "xc7", limits.share).layouts(design)
+        assert found.share <= limits.share
+
+
+def test_our_verilog_is_no_way_out_where_it_was_taken_or_has_no_price():
+    other = Target.of("5csema5")
+    assert family_of(other.part) is None
+    assert verilog_instead(HlsRoute(other), network(), other, Limits()) is None
+    assert verilog_instead(VerilogRoute(TARGET.part, "xc7"), network(), TARGET, Limits()) is None
