@@ -40,6 +40,7 @@ def test_situation(situation: Callable[[Path], None], tmp_path: Path, monkeypatc
     situation(tmp_path)
 
 
+@pytest.mark.slow
 def test_there_are_sixty_situations_and_each_says_what_it_is() -> None:
     functions = [parameter.values[0] for parameter in _situations()]
     assert len(functions) >= 60
