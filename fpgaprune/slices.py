@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from types import EllipsisType
 
-from fpgaprune.errors import MaskError
+from fpgaprune.errors import MaskError, shown
 
 Index = int | slice | EllipsisType | list[int]
 
 _NOTATION = re.compile(r"^\s*(?P<path>[^\[\]\s]+)\s*(?:\[(?P<indices>.*)\])?\s*$", re.DOTALL)
 _INTEGER = re.compile(r"^[+-]?\d+$")
+# No axis has an entry whose number has more digits; Python itself reads 4,300 at most.
+_DIGITS = 18
 _FORMS = "an index is an integer, 'a:b', 'a:b:step', ':', '...' or a list such as '[0, 3]'"
 
 
@@ -68,18 +70,26 @@ def _index(item: str, text: str) -> Index:
     if item == "...":
         return Ellipsis
     if _INTEGER.match(item):
-        return int(item)
+        return _number(item, text)
     if item.startswith("[") and item.endswith("]"):
         numbers = [number.strip() for number in item[1:-1].split(",")]
         if all(_INTEGER.match(number) for number in numbers):
-            return [int(number) for number in numbers]
+            return [_number(number, text) for number in numbers]
     parts = [part.strip() for part in item.split(":")]
     if len(parts) in (2, 3) and all(part == "" or _INTEGER.match(part) for part in parts):
-        bounds = [int(part) if part else None for part in parts]
+        bounds = [_number(part, text) if part else None for part in parts]
         if bounds[2:] == [0]:
             raise MaskError(f"slice {text!r} has a step of 0")
         return slice(*bounds)
     raise MaskError(f"slice {text!r} has the index {item!r}; {_FORMS}")
+
+
+def _number(digits: str, text: str) -> int:
+    if len(digits) > _DIGITS:
+        raise MaskError(
+            f"slice {text!r} has the index {shown(digits)} of {len(digits):,} characters; wanted {_DIGITS} at most"
+        )
+    return int(digits)
 
 
 def _check(item: int | slice | list[int], axis: int, shape: tuple[int, ...], text: str) -> None:

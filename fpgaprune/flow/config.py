@@ -63,6 +63,11 @@ def read_config(path: Path | None) -> Flow:
         document = read_toml(path, ConfigError, "flow file")
     except FileNotFoundError as error:
         raise ConfigError(f"flow file {path} does not exist") from error
+    if not document:
+        raise ConfigError(
+            f"flow file {path} holds no key; 'fpgaprune config' prints one with every key, and 'fpgaprune run' without "
+            "a file runs the built-in flow"
+        )
     config = parse_config(document, str(path), path.parent)
     return _after_a_run(config.beside(path.parent))
 

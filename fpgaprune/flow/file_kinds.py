@@ -8,17 +8,18 @@ from typing import Literal
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.run_directory import MANIFEST
 
-_MODEL_SUFFIXES = (".keras", ".h5", ".hdf5")
 _NEEDED = "--data DATA.npz --part PART --sparsity 0.6"
+_SAVE_WHOLE = "save the whole model with model.save('net.keras')"
+_REBUILD = f"build the network in Keras, give it these weights, and {_SAVE_WHOLE}"
 
 # What a command may want, in words.
 _WANTED = {
-    "flow": "a flow file or a Keras model",
-    "model": "a Keras model",
+    "flow": "a flow file (.toml) or a Keras model (.keras, .h5)",
+    "model": "a Keras model (.keras, .h5)",
     "run": "a run folder",
     "design": "a run folder, a design.json or an hls4ml project",
 }
-# Kind to what it is in words, and which command takes `{path}`.
+# Kind to what it is in words, and which command takes `{path}`, or what makes of it a file that one takes.
 _ADVICE: dict[str, tuple[str, str]] = {
     "flow": ("a flow file", "run it with 'fpgaprune run {path}'"),
     "model": ("a Keras model", f"prune it with 'fpgaprune run {{path}} {_NEEDED}'"),
@@ -30,24 +31,42 @@ _ADVICE: dict[str, tuple[str, str]] = {
         "{path}' goes on with it",
     ),
     "project": ("an hls4ml project", "price it with 'fpgaprune estimate {path}'"),
-    "design": ("a design", "price it with 'fpgaprune estimate {path}'"),
+    "design": (
+        "a JSON file",
+        f"if it is a design, price it with 'fpgaprune estimate {{path}}'; if it is a Keras architecture, {_REBUILD}",
+    ),
+    "weights": ("a file of weights without their network", _SAVE_WHOLE),
+    "torch": ("a file of PyTorch", _REBUILD),
+    "graph": ("a graph of TensorFlow", "name the Keras model that it was made from"),
+    "pickle": ("a pickle, which is code", _SAVE_WHOLE),
+    "python": ("a Python file", "name a function in it as {path}:FUNCTION where data or a metric are wanted"),
 }
+_ENDINGS = {
+    ".toml": "flow",
+    ".keras": "model",
+    ".h5": "model",
+    ".hdf5": "model",
+    ".onnx": "onnx",
+    ".npz": "arrays",
+    ".json": "design",
+    **dict.fromkeys((".ckpt", ".index", ".safetensors"), "weights"),
+    **dict.fromkeys((".pt", ".pth"), "torch"),
+    **dict.fromkeys((".pb", ".pbtxt", ".tflite"), "graph"),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle"),
+    ".py": "python",
+}
+_INSIDE = {MANIFEST: "run", "saved_model.pb": "model", "firmware": "project"}
 
 
 def kind_of(path: Path) -> str | None:
-    """`flow`, `model`, `onnx`, `arrays`, `run`, `project` or `design`; None if unknown."""
-    suffix = path.suffix.lower()
+    """`flow`, `model`, `onnx`, `arrays`, `run`, `project`, `design` or another key of `_ADVICE`; None if unknown."""
     if path.is_dir():
-        found = {MANIFEST: "run", "saved_model.pb": "model", "firmware": "project"}
-        return next((kind for name, kind in found.items() if (path / name).exists()), None)
-    if suffix in _MODEL_SUFFIXES:
-        return "model"
-    named = {".toml": "flow", ".onnx": "onnx", ".npz": "arrays", ".json": "design"}
-    return named.get(suffix)
+        return next((kind for name, kind in _INSIDE.items() if (path / name).exists()), None)
+    return "weights" if path.name.lower().endswith(".weights.h5") else _ENDINGS.get(path.suffix.lower())
 
 
 def require_kind(path: Path, wanted: Literal["flow", "model", "run", "design"], where: str = "") -> None:
-    """`path` may be what is wanted: it is of that kind, or its kind is unknown.
+    """`path` may be what is wanted: it is of that kind, or there is nothing at `path`.
 
     Args:
         path: what the user named.
@@ -58,8 +77,13 @@ def require_kind(path: Path, wanted: Literal["flow", "model", "run", "design"], 
         ConfigError: it is something else; the message says which command takes it.
     """
     kind = kind_of(path)
-    if kind in (None, wanted) or (wanted == "design" and kind in ("run", "project")):
+    if kind == wanted or (wanted == "design" and kind in ("run", "project")):
         return
+    if kind is None:
+        if not path.exists() or (path.is_dir() and wanted in ("run", "design")):
+            return  # What reads it says more.
+        what = "is a folder" if path.is_dir() else f"ends in {path.suffix!r}" if path.suffix else "has no ending"
+        raise ConfigError(f"{where}{path} {what}, so it is none of the files that are known; wanted {_WANTED[wanted]}")
     found, advice = _ADVICE[str(kind)]
     raise ConfigError(f"{where}{path} is {found}; wanted {_WANTED[wanted]}: {advice.format(path=path)}")
 

@@ -23,7 +23,7 @@ from fpgaprune.held import HeldValues
 from fpgaprune.masks import MaskSet
 
 FORMS = "digits(1), or digits(n) for values of at most n signed digits"
-_CALL = re.compile(r"^digits\(\s*(?P<most>\d+)\s*\)$")
+_CALL = re.compile(r"^digits\(\s*(?P<most>\d{1,9})\s*\)$")
 # Values of more digits are nearly all values of a type, and the list of them grows with each digit.
 _MOST = 4
 

@@ -15,7 +15,7 @@ from fpgaprune.select.units import Partition
 from fpgaprune.signed_digits import count_digits
 
 FORMS = "none, or adders(weight_bits) as adders(6), or adders(weight_bits, power) as adders(6, 3)"
-_CALL = re.compile(r"^adders\(\s*(?P<bits>\d+)\s*(?:,\s*(?P<power>\d+(?:\.\d+)?)\s*)?\)$")
+_CALL = re.compile(r"^adders\(\s*(?P<bits>\d{1,9})\s*(?:,\s*(?P<power>\d{1,9}(?:\.\d{1,9})?)\s*)?\)$")
 # The most bits that a flow gives a weight. Digits of weights wider than 60 bits do not fit an integer of 64 bits.
 _WIDEST = 32
 # Added to the digits of each weight, because a weight without digits still has a share in joining the others.

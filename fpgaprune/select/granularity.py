@@ -9,9 +9,9 @@ from fpgaprune.select.units import Block, Granularity, Multiplier, Named, NofM
 
 GRANULARITIES = ("weight", "kernel", "filter", "input_channel")
 FORMS = f"{', '.join(GRANULARITIES)}, n:m such as 2:4, block(4, 4), or multiplier(resource_unrolled, 9)"
-_N_OF_M = re.compile(r"^(?P<n>\d+):(?P<m>\d+)$")
+_N_OF_M = re.compile(r"^(?P<n>\d{1,9}):(?P<m>\d{1,9})$")
 _CALL = re.compile(r"^(?P<name>block|multiplier)\((?P<arguments>[^()]*)\)$")
-_INTEGER = re.compile(r"^-?\d+$")
+_INTEGER = re.compile(r"^-?\d{1,9}$")
 
 
 def parse_granularity(value: str | Granularity) -> Granularity:

@@ -5,6 +5,8 @@ import pytest
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import MaskSet
+from fpgaprune.select import parse_cost, parse_granularity
+from fpgaprune.slices import parse_slice
 
 SHAPES = {"conv1/kernel": (3, 3, 1, 32), "conv2/kernel": (3, 3, 32, 16), "conv2/bias": (16,)}
 
@@ -125,3 +127,24 @@ def test_what_fits_no_weight_is_named():
         MaskSet({"conv2/bias": np.ones(2, bool)}).fitted(SHAPES)
     with pytest.raises(MaskError, match="fits no weight"):
         MaskSet({"conv3/bias": np.ones(2, bool)}).fitted(SHAPES)
+
+
+@pytest.mark.parametrize("index", ["{}", ":{}", "[0, {}]", "::{}", "-{}"])
+def test_an_index_of_thousands_of_digits_is_refused_in_one_line(index):
+    with pytest.raises(MaskError, match=r"of 5,00\d characters; wanted 18 at most"):
+        parse_slice(f"conv/kernel[:, :, {index.format('9' * 5000)}, 0]")
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (parse_granularity, "{}:4"),
+        (parse_granularity, "block({}, 4)"),
+        (parse_granularity, "multiplier(latency, {})"),
+        (parse_cost, "adders({})"),
+        (parse_cost, "adders(6, {})"),
+    ],
+)
+def test_a_number_of_thousands_of_digits_is_none_of_a_unit_or_a_cost(read, text):
+    with pytest.raises(MaskError, match="is unknown; wanted"):
+        read(text.format("9" * 5000))

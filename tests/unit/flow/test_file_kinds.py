@@ -11,7 +11,8 @@ from fpgaprune.flow.file_kinds import kind_of
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("flow.toml", "net.keras", "net.h5", "net.onnx", "x.npz", "design.json", "text"):
+    named = ("flow.toml", "net.keras", "net.h5", "net.onnx", "x.npz", "design.json", "text", "notes.txt")
+    for name in (*named, "net.pth", "net.pt", "net.tflite", "graph.pb", "net.weights.h5", "samples.pkl"):
         (tmp_path / name).write_bytes(b"")
     for folder, inside in (
         ("run", "manifest.json"),
@@ -33,6 +34,13 @@ def test_kinds(files):
         "x.npz": "arrays",
         "design.json": "design",
         "text": None,
+        "net.pth": "torch",
+        "net.pt": "torch",
+        "net.tflite": "graph",
+        "graph.pb": "graph",
+        "net.weights.h5": "weights",
+        "samples.pkl": "pickle",
+        "notes.txt": None,
         "run": "run",
         "saved": "model",
         "project": "project",
@@ -45,6 +53,24 @@ WRONG = [
     (["run", "net.keras"], "--data, --part, --sparsity are missing", "'fpgaprune run net.keras --data DATA.npz"),
     (["run", "net.onnx"], "is an ONNX file", "name the Keras model"),
     (["run", "x.npz"], "is an .npz of arrays", "--data"),
+    (["run", "net.pth"], "is a file of PyTorch", "build the network in Keras"),
+    (["run", "net.pt"], "is a file of PyTorch", "build the network in Keras"),
+    (["run", "net.tflite"], "is a graph of TensorFlow", "name the Keras model"),
+    (["run", "graph.pb"], "is a graph of TensorFlow", "name the Keras model"),
+    (["run", "design.json"], "is a JSON file", "if it is a Keras architecture"),
+    (["run", "net.weights.h5"], "is a file of weights without their network", "model.save('net.keras')"),
+    (["run", "samples.pkl"], "is a pickle", "model.save('net.keras')"),
+    (["run", "notes.txt"], "ends in '.txt'", "wanted a flow file (.toml) or a Keras model (.keras, .h5)"),
+    (["run", "text"], "has no ending", "wanted a flow file (.toml) or a Keras model (.keras, .h5)"),
+    (["run", "other"], "is a folder", "wanted a flow file (.toml) or a Keras model (.keras, .h5)"),
+    (["run", "flow.toml"], "holds no key", "'fpgaprune config'"),
+    (["fit", "net.pth"], "is a file of PyTorch", "build the network in Keras"),
+    (["fit", "text"], "has no ending", "wanted a flow file (.toml) or a Keras model (.keras, .h5)"),
+    (["inspect", "net.pt"], "is a file of PyTorch", "build the network in Keras"),
+    (["inspect", "other"], "is a folder", "wanted a Keras model"),
+    (["select", "notes.txt"], "ends in '.txt'", "wanted a Keras model (.keras, .h5)"),
+    (["estimate", "net.tflite"], "is a graph of TensorFlow", "name the Keras model"),
+    (["verify", "notes.txt"], "ends in '.txt'", "wanted a run folder"),
     (["run", "run"], "is a run folder", "'fpgaprune run FLOW.toml --out run' goes on with it"),
     (["inspect", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
     (["inspect", "net.onnx"], "is an ONNX file", "name the Keras model"),
