@@ -74,7 +74,7 @@ def first_masks(
     if not settings.filters:
         return masks, []
     options = score_options(settings, data, seed) | {"granularity": "filter"}
-    closed = close(select(model, settings.filters, base=masks, progress=told, **options), model)
+    closed = close(select(model, settings.filters, base=masks, progress=told, **options), model, constants=True)
     return closed.masks, closed.to_json()
 
 

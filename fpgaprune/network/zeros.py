@@ -25,7 +25,7 @@ class Zeros:
 
     Attributes:
         zero: tensor to whether each channel is zero for every sample.
-        unfed: tensor to whether each channel has no free kernel, so that it is a constant.
+        unfed: tensor to whether each channel has no free kernel, so that it is the same for every sample.
         unread: tensor to whether each channel has no reader.
     """
 
@@ -87,7 +87,9 @@ class Zeros:
             return none_of(self._masks[f"{step.path}/kernel"], -1)
         if step.role is Role.SEPARABLE:
             return none_of(self._masks[f"{step.path}/pointwise_kernel"], -1)
-        return self._network.carried(step, self.unfed, np.logical_and, True) if step.role in PLACEWISE else None
+        if step.role is Role.NORM or (step.role is Role.DEPTHWISE and _is_plain(step)):
+            return self.unfed[step.inputs[0]] if step.role is Role.DEPTHWISE or self.is_last(step) else None
+        return self._network.carried(step, self.unfed, np.logical_and, True)
 
     def _unread_inputs(self, step: FlatStep) -> list[Flags]:
         """For each input tensor of `step`, whether it leaves each channel unread."""

@@ -47,14 +47,21 @@ class Closure:
 
 
 def close(
-    masks: MaskSet, model: Any, *, bias: bool = True, batch_norm: bool = True, dead_inputs: bool = True
+    masks: MaskSet,
+    model: Any,
+    *,
+    bias: bool = True,
+    batch_norm: bool = True,
+    dead_inputs: bool = True,
+    constants: bool = False,
 ) -> Closure:
     """`masks` and all locks at zero that follow from them; the rules are applied until nothing changes.
 
     There are four rules. If no consumer reads a channel, the weights that make it are locked. If a channel is always
     zero, the weights that read it are locked. These two do not change what the model computes over the reals. If all
     kernels of a filter are locked, its bias is locked, and so are the scale and shift of the batch normalization
-    behind it. These two set a constant channel to zero, which changes the model: fine-tune afterwards.
+    behind it. These two set a constant channel to zero, which changes the model: fine-tune afterwards. Behind a sigmoid
+    or a batch normalization without a scale it stays another constant; with `constants` nothing reads it any more.
 
     Args:
         masks: weight path to bool array, True = free, False = locked at zero.
@@ -62,6 +69,7 @@ def close(
         bias: lock the bias of a filter without free kernels.
         batch_norm: lock gamma and beta of a channel that has no free kernel or no reader.
         dead_inputs: lock the weights that read a channel which is always zero.
+        constants: lock the weights that read a channel which no free kernel makes, whatever its value is.
 
     Raises:
         MaskError: a mask does not fit the model.
@@ -81,6 +89,9 @@ def close(
         zeros.update()
         for path, steps in _by_path(network).items():
             _close_layer(path, steps, zeros, work, bias=bias, batch_norm=batch_norm, dead_inputs=dead_inputs)
+        if len(work.additions) == before and constants:
+            for path, steps in _by_path(network).items():
+                _close_constant(path, steps, zeros, work)
         if len(work.additions) == before:
             return Closure(MaskSet(work.masks), tuple(work.additions))
 
@@ -134,7 +145,7 @@ def _close_layer(
     dead_inputs: bool,
 ) -> None:
     role = steps[0].role
-    if role not in KERNEL | {Role.DEPTHWISE, Role.SEPARABLE, Role.NORM} or not all(step.is_ungrouped for step in steps):
+    if not _has_rules(steps):
         return
     # If a layer is called several times, the reason must hold in each call.
     unread = np.logical_and.reduce([zeros.unread[step.outputs[0]] for step in steps])
@@ -142,10 +153,7 @@ def _close_layer(
         # A softmax divides by the sum over all channels, so it reads all of them.
         unread = np.zeros_like(unread)
     if dead_inputs and role is not Role.NORM:
-        dead = np.logical_and.reduce([zeros.zero[step.inputs[0]] for step in steps])
-        kernel = "depthwise_kernel" if role is Role.SEPARABLE else "kernel"
-        for channel in np.flatnonzero(dead):
-            work.lock(f"{path}/{kernel}", int(channel), -2, f"input channel {channel} of {path!r} is always zero")
+        _lock_readers(path, steps, zeros.zero, work, "is always zero")
     if role in KERNEL:
         _lock_unread(path, unread, work, {"kernel": -1, "bias": -1})
         if bias:
@@ -166,6 +174,24 @@ def _close_layer(
             for name in ("gamma", "beta"):
                 reason = f"every kernel that makes channel {channel} of {path!r} is locked"
                 work.lock(f"{path}/{name}", int(channel), -1, reason)
+
+
+def _close_constant(path: str, steps: list[FlatStep], zeros: Zeros, work: _GrowingMasks) -> None:
+    """Locks the weights of a layer that read what no free kernel makes."""
+    if _has_rules(steps) and steps[0].role is not Role.NORM:
+        _lock_readers(path, steps, zeros.unfed, work, "is a constant: every kernel that makes it is locked")
+
+
+def _has_rules(steps: list[FlatStep]) -> bool:
+    known = KERNEL | {Role.DEPTHWISE, Role.SEPARABLE, Role.NORM}
+    return steps[0].role in known and all(step.is_ungrouped for step in steps)
+
+
+def _lock_readers(path: str, steps: list[FlatStep], facts: Mapping[int, Flags], work: _GrowingMasks, why: str) -> None:
+    """Locks what a layer with a kernel reads of the channels for which `facts` hold in each of its calls."""
+    kernel = "depthwise_kernel" if steps[0].role is Role.SEPARABLE else "kernel"
+    for channel in np.flatnonzero(np.logical_and.reduce([facts[step.inputs[0]] for step in steps])):
+        work.lock(f"{path}/{kernel}", int(channel), -2, f"input channel {channel} of {path!r} {why}")
 
 
 def _close_within(path: str, work: _GrowingMasks, *, dead_inputs: bool) -> None:

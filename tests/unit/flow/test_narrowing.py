@@ -1,5 +1,7 @@
 """`filters` in `[select]`: whole filters go first, and the network without them is chosen from and fine-tuned."""
 
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
@@ -59,7 +61,49 @@ def depthwise(seed=0):
     return filled(keras.Sequential(made, name="depthwise"), seed)
 
 
-@pytest.mark.parametrize("make", [plain, residual, rounding, depthwise])
+def sigmoid():
+    """Locked filters hand on 0.5."""
+    return residual(activation="sigmoid")
+
+
+def normalised(kind):
+    """A network whose BatchNorms stand where they follow a filter in some other way than at once, or have no scale."""
+    x = inputs = keras.Input((8, 8, 2))
+    scale = kind not in ("no scale", "no scale or center")
+    norm = partial(layers.BatchNormalization, scale=scale, center=kind != "no scale or center")
+    if kind == "joined":
+        x = layers.Concatenate(name="join")([layers.Conv2D(4, 3, name=name)(x) for name in ("left", "right")])
+    elif kind == "before the first":
+        x = layers.Conv2D(8, 3, name="conv1")(norm(name="bn0")(x))
+    else:
+        x = layers.Conv2D(8, 3, padding="same", name="conv1")(x)
+    if kind == "added":
+        x = layers.Add(name="add")([x, layers.Conv2D(8, 3, padding="same", name="branch")(x)])
+    if kind == "pooled":
+        x = layers.MaxPooling2D(name="pool")(x)
+    if kind == "behind relu":
+        x = layers.ReLU(name="early")(x)
+    x = layers.ReLU(name="act1")(norm(name="bn1")(x))
+    if kind == "depthwise":
+        x = layers.ReLU(name="act2")(norm(name="bn2")(layers.DepthwiseConv2D(3, name="depth")(x)))
+    if kind == "twice":
+        x = norm(name="bn2")(x)
+    x = layers.Flatten(name="flat")(layers.Conv2D(6, 3, activation="relu", name="conv2")(x))
+    if kind == "flat":
+        x = norm(name="bn2")(x)
+    return filled(keras.Model(inputs, layers.Dense(3, name="out")(x), name="normalised"), 0)
+
+
+NORMALISED = (
+    *("no scale", "no scale or center", "joined", "before the first", "added", "pooled", "behind relu"),
+    *("depthwise", "twice", "flat"),
+)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [plain, residual, rounding, depthwise, sigmoid, *(pytest.param(partial(normalised, k), id=k) for k in NORMALISED)],
+)
 def test_the_way_to_the_narrow_network_and_back_keeps_every_bit(make):
     model = make()
     masks, additions = first_masks(model, settings(filters=0.5), None, 0)
@@ -104,10 +148,12 @@ def test_without_filters_nothing_is_narrow():
 
 
 def test_a_filter_that_hands_on_another_constant_is_an_error():
-    model = residual(activation="sigmoid")
-    message = "'residual' that are locked hand on a constant other than 0, as sigmoid does; leave 'filters' out"
+    x = inputs = keras.Input((8, 2))
+    x = layers.GRU(4, name="gru")(layers.Conv1D(6, 3, activation="sigmoid", name="conv")(x))
+    model = filled(keras.Model(inputs, layers.Dense(3, name="out")(x), name="steps"), 0)
+    message = "'steps' that are locked hand on a constant other than 0, which goes into 'gru/.*'; leave 'filters' out"
     with pytest.raises(MaskError, match=message):
-        choose_masks(model, settings(filters=0.5), None, 0)
+        choose_masks(model, settings(filters={"conv/kernel": 0.5}), None, 0)
 
 
 @pytest.mark.parametrize("quantised", [False, True])
