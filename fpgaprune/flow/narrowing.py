@@ -61,8 +61,8 @@ def narrowed(model: Any, masks: MaskSet) -> Narrowed:
         if not plan.only_drops:
             taker = next(iter((*plan.deltas, *plan.made, *plan.collapsed)))
             raise MaskError(
-                f"filters of {model.name!r} that are locked hand on a constant other than 0, which goes into {taker!r}; "
-                "leave 'filters' out and lock them with granularity = \"filter\""
+                f"filters of {model.name!r} that are locked hand on a constant other than 0, which goes into "
+                f"{taker!r}; leave 'filters' out and lock them with granularity = \"filter\""
             )
         small, arrays = apply_removal(model, plan), weight_arrays(model)
     return Narrowed(small, masks, plan, arrays)
