@@ -6,42 +6,53 @@ from typing import Any
 
 import keras
 
-from fpgaprune.network import cloned, find_folds, folded_weights
+from fpgaprune.network import cloned, find_folds, folded_weights, is_of_keras, unconnected
 
 
 def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
     """A model that computes the same at inference with its BatchNorms folded, and where each was folded.
 
     A BatchNorm that is the only reader of a linear convolution or Dense layer is folded into it in float64 and rounded
-    once, as in `to_hls`, so that file and hardware hold the same bits. A layer of mixed precision, whose weights are
-    float32, computes in float32, because ONNX would hold them as float16. `model` is unchanged. A model that contains
-    other models, or layers that are not Keras's own, is returned without folds, because it cannot be copied layer by
-    layer.
+    once, as in `to_hls`, so that file and hardware hold the same bits. A layer of another precision (float64, bfloat16,
+    mixed_float16) is made again in float32, which onnxruntime computes in. Layers that are not Keras's own stay as they
+    are, and so does a model that contains other models. `model` is unchanged.
 
     Returns:
         The model, and layer name to the name of the BatchNorm folded into it.
     """
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
-    if not all(type(layer).__module__.startswith("keras.") and not hasattr(layer, "layers") for layer in model.layers):
+    if any(hasattr(layer, "layers") for layer in model.layers):
         return functional, {}
+    known = {layer.name: layer for layer in functional.layers if is_of_keras(type(layer))}
     folds = {
         name: bn
         for name, bn in find_folds(functional).items()
-        if str(functional.get_layer(name).kernel.dtype) == "float32"
+        if name in known and bn.name in known and str(known[name].kernel.dtype) == "float32"
     }
-    mixed = {layer.name for layer in functional.layers if layer.variable_dtype == "float32" != layer.compute_dtype}
-    if not folds and not mixed:
+    other = {name for name, layer in known.items() if _is_of_other_precision(layer)}
+    if not folds and not other:
         return functional, {}
     folded = {layer: bn.name for layer, bn in folds.items()}
 
     def clone(layer: Any) -> Any:
+        if layer.name not in folds and (layer.name not in other or not layer.weights):
+            twin = unconnected(layer)
+            if layer.name in other:
+                twin.dtype_policy = "float32"
+            return twin
         more = {"use_bias": True} if layer.name in folds else {}
         return type(layer).from_config(
-            layer.get_config() | more | ({"dtype": "float32"} if layer.name in mixed else {})
+            layer.get_config() | more | ({"dtype": "float32"} if layer.name in other else {})
         )
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         return args[0] if layer.name in folded.values() else layer(*args, **kwargs)
 
-    weights = {name: folded_weights(functional.get_layer(name), bn) for name, bn in folds.items()}
-    return cloned(functional, clone, call, weights), folded
+    weights = {name: folded_weights(known[name], bn) for name, bn in folds.items()}
+    return cloned(functional, clone, call, weights, float_inputs="float32"), folded
+
+
+def _is_of_other_precision(layer: Any) -> bool:
+    """Whether `layer` computes with floats other than float32, or keeps such weights."""
+    kinds = {layer.compute_dtype, layer.variable_dtype}
+    return any(kind and "float" in kind for kind in kinds) and kinds != {"float32"}

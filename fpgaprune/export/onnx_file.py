@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError
+from fpgaprune.export.running import outputs_of, require_runs, session_of
 from fpgaprune.files import write_bytes
 from fpgaprune.onnx_graph import IR_VERSION, LAYOUT_KEY
 from fpgaprune.weights import uncomputed_names
@@ -26,8 +27,10 @@ def export_onnx(
     opset: int = OPSET,
     batch: int | None = None,
 ) -> Path:
-    """Writes `model` to `path` as a checked ONNX file; the same model gives the same bytes.
+    """Writes `model` to `path` as an ONNX file that runs in onnxruntime; the same model gives the same bytes.
 
+    The file's inputs and outputs are the model's. It computes in float32, whatever precision the model has; weights of
+    float64 are rounded once. What the model captured, such as a tensor that a `Lambda` reads, is a constant.
     Every tensor has a shape, with a free batch axis (`batch` None) or a fixed batch size. An initialiser that holds a
     weight is named by the weight's path; it is found through the graph, not by its values. The metadata
     `fpgaprune.layout` gives the weight's shape and the permutation of its axes, and says where a folded BatchNorm
@@ -42,9 +45,17 @@ def export_onnx(
         batch: size of the inputs' first axis; None leaves it free.
 
     Raises:
-        ExportError: the opset or the batch is not allowed, a layer has no translation, a kernel did not arrive
-            unchanged, or a shape stays unknown. Nothing is written then.
+        ExportError: the opset or the batch is not allowed, a layer has no translation or keeps a state from call to
+            call, a kernel did not arrive unchanged, a shape stays unknown, or onnxruntime cannot run the file. Nothing
+            is written then.
     """
+    return write_bytes(path, onnx_bytes(model, metadata, opset, batch))
+
+
+def onnx_bytes(
+    model: Any, metadata: Mapping[str, str] | None = None, opset: int = OPSET, batch: int | None = None
+) -> bytes:
+    """The file that `export_onnx` writes; arguments and errors are its own."""
     import onnx
 
     from fpgaprune.export.canonical import plain_zeros, settle
@@ -60,6 +71,12 @@ def export_onnx(
         raise ExportError(f"batch is {batch!r}; wanted a whole number of samples, or None for any")
     if not getattr(model, "inputs", None):
         raise ExportError(f"model {model.name!r} has no inputs of known shape: make it Sequential or functional")
+    for layer in model._flatten_layers():
+        if getattr(layer, "stateful", False):
+            raise ExportError(
+                f"layer {layer.name!r} ({type(layer).__name__}) of model {model.name!r} is stateful, and an ONNX file "
+                "keeps no state from call to call: make it with stateful=False"
+            )
     for problem in uncomputed_names(model):
         raise ExportError(f"model {model.name!r} cannot be exported: {problem}")
     written, folds = fold_batch_norms(model)
@@ -73,7 +90,9 @@ def export_onnx(
         entry = exported.metadata_props.add()
         entry.key, entry.value = key, value
     onnx.checker.check_model(exported, full_check=True)
-    return write_bytes(path, exported.SerializeToString(deterministic=True))
+    content: bytes = exported.SerializeToString(deterministic=True)
+    require_runs(content, written)
+    return content
 
 
 def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
@@ -82,26 +101,4 @@ def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[An
     `x` is an array (N, ...), or one for each input, and becomes what the file's inputs take, as uint8 of an image.
     A file with a fixed batch size gets that many samples at a time.
     """
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(os.fspath(path), providers=["CPUExecutionProvider"])
-    given = [x] if isinstance(x, np.ndarray) else list(x)
-    names = [entry.name for entry in session.get_inputs()]
-    arrays = [array.astype(_dtype(entry.type)) for array, entry in zip(given, session.get_inputs(), strict=True)]
-    fixed = session.get_inputs()[0].shape[0]
-    count = len(arrays[0])
-    step = fixed if isinstance(fixed, int) else max(count, 1)
-    # The last batch is padded with samples whose outputs are dropped.
-    padded = [np.concatenate([array, np.repeat(array[:1], -count % step, axis=0)]) for array in arrays]
-    parts = [
-        session.run(None, {name: array[start : start + step] for name, array in zip(names, padded, strict=True)})
-        for start in range(0, max(count, 1), step)
-    ]
-    outputs = tuple(np.concatenate(column)[:count] for column in zip(*parts, strict=True))
-    return outputs[0] if len(outputs) == 1 else outputs
-
-
-def _dtype(kind: str) -> np.dtype[Any]:
-    """NumPy's type of onnxruntime's `kind`, such as `tensor(float)` or `tensor(uint8)`."""
-    name = kind.removeprefix("tensor(").removesuffix(")")
-    return np.dtype({"float": "float32", "double": "float64"}.get(name, name))
+    return outputs_of(session_of(os.fspath(path)), [x] if isinstance(x, np.ndarray) else list(x))

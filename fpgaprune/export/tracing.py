@@ -7,13 +7,15 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fpgaprune.errors import ExportError
+from fpgaprune.errors import ExportError, FpgaPruneError
 from fpgaprune.export.ordered_sets import ordered_sets
 from fpgaprune.export.recurrent_nodes import put_nodes, with_stand_ins
 from fpgaprune.export.rewriting import rewrite
 from fpgaprune.export.tags import can_be_tagged
 from fpgaprune.export.weight_inputs import Constants, find_constants
+from fpgaprune.parser_errors import in_a_line
 from fpgaprune.weights import named_weights
 
 # tf2onnx writes no later opset. In earlier ones axes are attributes, which the rewriting does not know.
@@ -23,6 +25,8 @@ OPSETS = range(13, 19)
 _TRACED_BATCH = 7919
 # An input that is a weight is named by this and a number.
 _WEIGHT = "weight_"
+# Behind this, Keras names the layer and what it raised.
+_KERAS_SAYS = "Exception encountered when "
 
 
 def trace(functional: Any, opset: int, batch: int | None) -> tuple[Any, Constants]:
@@ -36,6 +40,16 @@ def trace(functional: Any, opset: int, batch: int | None) -> tuple[Any, Constant
     Raises:
         ExportError: a layer has no translation, or a shape stays unknown although the batch is fixed.
     """
+    try:
+        return _with_batch(functional, opset, batch)
+    except FpgaPruneError:
+        raise
+    except Exception as error:  # a layer, TensorFlow, tf2onnx and onnx raise what they like
+        said = in_a_line(error, after=_KERAS_SAYS)
+        raise ExportError(f"model {functional.name!r} cannot be written as ONNX: {said}; use another layer") from error
+
+
+def _with_batch(functional: Any, opset: int, batch: int | None) -> tuple[Any, Constants]:
     exported, constants = _traced(functional, _TRACED_BATCH if batch is None else batch, opset)
     if batch is not None:
         _require_known_shapes(exported.graph, functional.name)
@@ -106,7 +120,8 @@ def _translated(functional: Any, variables: list[Any], batch: int | None, opset:
             return functional(list(tensors[:count]) if count > 1 else tensors[0], training=False)
 
     function = tf.function(call, input_signature=signature).get_concrete_function()
-    inputs, outputs = ([t.name for t in ts if t.dtype != tf.resource] for ts in (function.inputs, function.outputs))
+    # What the model captured, such as a tensor of a Lambda, follows the inputs of the signature; it becomes a constant.
+    inputs, outputs = ([t.name for t in ts] for ts in (function.inputs[: len(signature)], function.outputs))
     with tf.device("/cpu:0"):
         frozen = tf_loader.from_function(function, inputs, outputs)
         with tf.Graph().as_default() as graph:
@@ -168,11 +183,11 @@ def _free_batch(graph: Any) -> bool:
 
     shapes = {node.input[1] for node in graph.node if node.op_type == "Reshape"}
     for tensor in graph.initializer:
+        values = numpy_helper.to_array(tensor)
         if tensor.data_type not in (TensorProto.INT64, TensorProto.INT32):
-            if _TRACED_BATCH in tensor.dims:
+            if _TRACED_BATCH in tensor.dims or _is_computed_from_batch(values):
                 return False
             continue
-        values = numpy_helper.to_array(tensor)
         holds = (values != 0) & (values % _TRACED_BATCH == 0)
         if not holds.any():
             continue
@@ -187,3 +202,14 @@ def _free_batch(graph: Any) -> bool:
             elif axis.dim_value and axis.dim_value % _TRACED_BATCH == 0:
                 axis.Clear()
     return True
+
+
+def _is_computed_from_batch(values: NDArray[Any]) -> bool:
+    """Whether floats are a multiple of the batch size, or one over it, as in the mean of a batch; tags are larger."""
+    if values.dtype.kind != "f":
+        return False
+    sizes = values.astype(np.float64)
+    sizes = np.abs(sizes[(np.abs(sizes) > 2.0**-32) & (np.abs(sizes) < 2.0**32)])
+    multiples = np.concatenate([sizes, 1 / sizes]) / _TRACED_BATCH
+    # One over a number of 24 bits, of which one over is taken again.
+    return bool(((multiples > 0.5) & (np.abs(multiples - np.round(multiples)) <= 2.0**-22 * multiples)).any())

@@ -20,6 +20,7 @@ from .graph import calls_of as calls_of
 from .graph import count_uses as count_uses
 from .graph import graph_of as graph_of
 from .graph import is_model as is_model
+from .graph import is_of_keras as is_of_keras
 from .graph import producer as producer
 from .graph import readers_of as readers_of
 from .graph import structures as structures

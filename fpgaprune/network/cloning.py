@@ -16,6 +16,7 @@ def cloned(
     call: Callable[..., Any] | None = None,
     weights: Mapping[str, Sequence[NDArray[Any]]] | None = None,
     names: Mapping[str, str] | None = None,
+    float_inputs: str | None = None,
 ) -> Any:
     """A copy of `functional` with the weights of its layers; layers that the copy does not have are left out.
 
@@ -25,12 +26,17 @@ def cloned(
         call: calls the copy of an operation, as `call_function` of `keras.models.clone_model`.
         weights: layer name to other weights than those of the layer.
         names: layer name to its name in the copy, for inputs and layers that `clone` renames.
+        float_inputs: dtype of the copy's inputs of floats; None keeps each one's.
     """
     import keras
 
     names, weights = names or {}, weights or {}
     inputs = [
-        keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=names.get(name, name))
+        keras.Input(
+            batch_shape=tensor.shape,
+            dtype=float_inputs if float_inputs and "float" in tensor.dtype else tensor.dtype,
+            name=names.get(name, name),
+        )
         for tensor, name in ((tensor, producer(tensor).name) for tensor in functional.inputs)
     ]
     copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
@@ -39,4 +45,6 @@ def cloned(
         twin = kept.get(names.get(layer.name, layer.name))
         if twin is not None and layer.weights:
             twin.set_weights(weights.get(layer.name) or layer.get_weights())
+        if isinstance(twin, keras.layers.Normalization) and twin.built:
+            twin.finalize_state()  # it computes with copies of its weights
     return copy

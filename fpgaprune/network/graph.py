@@ -5,7 +5,6 @@ No other module reads the private graph attributes of Keras. Keras itself is loa
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -132,10 +131,14 @@ def structures(graph: Any) -> tuple[Any, Any]:
 
 
 def unconnected(operation: Any) -> Any:
-    """A copy of a stateless operation that is in no graph; calling the operation itself would change its graph."""
-    twin = copy.copy(operation)
-    object.__setattr__(twin, "_inbound_nodes", [])
-    object.__setattr__(twin, "_outbound_nodes", [])
+    """A copy of an operation that is in no graph, because calling the operation itself would change its graph.
+
+    It shares everything with `operation`, weights too. `copy.copy` would save and load it, and fail at a layer of a
+    user's own.
+    """
+    twin = object.__new__(type(operation))
+    vars(twin).update(vars(operation))
+    vars(twin).update(_inbound_nodes=[], _outbound_nodes=[])
     return twin
 
 
