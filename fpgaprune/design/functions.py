@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.fixed import FixedType
+
 Values = Callable[[NDArray[Any]], NDArray[Any]]
 
 # What the entries of a table stand for, with `reach` the largest magnitude that it covers:
@@ -31,13 +33,33 @@ class FunctionTable:
     Attributes:
         form: `CENTRED`, `NEGATIVE` or `RECTIFIED`.
         reach: the largest magnitude that it covers.
+        slope: the largest magnitude of the slope of what the entries hold.
         written: how the C++ of hls4ml 1.3.0 computes the entries, a mix of single and double precision; None where
             hls4ml has no template, and fpgaprune writes one with the exact entries (of the form `RECTIFIED`).
     """
 
     form: str
     reach: int
+    slope: float
     written: Values | None = None
+
+    @property
+    def span(self) -> int:
+        """The distance between the two ends of the table."""
+        return 2 * self.reach if self.form == CENTRED else self.reach
+
+    def error(self, size: int) -> float:
+        """The most by which an entry differs from the function between the table's ends, with `size` entries."""
+        return self.slope * self.span / size
+
+    def needed(self, source: FixedType, result: FixedType) -> int:
+        """The number of entries, a power of two, with which the table costs no more than rounding its result does.
+
+        That is an entry for each number of type `source`, or steps so fine that an entry is within half the last place
+        of `result`, whichever takes fewer.
+        """
+        every, enough = self.span / source.lsb, self.span * self.slope / (result.lsb / 2)
+        return 1 << max(math.ceil(math.log2(min(every, enough))), 0)
 
     def places(self, size: int) -> NDArray[np.float64]:
         """The number that each of `size` entries stands for, as float32 holds it."""
@@ -161,15 +183,27 @@ _ROWS = (
     ScalarFunction("hard_sigmoid", 0.5, converts=False, onnx="HardSigmoid"),
     ScalarFunction("hard_tanh", 0.0, converts=False),
     ScalarFunction(
-        "sigmoid", 0.5, _sigmoid, FunctionTable(CENTRED, 8, _written_sigmoid), gate=True, recurrent=True, onnx="Sigmoid"
+        "sigmoid",
+        0.5,
+        _sigmoid,
+        FunctionTable(CENTRED, 8, 0.25, _written_sigmoid),
+        gate=True,
+        recurrent=True,
+        onnx="Sigmoid",
     ),
-    ScalarFunction("tanh", 0.0, np.tanh, FunctionTable(CENTRED, 4, np.tanh), gate=True, recurrent=True, onnx="Tanh"),
-    ScalarFunction("softplus", math.log(2.0), _softplus, FunctionTable(CENTRED, 8, _written_softplus), onnx="Softplus"),
-    ScalarFunction("softsign", 0.0, _softsign, FunctionTable(CENTRED, 8, _softsign), onnx="Softsign"),
-    ScalarFunction("elu", 0.0, _elu, FunctionTable(NEGATIVE, 8, _written_elu), onnx="Elu"),
-    ScalarFunction("selu", 0.0, _selu, FunctionTable(NEGATIVE, 8, _written_selu), onnx="Selu"),
-    ScalarFunction("gelu", 0.0, _gelu, FunctionTable(RECTIFIED, 4)),
-    ScalarFunction("silu", 0.0, lambda x: x * _sigmoid(x), FunctionTable(RECTIFIED, 8), spellings=("swish",)),
+    ScalarFunction(
+        "tanh", 0.0, np.tanh, FunctionTable(CENTRED, 4, 1.0, np.tanh), gate=True, recurrent=True, onnx="Tanh"
+    ),
+    ScalarFunction(
+        "softplus", math.log(2.0), _softplus, FunctionTable(CENTRED, 8, 1.0, _written_softplus), onnx="Softplus"
+    ),
+    ScalarFunction("softsign", 0.0, _softsign, FunctionTable(CENTRED, 8, 1.0, _softsign), onnx="Softsign"),
+    ScalarFunction("elu", 0.0, _elu, FunctionTable(NEGATIVE, 8, 1.0, _written_elu), onnx="Elu"),
+    ScalarFunction(
+        "selu", 0.0, _selu, FunctionTable(NEGATIVE, 8, SELU_SCALE * _SELU_ALPHA, _written_selu), onnx="Selu"
+    ),
+    ScalarFunction("gelu", 0.0, _gelu, FunctionTable(RECTIFIED, 4, 0.5)),
+    ScalarFunction("silu", 0.0, lambda x: x * _sigmoid(x), FunctionTable(RECTIFIED, 8, 0.5), spellings=("swish",)),
     # What hls4ml makes of quantisers of other libraries: projects that hold them can be priced.
     *(_known("binary_tanh", None), _known("ternary_tanh", 0.0), _known("clipped_relu", 0.0)),
     *(_known(name, 0.0) for name in ("celu", "hard_shrink", "hard_silu", "mish", "soft_shrink")),

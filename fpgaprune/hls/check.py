@@ -20,6 +20,7 @@ from fpgaprune.hls.layout import find_layouts
 from fpgaprune.hls.prepare import fold
 from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 from fpgaprune.hls.split import depthwise_names
+from fpgaprune.hls.table_sizes import size_problems
 from fpgaprune.target import Target
 
 
@@ -93,6 +94,7 @@ def check_model(
         names += _added_names(functional)
     options, wrong = gather_options(names, layers or {})
     problems += map(str, wrong)
+    problems += [] if network is functional else size_problems(network, options, layers or {}, target.backend)
     try:
         backend_of(target)
     except HlsError as error:

@@ -196,7 +196,7 @@ def to_hls(
         shutil.rmtree(draft, ignore_errors=True)
     warn_of_moved_reuse(made.notes)
     warn_of_idle_zeros(made.advice)
-    return HlsProject(folder, made.design, made.advice, made.free_locks, made.search, made.notes)
+    return HlsProject(folder, made.design, made.advice, made.free_locks, made.search, (*made.notes, *made.table_notes))
 
 
 def _put_in_place(made: Path, folder: Path, replaced: Path) -> None:

@@ -16,7 +16,9 @@ TYPE_ROLES = (
     *("result", "weight", "bias", "recurrent_weight", "recurrent_bias", "accum", "scale"),
     *("table", "exp_table", "inv_table", "inv_inp", "inp_norm"),
 )
-_PLAIN = ("strategy", "reuse_factor", "weight_bits", "activation_bits")
+_PLAIN = ("strategy", "reuse_factor", "weight_bits", "activation_bits", "table_size")
+_LEAST = {"reuse_factor": 1, "weight_bits": 2, "activation_bits": 2, "table_size": 2}
+_MOST = {"table_size": 1 << 20}
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class LayerOptions:
         reuse_factor: how often one multiplier is used per output position.
         weight_bits: width of the weights.
         activation_bits: width of the output.
+        table_size: entries of the table of its activation.
         types: role to type.
     """
 
@@ -35,6 +38,7 @@ class LayerOptions:
     reuse_factor: int | None = None
     weight_bits: int | None = None
     activation_bits: int | None = None
+    table_size: int | None = None
     types: Mapping[str, FixedType] | None = None
 
     @classmethod
@@ -55,10 +59,12 @@ class LayerOptions:
             )
         if plain.get("strategy") not in (None, *STRATEGIES):
             raise HlsError(f"layer {layer!r} has strategy {plain['strategy']!r}; wanted one of {', '.join(STRATEGIES)}")
-        for key, least in (("reuse_factor", 1), ("weight_bits", 2), ("activation_bits", 2)):
-            value = plain.get(key)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-                raise HlsError(f"layer {layer!r} has {key} {value!r}; wanted a whole number, {least} or more")
+        for key, least in _LEAST.items():
+            value, most = plain.get(key), _MOST.get(key)
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if value is not None and (not whole or value < least or (most is not None and value > most)):
+                wanted = f"{least} or more" if most is None else f"{least} to {most:,}"
+                raise HlsError(f"layer {layer!r} has {key} {value!r}; wanted a whole number, {wanted}")
         types = {role: _type(layer, role, given) for role, given in roles.items()}
         return cls(**plain, types=types)
 

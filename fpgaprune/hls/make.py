@@ -31,6 +31,7 @@ from fpgaprune.hls.softmax_types import quartus_table_size
 from fpgaprune.hls.split import depthwise_names
 from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy
 from fpgaprune.hls.table_ends import require_within_tables
+from fpgaprune.hls.table_sizes import size_problems, table_sizes
 from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import producer
@@ -63,6 +64,7 @@ class Made:
     free_locks: MaskSet
     search: FoundWidths | None
     notes: tuple[str, ...]
+    table_notes: tuple[str, ...]
 
 
 def make(
@@ -90,6 +92,8 @@ def make(
     folded = fold(model)
     trained = trained_types(model, folded, data)
     options = read_options([layer.name for layer in folded.layers], {**trained, **(layers or {})})
+    for problem in size_problems(folded, options, layers or {}, target.backend):
+        raise HlsError(problem)
     layouts, notes = settle_layouts(folded, target, options)
     observed = {} if data is None else observe(folded, data)
     # A state must fit at every step, not only at the steps that the layer returns.
@@ -117,6 +121,8 @@ def make(
     entries: dict[str, dict[str, Any]] = {
         layer: {"Strategy": at.strategy, "ReuseFactor": at.reuse_factor} for layer, at in layouts.items()
     }
+    tables = table_sizes(folded, types, options, target.backend, target.io_type)
+    entries |= {layer: entries.get(layer, {}) | {"TableSize": size} for layer, size in tables.entries.items()}
     if target.backend == "Quartus":
         entries |= _quartus_tables(folded, types)
     graph = convert(folded, types, target, folder, name, entries, backend_options or {})
@@ -129,7 +135,8 @@ def make(
                 f"{design[layer].reuse_factor}; wanted {at.strategy!r} and {at.reuse_factor}: choose others for it"
             )
     _require_sound(design)
-    return Made(graph, folded, design, advise_strategy(design, target), _free_locks(model, raws, sources), found, notes)
+    advice, free_locks = advise_strategy(design, target), _free_locks(model, raws, sources)
+    return Made(graph, folded, design, advice, free_locks, found, notes, tables.notes)
 
 
 def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedType:
@@ -208,7 +215,9 @@ def _search(
     copy = fold(model)
     types = choose_types(copy, ranges, Precision(auto.widest, auto.widest, auto.sum_bits), options, backend)
     raws = quantise_weights(copy, types)
-    graph = convert(copy, types, plain, folder, "search")
+    tables = table_sizes(copy, types, options, backend, target.io_type).entries
+    sizes = {layer: {"TableSize": size} for layer, size in tables.items()}
+    graph = convert(copy, types, plain, folder, "search", sizes)
     skeleton = extract(graph, raws, {}, plain, types, names_of(copy, "search"))
     wanted = renamed(folded, names_of(folded)).predict(x, verbose=0)
     used = labels if labels is None or callable(labels) else np.asarray(labels)[: auto.samples]

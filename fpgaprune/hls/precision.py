@@ -23,6 +23,7 @@ from fpgaprune.hls.layer_options import LayerOptions
 from fpgaprune.hls.prepare import FOLDABLE, role_weights
 from fpgaprune.hls.ranges import Range
 from fpgaprune.hls.softmax_types import hls_type, logits_type, softmax_types
+from fpgaprune.hls.table_sizes import entry_type
 from fpgaprune.network import producer, scale_and_shift
 
 Types = dict[str, dict[str, FixedType]]
@@ -201,7 +202,7 @@ class _Chooser:
             result = self._activation(layer.name, own)
             if getattr(layer, "activation", None) is keras.activations.relu and own.activation_bits is None:
                 result = self._within(result, incoming)
-            return {"result": result, "table": TABLE, "param": _parameter(layer)}
+            return {"result": result, "table": entry_type(layer, result, TABLE), "param": _parameter(layer)}
         if isinstance(layer, AVERAGES):
             # The sum over all positions can need this many more bits.
             growth = math.ceil(math.log2(math.prod(layer.input.shape[1:-1])))

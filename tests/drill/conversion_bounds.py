@@ -21,7 +21,8 @@ from fpgaprune.hls.softmax_types import BOUND
 from fpgaprune.network import producer
 from fpgaprune.network.batch_norm import scale_and_shift
 
-# Of a table of 1,024 entries: steps between entries, largest slope, and what lies beyond both ends.
+_ENTRIES = 1024
+# Of a table of so many entries: steps between entries, largest slope, and what lies beyond both ends.
 _TABLES = {
     "sigmoid": (1 / 64, 0.25, 4e-4),
     "tanh": (1 / 128, 1.0, 7e-4),
@@ -41,6 +42,7 @@ class Bounds:
     def __init__(self, folded: Any, design: Design, seen: Mapping[str, np.ndarray]) -> None:
         """Bounds of `folded` as `design` computes it; `seen` is what each of its layers gives in floating point."""
         self.types = {layer.name: layer.types for layer in design.layers}
+        self.entries = {layer.name: getattr(layer.operation, "table_size", None) for layer in design.layers}
         self.seen = seen
         self.found: dict[str, float] = {}
         for layer in folded.layers:
@@ -57,6 +59,11 @@ class Bounds:
 
     def size(self, name: str) -> float:
         return float(np.abs(self.seen[name]).max())
+
+    def table(self, name: str, function: str) -> tuple[float, float, float]:
+        """Step, slope and tail of the table of `function` in layer `name`."""
+        step, slope, tail = _TABLES[function]
+        return step * _ENTRIES / (self.entries.get(name) or _ENTRIES), slope, tail
 
     def _kind(self, name: str, role: str) -> FixedType | None:
         return self.types.get(name, {}).get(role)
@@ -139,7 +146,7 @@ class Bounds:
         name = activation.__name__
         if name not in _TABLES:
             return np.maximum(x, 0), off
-        step, slope, tail = _TABLES[name]
+        step, slope, tail = self.table(layer.name, name)
         table = self._unit(layer.name, "table")
         function = np.tanh if name == "tanh" else _sigmoid
         # Both functions reach from one end to the other at most.
@@ -162,7 +169,7 @@ def _activation(bounds: Bounds, layer: Any, errors: list[float], sizes: list[flo
         return error + 2.0**-14 * sizes[0]
     if name not in _TABLES:
         return error
-    step, slope, tail = _TABLES[name]
+    step, slope, tail = bounds.table(layer.name, name)
     scale = abs(float(getattr(layer, "alpha", 1.0)))
     more = 2 * bounds._unit(producer(layer.input).name, "result") + 2.0**-14
     table = bounds._unit(layer.name, "table")

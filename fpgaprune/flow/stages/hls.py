@@ -53,6 +53,8 @@ class LayerHlsConfig(Section):
     """Bits of a weight."""
     activation_bits: int | None = Field(default=None, ge=2, le=32)
     """Bits of its output."""
+    table_size: int | None = Field(default=None, ge=2, le=1 << 20)
+    """Entries of the table of its activation; unset as many as its bits can tell apart, 1,024 to 16,384."""
     weight: _TypeText | None = None
     """Type of its weights, such as `fixed<8,1>`."""
     bias: _TypeText | None = None

@@ -1,0 +1,169 @@
+"""Chooses how many entries the table of each activation has, and says what a table costs that is too small.
+
+hls4ml takes the entry at or next to zero of an input, which its own 1,024 entries put off by 0.4 % (sigmoid) or 0.8 %
+(tanh), always towards zero, however many bits the layers have; three layers of tanh add that up to 3 %. Here a table
+has as many entries as its input and its result can tell apart, as far as the copies of it stay affordable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from fpgaprune.design import AP_BACKENDS, FUNCTIONS, ScalarFunction
+from fpgaprune.fixed import FixedType
+from fpgaprune.hls.gru_lstm import RECURRENT
+from fpgaprune.hls.layer_options import LayerOptions
+from fpgaprune.network import producer
+
+# hls4ml's size of a table, which is the smallest chosen here: in 8 bits it is one block memory.
+USUAL_SIZE = 1024
+_LARGEST = 1 << 14
+# A template of ours holds its entries as text, of which g++ compiles a few hundred a second.
+_LARGEST_OWN = 1 << 12
+# Every number that a layer computes at once has a copy of its table; together they have at most so many entries.
+_LARGEST_TOGETHER = 1 << 18
+
+
+@dataclass(frozen=True)
+class TableSizes:
+    """The tables of a network.
+
+    Attributes:
+        entries: layer name to the number of entries of its table, where that is not hls4ml's own.
+        notes: a line for each table whose steps cost more than rounding its result does.
+    """
+
+    entries: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+
+
+def looked_up(layer: Any) -> ScalarFunction | None:
+    """The function that `layer` of a folded model looks up in a table; None if it has no table of that kind."""
+    if isinstance(layer, keras.layers.ELU):
+        return FUNCTIONS["elu"]
+    if not isinstance(layer, keras.layers.Activation):
+        return None
+    function = FUNCTIONS.get(layer.activation.__name__)
+    return function if function is not None and function.table is not None else None
+
+
+def entry_type(layer: Any, result: FixedType, usual: FixedType) -> FixedType:
+    """The type of the entries of the table of `layer`: `usual`, unless `result` tells more numbers apart.
+
+    Then it is the type of as many bits with the fewest left of the point that holds every entry.
+    """
+    function = looked_up(layer)
+    if function is None or function.table is None or function.values is None or result.lsb >= usual.lsb:
+        return usual
+    largest = abs(function.values(function.table.places(USUAL_SIZE))).max()
+    return FixedType.holding(float(largest), usual.width, True)
+
+
+def table_sizes(
+    folded: Any,
+    types: Mapping[str, Mapping[str, FixedType]],
+    options: Mapping[str, LayerOptions],
+    backend: str,
+    io_type: str,
+) -> TableSizes:
+    """The sizes of the tables of every layer of `folded`.
+
+    Args:
+        folded: the model from `prepare.fold`.
+        types: layer name to role to type.
+        options: layer name to the options that the user gave; its `table_size` is taken as it is.
+        backend: hls4ml's backend; only the templates of Vitis and Vivado take any size.
+        io_type: `io_parallel` or `io_stream`; it says how many numbers a layer computes at once.
+    """
+    entries: dict[str, int] = {}
+    notes: list[str] = []
+    for layer in folded.layers:
+        given = options[layer.name].table_size if layer.name in options else None
+        function = _coarsest(layer)
+        if function is None or function.table is None:
+            continue
+        source, result = types[producer(layer.input).name]["result"], types[layer.name]["result"]
+        # A recurrent layer looks sums up, which are finer than its input.
+        source = types[layer.name]["accum"] if isinstance(layer, RECURRENT) else source
+        needed = function.table.needed(source, result)
+        size = given or _affordable(layer, function, needed, backend, io_type)
+        if size != USUAL_SIZE:
+            entries[layer.name] = size
+        if size < needed:
+            notes.append(_note(layer, function, size, needed, result, backend))
+    return TableSizes(_one_size_each(folded, entries), tuple(notes))
+
+
+def size_problems(network: Any, options: Mapping[str, LayerOptions], named: Collection[str], backend: str) -> list[str]:
+    """One line for each layer whose `table_size` means nothing: it has no table, or the backend one size for all.
+
+    Args:
+        network: the folded model.
+        options: layer name to the options that the user gave.
+        named: the names and globs that the user wrote; a glob may cover layers without a table.
+        backend: hls4ml's backend.
+    """
+    problems = []
+    for layer in network.layers:
+        size = options[layer.name].table_size if layer.name in options else None
+        if size is None:
+            continue
+        if backend not in AP_BACKENDS:
+            problems.append(
+                f"layer {layer.name!r} has table_size {size}; the tables of backend {backend} have {USUAL_SIZE:,} "
+                f"entries: leave it out, or choose backend {' or '.join(AP_BACKENDS[:2])}"
+            )
+        elif layer.name in named and _coarsest(layer) is None:
+            tables = [other.name for other in network.layers if _coarsest(other) is not None]
+            problems.append(
+                f"layer {layer.name!r} has table_size {size} and no table; "
+                + (f"these layers have one: {', '.join(tables)}" if tables else "no layer of the network has one")
+            )
+    return problems
+
+
+def _coarsest(layer: Any) -> ScalarFunction | None:
+    """The function that `layer` looks up; of the two of a recurrent layer that of the larger steps."""
+    if not isinstance(layer, RECURRENT):
+        return looked_up(layer)
+    both = [FUNCTIONS.get(each.__name__) for each in (layer.activation, layer.recurrent_activation)]
+    tables = [(each.table.error(USUAL_SIZE), each) for each in both if each is not None and each.table is not None]
+    return max(tables, key=lambda found: found[0])[1] if tables else None
+
+
+def _affordable(layer: Any, function: ScalarFunction, needed: int, backend: str, io_type: str) -> int:
+    if isinstance(layer, RECURRENT) or backend not in AP_BACKENDS:
+        # Each gate of each unit has a copy, and hls4ml's other backends have ready-made tables.
+        return USUAL_SIZE
+    shape = layer.output.shape[1:]
+    copies: int = shape[-1] if io_type == "io_stream" else math.prod(shape)
+    most = min(_LARGEST_TOGETHER // copies, _LARGEST_OWN if function.own_template else _LARGEST)
+    return max(min(needed, 1 << max(most.bit_length() - 1, 0)), USUAL_SIZE)
+
+
+def _one_size_each(folded: Any, entries: Mapping[str, int]) -> dict[str, int]:
+    """`entries`, where the layers of a function for which fpgaprune writes the one template share the largest size."""
+    found = dict(entries)
+    own: dict[str, list[str]] = {}
+    for layer in folded.layers:
+        function = looked_up(layer)
+        if function is not None and function.own_template:
+            own.setdefault(function.name, []).append(layer.name)
+    for names in own.values():
+        largest = max(found.get(name, USUAL_SIZE) for name in names)
+        found |= dict.fromkeys(names, largest) if largest > USUAL_SIZE else {}
+    return found
+
+
+def _note(layer: Any, function: ScalarFunction, size: int, needed: int, result: FixedType, backend: str) -> str:
+    error = function.table.error(size) if function.table is not None else 0.0
+    text = (
+        f"layer {layer.name!r}: its table of {function.name} has {size:,} entries, so a value can be off by "
+        f"{error:.2g}, and its result rounds to {result.lsb:.2g}"
+    )
+    return f"{text}; table_size = {needed} would be as fine" if backend in AP_BACKENDS else text
