@@ -39,7 +39,8 @@ class ChosenLayout(Struct, frozen=True):
     Attributes:
         part: its name.
         share: of each resource that the layout may take, 0..1.
-        interval: cycles that a sample may take.
+        interval: cycles between two samples, as in the price: what the layout is chosen by.
+        allowed: cycles that a sample was given, the `interval` of `VerilogLayout`.
         layers: in the order of the data.
         used: resource -> share of the part that the price takes.
         price: of the whole design in this layout.
@@ -50,6 +51,7 @@ class ChosenLayout(Struct, frozen=True):
     part: str
     share: float
     interval: int
+    allowed: int
     layers: tuple[LaidLayer, ...]
     used: Mapping[str, float]
     price: VerilogPrice
@@ -74,7 +76,7 @@ class ChosenLayout(Struct, frozen=True):
         return {
             "multipliers": {row.layer: row.multipliers for row in rows},
             "paired": tuple(row.layer for row in rows if row.paired),
-            "interval": self.interval,
+            "interval": self.allowed,
         }
 
     def lines(self) -> Iterator[str]:
@@ -83,10 +85,10 @@ class ChosenLayout(Struct, frozen=True):
         yield f"{self.part}: {shares}; {LABELS[self.binding]} binds, at most {self.share:.0%} may be used"
         slowest = self.slowest
         if slowest is None:
-            yield f"a sample {interval_words(self.price.interval_cycles)}; no layer is scheduled"
+            yield f"a sample {interval_words(self.interval)}; no layer is scheduled"
             return
         yield (
-            f"a sample {interval_words(self.price.interval_cycles)}; {slowest.layer} is the slowest with "
+            f"a sample {interval_words(self.interval)}; {slowest.layer} is the slowest with "
             f"{slowest.cycles} cycles and {slowest.multipliers} multipliers"
         )
         if self.faster is not None and self.then_cycles is not None:

@@ -19,8 +19,12 @@ from .project import VerilogProject as VerilogProject
 from .read_back import VERILOG_LINK as VERILOG_LINK
 from .read_back import check_verilog as check_verilog
 from .sample_beats import most_beats as most_beats
-from .scheduled import cycles_of as cycles_of
 from .scheduled import is_schedulable as is_schedulable
 from .scheduled import may_be_paired as may_be_paired
+from .scheduled_cycles import cycles_of as cycles_of
+from .scheduled_sums import BEATS_FREE as BEATS_FREE
+from .scheduled_sums import LEAVES as LEAVES
+from .scheduled_sums import SUMS_FREE as SUMS_FREE
+from .scheduled_sums import TURNING as TURNING
 from .scheduled_sums import in_blocks as in_blocks
 from .serial import SerialSums as SerialSums

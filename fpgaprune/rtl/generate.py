@@ -29,7 +29,7 @@ from fpgaprune.rtl.planned import DesignHardware, Instance, LayerHardware
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.rtl.sample_beats import most_beats, pads
 from fpgaprune.rtl.schedule import quick_schedule, schedule
-from fpgaprune.rtl.scheduled import cycles_of
+from fpgaprune.rtl.scheduled_cycles import cycles_of
 from fpgaprune.rtl.solve import Solver
 from fpgaprune.rtl.top import Placed, Wire, top_text
 from fpgaprune.target import hardware_path
@@ -158,7 +158,7 @@ class _Network:
         self.loading = tuple(
             layer.name for layer in design.layers if self.load_port and layer.name in layout.multipliers
         )
-        turns = (cycles_of(design[name], layout) for name in layout.multipliers)
+        turns = (cycles_of(design, design[name], layout) for name in layout.multipliers)
         self.beats = max(layout.interval, *(most_beats(design, layer) for layer in design.layers), *turns)
         # If a sample is one beat in every layer, each pipeline takes one in every cycle and may stop as a whole.
         self.waits = self.beats == 1

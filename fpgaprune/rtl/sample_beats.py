@@ -21,6 +21,14 @@ def _sides(layer: LayerSpec) -> tuple[int, int, int, int]:
     return window.pad if window is not None else (0, 0, 0, 0)
 
 
+def padded_sides(design: Design, layer: LayerSpec) -> tuple[int, int]:
+    """Rows and columns of the image that a layer reads, with the border that it puts around it."""
+    *positions, _ = design[layer.inputs[0]].output_shape
+    rows, columns = (1, 1, *positions)[-2:]
+    top, bottom, left, right = _sides(layer)
+    return rows + top + bottom, columns + left + right
+
+
 def most_beats(design: Design, layer: LayerSpec) -> int:
     """The most beats of a sample that pass through a layer one after another."""
     shapes = [layer.output_shape, *(design[name].output_shape for name in layer.inputs)]

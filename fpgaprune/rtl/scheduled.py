@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fpgaprune.design import Convolution, Dense, Design, LayerSpec, Pad, VerilogLayout
+from fpgaprune.design import Convolution, Dense, Design, LayerSpec, Pad
 from fpgaprune.errors import RtlError
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import width_of
@@ -139,14 +139,6 @@ def program_of(layer: LayerSpec, multipliers: int) -> Program:
     if layer.is_depthwise:
         return Program.depthwise(weight.reshape(-1, layer.output_shape[-1]), multipliers)
     return Program.of(weight.reshape(-1, *weight.shape[-2:]), multipliers)
-
-
-def cycles_of(layer: LayerSpec, layout: VerilogLayout) -> int:
-    """Cycles that a scheduled layer takes for a sample, if its beats come in time."""
-    program = program_of(layer, layout.multipliers[layer.name])
-    together = 2 if layer.name in layout.paired else 1
-    beats = max(int(layer.weights["weight"].shape[-2]), len(program.turns))
-    return -(-math.prod(layer.output_shape[:-1]) // together) * max(program.steps, together * beats)
 
 
 def is_schedulable(design: Design, layer: LayerSpec) -> bool:

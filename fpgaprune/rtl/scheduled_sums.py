@@ -12,8 +12,11 @@ from fpgaprune.rtl.program import Program
 MODULE = "fp_scheduled"
 # A memory with more words, and more bits, is a block of its own on the device.
 _WORDS, _BITS = 64, 4096
-# Cycles from the last step of a place until its first output is read, beside those of the tree of additions.
-_THROUGH = 9
+# Cycles behind the steps of a place: until the memory of its beats is free; until its first output leaves, beside those
+# of the tree of additions; and the last of these, which stop while an output is not taken.
+BEATS_FREE, LEAVES, TURNING = 3, 11, 5
+# So long before its last output leaves, the memory of its sums is free.
+SUMS_FREE = 3
 
 
 @dataclass(frozen=True)
@@ -76,15 +79,15 @@ class ScheduledSums:
 
     @property
     def through(self) -> int:
-        """Cycles from the last beat of a place until its first output leaves, as all steps come between."""
-        return self.program.steps + self.levels + self.together + _THROUGH
+        """Cycles from the last beat of a place until its first output is read, as all steps come between."""
+        return self.program.steps + self.levels + self.together + LEAVES - 2
 
     @property
     def sides(self) -> int:
         """Places whose beats are in memory, so that neither they nor the groups wait: a power of two."""
         # From the first beat of a place until another place may come there; and so that work is left at a row's end.
         beats = self.together * self.channels
-        taken = max(beats + self.program.steps + 3, self.pause + beats + self.period)
+        taken = max(beats + self.program.steps + BEATS_FREE, self.pause + beats + self.period)
         return 1 << max(1, (-(-taken // self.period) - 1).bit_length())
 
     @property

@@ -36,6 +36,7 @@ class Network:
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.layers: list[LayerSpec] = []
+        self.read: str | None = None
         rng = self.rng
         self.bits = int(rng.integers(2, 11))
         self.weight_bits = int(rng.integers(2, 11))
@@ -44,14 +45,20 @@ class Network:
         self.kernels = bool(rng.random() < 0.4)
 
     def last(self) -> LayerSpec:
-        return self.layers[-1]
+        """The layer that the next one reads."""
+        return self.of(self.read) if self.read else self.layers[-1]
+
+    def back(self, name: str) -> None:
+        """The next layer reads the layer `name`: a branch begins."""
+        self.read = name
 
     def of(self, name: str) -> LayerSpec:
         return next(layer for layer in self.layers if layer.name == name)
 
     def add(self, kind: str, operation: Operation, shape: tuple[int, ...], result: FixedType, **fields: Any) -> str:
         name = f"{kind.lower()}{len(self.layers)}"
-        inputs = fields.pop("inputs", (self.layers[-1].name,) if self.layers else ())
+        inputs = fields.pop("inputs", (self.last().name,) if self.layers else ())
+        self.read = None
         types = {"result": result, **fields.pop("types", {})}
         self.layers.append(LayerSpec(name, kind, inputs, shape, types, operation=operation, **fields))
         return name

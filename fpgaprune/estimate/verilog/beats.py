@@ -1,25 +1,31 @@
 """`timed`: in which cycle each beat of a sample is where, from the layout alone.
 
 Every stream has for each beat the cycle in which it is offered and the cycle in which it is taken. A part offers what
-it has made of what it took, and takes what it has room for: both are largest of sums, so that passes forwards and
-backwards over the design, until no cycle changes, find the cycles of hardware whose every input offers a beat in every
-cycle and whose every output is taken at once.
+it has made of what it took, and takes what it has room for. Both follow from what came before, so that passes forwards
+and backwards over the design, until no cycle changes, find the cycles of hardware whose every input offers a beat in
+every cycle and whose every output is taken at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from fpgaprune.estimate.verilog.flows import flows_of
-from fpgaprune.estimate.verilog.passing import NEVER, Ints, Passing, one_by_one
+from fpgaprune.estimate.verilog.passing import Cycles, Ints, Passing, one_by_one
 from fpgaprune.rtl import DesignHardware
 
 # Samples that follow one another; the interval between the last two is that of all later ones.
 _SAMPLES = 4
 _MOST_PASSES = 600
+# For the cycles in which registers stop together: passes, and beats in all of them, at most. That takes two seconds.
+_MOST_STOPS, _MOST_BEATS = 1500, 20_000_000
+
+# A part, and the names of the streams that it reads and that leave it.
+_Step = tuple[Passing, list[str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -42,31 +48,49 @@ class _Stream:
     """Beats of all samples.
 
     Attributes:
+        made: from which cycle on it is there.
         offered, taken: in which cycle.
         room: from which cycle on the reader takes it.
         beats: of a sample.
         given: whether it enters the design.
     """
 
-    offered: Ints
-    taken: Ints
-    room: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    beats: int = 1
+    made: Ints
+    beats: int
     given: bool = False
+    room: Ints = field(init=False)
+    offered: Ints = field(init=False)
+    taken: Ints = field(init=False)
 
-    @classmethod
-    def of(cls, offered: Ints, beats: int) -> _Stream:
-        """Beats that are taken as soon as they are offered."""
-        taken = one_by_one(offered)
-        return cls(offered, taken, np.zeros_like(taken), beats)
+    def __post_init__(self) -> None:
+        self.offered = self.taken = one_by_one(self.made)
+        self.room = np.zeros_like(self.taken)
+
+    @property
+    def cycles(self) -> Cycles:
+        """In which each beat is offered, and in which it is taken."""
+        return self.offered, self.taken
+
+    def leaving(self, stops: bool) -> Cycles:
+        """The same, or, unless it `stops` what makes it, as if each beat were taken as soon as it is offered."""
+        return (self.offered if stops else self.taken), self.taken
+
+    def settle(self) -> bool:
+        """Whether the cycles change: a beat is offered when the one before it was taken, and taken if there is room."""
+        taken = one_by_one(np.maximum(self.made, self.room))
+        offered = self.made.copy()
+        offered[1:] = np.maximum(offered[1:], taken[:-1] + 1)
+        changed = not (np.array_equal(taken, self.taken) and np.array_equal(offered, self.offered))
+        self.offered, self.taken = offered, taken
+        return changed
 
 
 def timed(hardware: DesignHardware) -> Timed:
     """The cycles of `hardware` where every input offers a beat in every cycle and every output is taken at once."""
-    streams = {name: _Stream.of(np.arange(_SAMPLES * beats, dtype=np.int64), beats) for name, beats in hardware.inputs}
-    for name, _ in hardware.inputs:
-        streams[name].given = True
-    steps: list[tuple[Passing, list[str], list[str]]] = []
+    streams = {
+        name: _Stream(np.arange(_SAMPLES * beats, dtype=np.int64), beats, given=True) for name, beats in hardware.inputs
+    }
+    steps: list[_Step] = []
     ends: dict[str, str] = {}
     outputs: list[str] = []
     for layer in hardware.layers:
@@ -75,17 +99,21 @@ def timed(hardware: DesignHardware) -> Timed:
             continue
         for flow, reads, leaves in flows_of(layer, {name: streams[name].beats for name in layer.reads}):
             for name, beats in zip(leaves, flow.beats, strict=True):
-                streams[name] = _Stream.of(np.zeros(_SAMPLES * beats, np.int64), beats)
+                streams[name] = _Stream(np.zeros(_SAMPLES * beats, np.int64), beats)
             steps.append((flow, reads, leaves))
         if layer.layer:
             ends[layer.layer] = layer.leaves[0]
-    if not any(not _pass(steps, streams) for _ in range(_MOST_PASSES)):
+    if not _settled(steps, streams, _MOST_PASSES):
         # What waits for each other in this picture does not in the queues: there is room for all.
         for stream in streams.values():
             stream.room = np.zeros_like(stream.room)
-            stream.taken = one_by_one(stream.offered) if stream.given else np.zeros_like(stream.taken)
-            stream.offered = stream.offered if stream.given else np.zeros_like(stream.offered)
-        _pass(steps, streams, room=False)
+            stream.made = stream.made if stream.given else np.zeros_like(stream.made)
+            stream.settle()
+        _forwards(steps, streams, stops=False)
+    elif (passes := _MOST_BEATS // sum(stream.taken.size for stream in streams.values())) > 0:
+        rough = {name: copy(stream) for name, stream in streams.items()}
+        if not _settled(steps, streams, min(passes, _MOST_STOPS), stops=True):
+            streams = rough
     last = [streams[name].taken.reshape(_SAMPLES, -1)[:, -1] for name in outputs]
     interval = max((int(row[-1] - row[-2]) for row in last), default=1)
     # A padded image takes its first pixel when the rows above it have gone.
@@ -95,31 +123,31 @@ def timed(hardware: DesignHardware) -> Timed:
     return Timed(latency, interval, ready)
 
 
-def _pass(steps: list[tuple[Passing, list[str], list[str]]], streams: Mapping[str, _Stream], room: bool = True) -> bool:
-    """Whether a cycle changed in one pass forwards and, if `room` counts, one backwards."""
+def _settled(steps: list[_Step], streams: Mapping[str, _Stream], passes: int, stops: bool = False) -> bool:
+    """Whether no cycle changes any more after at most so many passes forwards and backwards.
+
+    If `stops`, registers that move together stop while a beat cannot leave them; else each beat moves by itself.
+    """
+    return any(not (_forwards(steps, streams, stops) | _backwards(steps, streams, stops)) for _ in range(passes))
+
+
+def _forwards(steps: list[_Step], streams: Mapping[str, _Stream], stops: bool) -> bool:
+    """Whether a cycle changes when every part offers what it has made of what it took."""
     changed = False
     for flow, reads, leaves in steps:
-        offered = flow.offers([(streams[name].offered, streams[name].taken) for name in reads])
-        for name, cycles in zip(leaves, offered, strict=True):
-            stream = streams[name]
-            stream.offered = np.maximum(stream.offered, cycles)
-            changed = _take(stream) or changed
-    for flow, reads, leaves in reversed(steps) if room else ():
-        places = flow.takes(
-            [(streams[name].offered, streams[name].taken) for name in reads],
-            [streams[name].taken for name in leaves],
-        )
-        for name, cycles in zip(reads, places, strict=True):
-            stream = streams[name]
-            stream.room = np.maximum(stream.room, np.where(cycles == NEVER, 0, cycles))
-            changed = _take(stream) or changed
+        ins, outs = [streams[name].cycles for name in reads], [streams[name].leaving(stops) for name in leaves]
+        for name, cycles in zip(leaves, flow.offers(ins, outs), strict=True):
+            streams[name].made = np.maximum(cycles, 0)
+            changed |= streams[name].settle()
     return changed
 
 
-def _take(stream: _Stream) -> bool:
-    """Whether the cycles changed in which the beats are taken: when they are offered, and there is room."""
-    taken = one_by_one(np.maximum(stream.offered, stream.room))
-    if np.array_equal(taken, stream.taken):
-        return False
-    stream.taken = taken
-    return True
+def _backwards(steps: list[_Step], streams: Mapping[str, _Stream], stops: bool) -> bool:
+    """Whether a cycle changes when every part takes what it has room for."""
+    changed = False
+    for flow, reads, leaves in reversed(steps):
+        ins, outs = [streams[name].cycles for name in reads], [streams[name].leaving(stops) for name in leaves]
+        for name, cycles in zip(reads, flow.takes(ins, outs), strict=True):
+            streams[name].room = np.maximum(cycles, 0)
+            changed |= streams[name].settle()
+    return changed

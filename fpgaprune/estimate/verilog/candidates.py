@@ -106,7 +106,7 @@ class Candidates:
 
     def _cycles(self, name: str, multipliers: int, paired: bool) -> int:
         layout = replace(self.layout, multipliers={name: multipliers}, paired=(name,) if paired else ())
-        return cycles_of(self.design[name], layout)
+        return cycles_of(self.design, self.design[name], layout)
 
     def _taken(
         self, multipliers: Mapping[str, int], paired: tuple[str, ...], interval: int

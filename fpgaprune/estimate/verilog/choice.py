@@ -3,7 +3,7 @@
 For an interval each layer has a few ways to keep it: a schedule with the fewest multipliers that are enough, the same
 with two values in each multiplier, or as it comes. One of each is chosen by a small integer program: the shares of the
 part are as small as they can be, and none exceeds what may be used. The smallest interval with an answer is found in
-steps, and then by halving.
+steps, and then by halving; the layout is settled when the whole design takes as many cycles, beat by beat.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from fpgaprune.design import Convolution, Dense, Design, VerilogLayout
 from fpgaprune.errors import EstimateError
+from fpgaprune.estimate.verilog.beats import timed
 from fpgaprune.estimate.verilog.candidates import Candidates, Way
 from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.estimate.verilog.fabrics import find_fabric
@@ -27,7 +29,8 @@ from fpgaprune.target import Part
 
 # Two intervals this close are as good as one; intervals that are tried first lie so far apart.
 _CLOSE, _STEP = 1.01, 1.5
-# So often a layout is chosen anew because the upper end of its price takes too much, each time for so much less.
+# So often a layout is chosen anew because it takes too much, or too many cycles; where the upper end of its price takes
+# too much, each time for so much less.
 _TIMES, _LESS = 5, 0.97
 _NAMES = ("lut", "ff", "dsp", "bram18")
 
@@ -65,15 +68,14 @@ def choose_layout(
         raise EstimateError(
             f"the capacity of {part.name} is unknown; name a part that 'fpgaprune parts' lists with its capacity"
         )
-    question = _Question(ways, there, interval)
-    found = question.answer(share)
-    if found is None:
+    question = _Question(design, part, ways, there, interval)
+    chosen = question.answer(share)
+    if chosen is None:
         how = "one multiplier for each layer" if interval is None else f"{interval} cycles for each sample"
         raise EstimateError(
             f"no layout of {design.name!r} with {how} fits {share:.0%} of {part.name}; "
             "choose a larger part, prune more, use fewer bits, or give a sample more cycles"
         )
-    chosen = _explained(design, part, ways, found[1], share, found[0])
     less = share
     for _ in range(_TIMES if upper else 0):
         ends = {name: end.high for name in there if (end := chosen.price.resources[name]) is not None}
@@ -82,39 +84,69 @@ def choose_layout(
             break
         less = round(_LESS * less * share / highest, 3)
         # What does not fit into a share does not fit into less of it.
-        found = question.answer(less, shortest=found[0])
+        found = question.answer(less, shortest=chosen.allowed)
         if found is None:
             break
-        chosen = _explained(design, part, ways, found[1], less, found[0])
-    return chosen
+        chosen = found
+    return _with_more(design, ways, chosen)
 
 
 @dataclass(frozen=True)
 class _Question:
     """Which ways to take, of a part with `there` of each resource, for a given interval or for the smallest."""
 
+    design: Design
+    part: Part
     ways: Candidates
     there: Mapping[str, int]
     interval: int | None
 
-    def answer(self, share: float, shortest: int = 0) -> tuple[int, dict[str, Way]] | None:
-        """The interval, at least `shortest`, and a way for each layer; None if no choice takes at most `share`."""
-        room = {name: share * count for name, count in self.there.items()}
+    def answer(self, share: float, shortest: int = 0) -> ChosenLayout | None:
+        """The layout with the smallest interval, or within the given one; None if none takes at most `share`.
+
+        No interval below `shortest` is tried.
+        """
         for every in (False, True):
-            if self.interval is None:
-                found = _quickest(self.ways, room, max(shortest, self.ways.least()), every)
-            else:
-                chosen = _fitting(self.ways.at(self.interval, every), room)
-                found = None if chosen is None else (self.interval, chosen)
-            if found is not None:
-                return found
+            room = {name: share * count for name, count in self.there.items()}
+            for _ in range(_TIMES):
+                first = self.interval or _quickest(self.ways, room, max(shortest, self.ways.least()), every)
+                found = None if first is None else self._settled(first, share, room, every)
+                if found is None:
+                    break
+                over = {name: share / used for name, used in found.used.items() if used > share}
+                if not over:
+                    return found
+                # What stands between two layers depends on both.
+                room = {name: count * over.get(name, 1.0) for name, count in room.items()}
         return None
 
+    def _settled(self, allowed: int, share: float, room: Mapping[str, float], every: bool) -> ChosenLayout | None:
+        """The layout for `allowed` cycles, or for as many as the whole design takes then.
 
-def _quickest(
-    ways: Candidates, room: Mapping[str, float], shortest: int, every: bool
-) -> tuple[int, dict[str, Way]] | None:
-    """The smallest interval from `shortest` on for which there is a choice, and the choice; None if there is none."""
+        Layers that each keep an interval may not keep it together: what stands between them takes cycles as well, and
+        branches wait for each other.
+        """
+        best = None
+        for _ in range(_TIMES):
+            ways = _fitting(self.ways.at(allowed, every), room)
+            if ways is None:
+                break
+            found = _explained(self.design, self.part, self.ways, ways, share, allowed)
+            if self.interval is not None:
+                if found.interval <= self.interval:
+                    return found
+                allowed -= found.interval - self.interval
+                continue
+            if best is None or found.interval <= best.interval:
+                best = found
+            if found.interval / _CLOSE <= allowed <= found.interval * _CLOSE:
+                break
+            allowed = found.interval
+        return best
+
+
+def _quickest(ways: Candidates, room: Mapping[str, float], shortest: int, every: bool) -> int | None:
+    """The smallest interval from `shortest` on for which there is a choice; None if there is none."""
     tried = [max(ways.slowest() + 1, shortest)]
     while tried[-1] > shortest:
         tried.append(max(int(tried[-1] / _STEP), shortest))
@@ -123,22 +155,17 @@ def _quickest(
     # So halving finds where twice the room is enough, and from there on all are tried.
     twice = {name: 2 * count for name, count in room.items()}
     first = bisect_left(tried[1:], True, key=lambda high: _fitting(ways.at(high, every), twice) is not None)
-    found = (
-        (high, chosen)
-        for high in (tried[0], *tried[first + 1 :])
-        if (chosen := _fitting(ways.at(high, every), room)) is not None
-    )
+    found = (high for high in (tried[0], *tried[first + 1 :]) if _fitting(ways.at(high, every), room) is not None)
     best = next(found, None)
     if best is None:
         return None
-    low = max(int(best[0] / _STEP), shortest - 1)
-    while best[0] > low * _CLOSE and best[0] > low + 1:
-        middle = (low + best[0]) // 2
-        chosen = _fitting(ways.at(middle, every), room)
-        if chosen is None:
+    low = max(int(best / _STEP), shortest - 1)
+    while best > low * _CLOSE and best > low + 1:
+        middle = (low + best) // 2
+        if _fitting(ways.at(middle, every), room) is None:
             low = middle
         else:
-            best = middle, chosen
+            best = middle
     return best
 
 
@@ -165,11 +192,11 @@ def _fitting(found: tuple[dict[str, list[Way]], Counts], room: Mapping[str, floa
 
 
 def _explained(
-    design: Design, part: Part, ways: Candidates, chosen: Mapping[str, Way], share: float, interval: int
+    design: Design, part: Part, ways: Candidates, chosen: Mapping[str, Way], share: float, allowed: int
 ) -> ChosenLayout:
     multipliers = {name: way.multipliers for name, way in chosen.items() if way.multipliers}
     paired = tuple(name for name, way in chosen.items() if way.paired)
-    layout = replace(ways.layout, multipliers=multipliers, paired=paired, interval=interval)
+    layout = replace(ways.layout, multipliers=multipliers, paired=paired, interval=allowed)
     hardware = plan_verilog(design, layout, DigitCounter(layout.levels))
     price = price_hardware(design, hardware, ways.fabric)
     made = {part.layer: part for part in hardware.layers}
@@ -185,9 +212,7 @@ def _explained(
         for name in _NAMES
         if (count := capacity_of(part)[name]) and (figure := price.resources[name]) is not None
     }
-    return ChosenLayout(
-        part.name, share, interval, tuple(rows), used, price, *_faster(ways, rows, price.interval_cycles)
-    )
+    return ChosenLayout(part.name, share, price.interval_cycles, allowed, tuple(rows), used, price, None, None)
 
 
 def _way(layer: LayerHardware) -> str:
@@ -198,16 +223,18 @@ def _way(layer: LayerHardware) -> str:
     return SCHEDULED if "fp_scheduled" in modules else FOLDED if "fp_accumulate" in modules else AT_ONCE
 
 
-def _faster(ways: Candidates, rows: list[LaidLayer], interval: int) -> tuple[int | None, int | None]:
-    """How many multipliers more make the slowest scheduled layer faster, and the interval then; None if none do."""
-    timed = sorted((row for row in rows if row.cycles is not None), key=lambda row: -(row.cycles or 0))
-    if not timed or timed[0].cycles is None:
-        return None, None
-    slowest = timed[0]
-    layer = ways.design[slowest.layer]
-    wanted = ways.fewest(layer, timed[0].cycles - 1, slowest.paired)
+def _with_more(design: Design, ways: Candidates, chosen: ChosenLayout) -> ChosenLayout:
+    """`chosen`, with how many multipliers more for its slowest layer would make the whole design faster, if any do."""
+    slowest = chosen.slowest
+    if slowest is None:
+        return chosen
+    wanted = ways.fewest(design[slowest.layer], (slowest.cycles or 0) - 1, slowest.paired)
     if wanted is None:
-        return None, None
-    now = ways.cycles(slowest.layer, wanted, slowest.paired)
-    next_one = (timed[1].cycles or 0) if len(timed) > 1 else 0
-    return wanted - slowest.multipliers, min(interval, max(now, next_one))
+        return chosen
+    settings = chosen.settings
+    multipliers = {**settings["multipliers"], slowest.layer: wanted}
+    layout = replace(ways.layout, **{**settings, "multipliers": multipliers})
+    then = timed(plan_verilog(design, layout, DigitCounter(layout.levels))).interval
+    if then >= chosen.interval:
+        return chosen
+    return structs.replace(chosen, faster=wanted - slowest.multipliers, then_cycles=then)

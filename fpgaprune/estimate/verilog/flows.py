@@ -7,7 +7,16 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.estimate.verilog.passing import NEVER, Cycles, Ints, Passing, by_sample, later, one_by_one
+from fpgaprune.estimate.verilog.passing import (
+    NEVER,
+    Cycles,
+    Ints,
+    Passing,
+    Ticks,
+    by_sample,
+    later,
+    one_by_one,
+)
 from fpgaprune.estimate.verilog.scheduled_flow import scheduled
 from fpgaprune.rtl import Instance, LayerHardware, Part, Pipeline
 
@@ -27,7 +36,7 @@ def flows_of(layer: LayerHardware, beats: Mapping[str, int]) -> list[tuple[Passi
         found.append((flow, [source for source, _ in rows], [name]))
     end, _ = _row(layer.parts, name, count, f"{layer.leaves[0]}.part", layer.leaves[0], found)
     if end != layer.leaves[0]:
-        found.append((_wire(count, 0), [end], [layer.leaves[0]]))
+        found.append((_wire(count), [end], [layer.leaves[0]]))
     return found
 
 
@@ -74,7 +83,7 @@ def _ends(run: list[Part]) -> bool:
 def _flow(run: list[Part], beats: int) -> Passing:
     head = run[0]
     if not isinstance(head, Instance):
-        return _wire(beats, head.plan.depth if isinstance(head, Pipeline) else head.cycles)
+        return _wire(beats)
     match head.module:
         case "fp_credit":
             return _credit(run, beats)
@@ -106,21 +115,31 @@ def _flow(run: list[Part], beats: int) -> Passing:
             return _upsample(head, beats)
         case "fp_pace":
             return _pace(head, beats)
+    return _wire(beats)
+
+
+def _wire(beats: int) -> Passing:
+    """What computes without registers."""
     return _through(beats, np.arange(beats))
-
-
-def _wire(beats: int, delay: int) -> Passing:
-    return Passing((beats,), lambda ins: [ins[0][1] + delay], lambda _, outs: [outs[0] - delay])
 
 
 def _store(beats: int, delay: int, places: int) -> Passing:
     """It offers a beat `delay` cycles after it took it, and holds so many."""
-    return Passing((beats,), lambda ins: [ins[0][1] + delay], lambda _, outs: [later(outs[0], places) + 1])
+    return Passing((beats,), lambda ins, _: [ins[0][1] + delay], lambda _, outs: [later(outs[0][1], places) + 1])
 
 
 def _pipeline(beats: int, depth: int) -> Passing:
     """All its registers move while the last one is empty or leaves."""
-    return Passing((beats,), lambda ins: [ins[0][1] + depth], lambda _, outs: [later(outs[0], depth)])
+
+    def offers(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
+        ticks = Ticks(outs[0])
+        return [ticks.cycles(ticks.before(ins[0][1]) + depth - 1) + 1]
+
+    def takes(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
+        ticks = Ticks(outs[0])
+        return [np.maximum(ticks.cycles(ticks.before(ins[0][0])), later(outs[0][1], depth))]
+
+    return Passing((beats,), offers, takes)
 
 
 def _moves(entered: Ints, outs: Ints) -> Ints:
@@ -129,10 +148,10 @@ def _moves(entered: Ints, outs: Ints) -> Ints:
 
 
 def _fifo(beats: int, depth: int) -> Passing:
-    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
-        return [later(_moves(ins[0][1], outs[0]), depth) + 1]
+    def takes(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
+        return [later(_moves(ins[0][1], outs[0][1]), depth) + 1]
 
-    return Passing((beats,), lambda ins: [ins[0][1] + 2], takes)
+    return Passing((beats,), lambda ins, _: [ins[0][1] + 2], takes)
 
 
 def _gather(beats: int, count: int) -> Passing:
@@ -149,23 +168,23 @@ def _pool(i: Instance) -> Passing:
 def _kept(beats: int, ends: Ints) -> Passing:
     """What leaves after each of the beats `ends` stands in a register; the beat behind that waits until it has left."""
 
-    def offers(ins: list[Cycles]) -> list[Ints]:
+    def offers(ins: list[Cycles], _: list[Cycles]) -> list[Ints]:
         return [by_sample(ins[0][1], beats)[:, ends].reshape(-1) + 1]
 
-    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
+    def takes(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
         room = np.full(ins[0][1].size + 1, NEVER)
         samples = np.arange(ins[0][1].size // beats)[:, None] * beats
-        room[(samples + ends + 1).reshape(-1)] = outs[0]
+        room[(samples + ends + 1).reshape(-1)] = outs[0][1]
         return [room[:-1]]
 
     return Passing((ends.size,), offers, takes)
 
 
 def _scatter(beats: int, count: int) -> Passing:
-    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
-        return [later(outs[0][count - 1 :: count], 1)]
+    def takes(_: list[Cycles], outs: list[Cycles]) -> list[Ints]:
+        return [later(outs[0][1][count - 1 :: count], 1)]
 
-    return Passing((beats * count,), lambda ins: [np.repeat(ins[0][1], count) + 1], takes)
+    return Passing((beats * count,), lambda ins, _: [np.repeat(ins[0][1], count) + 1], takes)
 
 
 def _through(beats: int, source: Ints) -> Passing:
@@ -174,11 +193,11 @@ def _through(beats: int, source: Ints) -> Passing:
     last = np.full(beats, -1)
     last[source] = np.arange(size)
 
-    def offers(ins: list[Cycles]) -> list[Ints]:
+    def offers(ins: list[Cycles], _: list[Cycles]) -> list[Ints]:
         return [by_sample(ins[0][0], beats)[:, source].reshape(-1)]
 
-    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
-        room = by_sample(outs[0], size)[:, last]
+    def takes(_: list[Cycles], outs: list[Cycles]) -> list[Ints]:
+        room = by_sample(outs[0][1], size)[:, last]
         return [np.where(last >= 0, room, NEVER).reshape(-1)]
 
     return Passing((size,), offers, takes)
@@ -198,15 +217,15 @@ def _pad(i: Instance) -> Passing:
     places = np.flatnonzero(inside)
     size, beats = inside.size, rows * columns
 
-    def offers(ins: list[Cycles]) -> list[Ints]:
+    def offers(ins: list[Cycles], _: list[Cycles]) -> list[Ints]:
         offered = by_sample(ins[0][0], beats)
         found = np.full((len(offered), size), NEVER)
         found[:, 0] = offered[:, 0]
         found[:, places] = offered
         return [found.reshape(-1)]
 
-    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
-        return [by_sample(outs[0], size)[:, places].reshape(-1)]
+    def takes(_: list[Cycles], outs: list[Cycles]) -> list[Ints]:
+        return [by_sample(outs[0][1], size)[:, places].reshape(-1)]
 
     return Passing((size,), offers, takes)
 
@@ -225,14 +244,14 @@ def _upsample(i: Instance, beats: int) -> Passing:
     fresh[:, 0] = True
     places, size = np.flatnonzero(fresh), fresh.size
 
-    def offers(ins: list[Cycles]) -> list[Ints]:
+    def offers(ins: list[Cycles], _: list[Cycles]) -> list[Ints]:
         offered = np.repeat(by_sample(ins[0][0], beats), wide, axis=1)
         found = np.full((len(offered), size), NEVER)
         found[:, places] = offered
         return [found.reshape(-1)]
 
-    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
-        return [by_sample(outs[0], size)[:, places][:, wide - 1 :: wide].reshape(-1)]
+    def takes(_: list[Cycles], outs: list[Cycles]) -> list[Ints]:
+        return [by_sample(outs[0][1], size)[:, places][:, wide - 1 :: wide].reshape(-1)]
 
     return Passing((size,), offers, takes)
 
@@ -249,7 +268,7 @@ def completes(i: Instance) -> NDArray[np.bool_]:
 def _pace(i: Instance, beats: int) -> Passing:
     whole, apart = completes(i), i["CLOCKS"]
 
-    def offers(ins: list[Cycles]) -> list[Ints]:
+    def offers(ins: list[Cycles], _: list[Cycles]) -> list[Ints]:
         marks = np.flatnonzero(np.tile(whole, len(ins[0][0]) // beats))
         found = ins[0][0].copy()
         # A cycle for every pixel between two windows, or as many as they are to be apart.
@@ -260,7 +279,7 @@ def _pace(i: Instance, beats: int) -> Passing:
         found[marks] = np.maximum(found[marks], shifted)
         return [found]
 
-    return Passing((beats,), offers, lambda _, outs: [outs[0]])
+    return Passing((beats,), offers, lambda _, outs: [outs[0][1]])
 
 
 def _credit(run: list[Part], beats: int) -> Passing:
@@ -276,14 +295,14 @@ def _credit(run: list[Part], beats: int) -> Passing:
     room = credit["ROOM"] if isinstance(credit, Instance) else 1
     wholes = int(whole.sum())
 
-    def offers(ins: list[Cycles]) -> list[Ints]:
+    def offers(ins: list[Cycles], _: list[Cycles]) -> list[Ints]:
         return [ins[0][1][np.tile(whole, ins[0][1].size // beats)] + through + 2]
 
-    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
+    def takes(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
         # What completes no window gives its place back at once.
         flags = np.tile(whole, ins[0][1].size // beats)
         before = np.cumsum(flags) - flags - room
-        return [np.where(before >= 0, outs[0][np.maximum(before, 0)] + 1, NEVER)]
+        return [np.where(before >= 0, outs[0][1][np.maximum(before, 0)] + 1, NEVER)]
 
     return Passing((wholes,), offers, takes)
 
@@ -291,8 +310,8 @@ def _credit(run: list[Part], beats: int) -> Passing:
 def _fork(beats: int) -> Passing:
     return Passing(
         (beats, beats),
-        lambda ins: [ins[0][0], ins[0][0]],
-        lambda _, outs: [np.maximum(outs[0], outs[1])],
+        lambda ins, _: [ins[0][0], ins[0][0]],
+        lambda _, outs: [np.maximum(outs[0][1], outs[1][1])],
     )
 
 
@@ -300,21 +319,21 @@ def _meeting(i: Instance, beats: list[int]) -> Passing:
     if i.module == "fp_join":
         return Passing(
             (beats[0],),
-            lambda ins: [np.maximum(ins[0][0], ins[1][0])],
-            lambda _, outs: [outs[0], outs[0]],
+            lambda ins, _: [np.maximum(ins[0][0], ins[1][0])],
+            lambda _, outs: [outs[0][1], outs[0][1]],
         )
     size = sum(beats)
     first = np.arange(size) % (i["BEATS_A"] + i["BEATS_B"]) < i["BEATS_A"]
 
-    def offers(ins: list[Cycles]) -> list[Ints]:
+    def offers(ins: list[Cycles], _: list[Cycles]) -> list[Ints]:
         found = np.zeros((len(ins[0][0]) // beats[0], size), np.int64)
         found[:, first], found[:, ~first] = (
             by_sample(cycles[0], count) for cycles, count in zip(ins, beats, strict=True)
         )
         return [found.reshape(-1)]
 
-    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
-        out = by_sample(outs[0], size)
+    def takes(_: list[Cycles], outs: list[Cycles]) -> list[Ints]:
+        out = by_sample(outs[0][1], size)
         return [out[:, first].reshape(-1), out[:, ~first].reshape(-1)]
 
     return Passing((size,), offers, takes)

@@ -26,8 +26,36 @@ class Passing:
     """
 
     beats: tuple[int, ...]
-    offers: Callable[[list[Cycles]], list[Ints]]
-    takes: Callable[[list[Cycles], list[Ints]], list[Ints]]
+    offers: Callable[[list[Cycles], list[Cycles]], list[Ints]]
+    takes: Callable[[list[Cycles], list[Cycles]], list[Ints]]
+
+
+class Ticks:
+    """The cycles in which registers move that all stop while the beat that leaves them is not taken.
+
+    Attributes:
+        offered: in which cycle each beat is offered to the reader.
+        stops: in which tick each beat is offered.
+        lost: for each count of beats, how many cycles were lost by then.
+    """
+
+    def __init__(self, leaves: Cycles) -> None:
+        self.offered, taken = leaves
+        self.lost = np.concatenate(([0], np.cumsum(taken - self.offered)))
+        self.stops = self.offered - self.lost[:-1]
+
+    def before(self, cycles: Ints) -> Ints:
+        """How many ticks lie before each of `cycles`."""
+        count = np.searchsorted(self.offered, cycles, "right")
+        since = cycles - self.offered[np.maximum(count, 1) - 1]
+        lost = np.minimum(self.lost[count], self.lost[np.maximum(count, 1) - 1] + since)
+        found: Ints = cycles - np.where(count > 0, lost, 0)
+        return found
+
+    def cycles(self, ticks: Ints) -> Ints:
+        """In which cycle each of `ticks` is."""
+        found: Ints = ticks + self.lost[np.searchsorted(self.stops, ticks, "right")]
+        return found
 
 
 def one_by_one(cycles: Ints) -> Ints:

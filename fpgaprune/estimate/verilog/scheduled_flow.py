@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fpgaprune.estimate.verilog.passing import NEVER, Cycles, Ints, Passing, by_sample
-from fpgaprune.rtl import Instance
-
-# Cycles from the start of a place's steps, beside them, until its beats' memory is free and until its first sum leaves;
-# and those between its last sum and the start of the place that takes its memory of sums.
-_FREE, _LEAVES, _AGAIN = 3, 11, 2
+from fpgaprune.estimate.verilog.passing import NEVER, Cycles, Ints, Passing, Ticks, by_sample
+from fpgaprune.rtl import BEATS_FREE, LEAVES, SUMS_FREE, TURNING, Instance
 
 
 def scheduled(i: Instance) -> Passing:
@@ -25,30 +21,34 @@ def scheduled(i: Instance) -> Passing:
     turn_of = (within[:, None] * turns + turn).reshape(-1)
     group_of = np.repeat(np.arange(places) // together, outputs)
 
-    def starts(taken: Ints, left: Ints | None) -> Ints:
+    # Of an odd number of places the last one is alone.
+    lasts = np.minimum(together, places - np.arange(groups) * together) * turns
+
+    def starts(taken: Ints, ticks: Ticks) -> Ints:
         first = by_sample(taken, places * channels)[:, last_in].reshape(-1) + 1
-        if left is not None:
-            gone = by_sample(left, places * outputs)[:, last_out].reshape(-1) - _AGAIN
-            first[i["BUFFERS"] :] = np.maximum(first[i["BUFFERS"] :], gone[: -i["BUFFERS"]])
-        return _apart(first, steps)
+        left = ticks.before(by_sample(ticks.offered, places * outputs)[:, last_out].reshape(-1))
+        free = ticks.cycles(left - SUMS_FREE) + 1
+        first[i["BUFFERS"] :] = np.maximum(first[i["BUFFERS"] :], free[: -i["BUFFERS"]])
+        return _apart(first, np.full(first.size, steps))
 
-    def offers(ins: list[Cycles]) -> list[Ints]:
-        begin = starts(ins[0][1], None) + steps + i["LEVELS"] + together + _LEAVES
-        rows = _apart(begin, turns * together).reshape(-1, groups)
-        return [(rows[:, group_of] + turn_of).reshape(-1)]
+    def offers(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
+        ticks = Ticks(outs[0])
+        begin = ticks.before(starts(ins[0][1], ticks) + steps + i["LEVELS"] + together + LEAVES - TURNING) + TURNING
+        rows = _apart(begin, np.tile(lasts, begin.size // groups)).reshape(-1, groups)
+        return [ticks.cycles((rows[:, group_of] + turn_of).reshape(-1) - 1) + 1]
 
-    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
-        begin = starts(ins[0][1], outs[0])
+    def takes(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
+        begin = starts(ins[0][1], Ticks(outs[0]))
         room = np.full(begin.size, NEVER)
-        room[i["SIDES"] :] = begin[: -i["SIDES"]] + steps + _FREE
+        room[i["SIDES"] :] = begin[: -i["SIDES"]] + steps + BEATS_FREE
         of_beat = np.arange(places * channels) // (together * channels)
         return [room.reshape(-1, groups)[:, of_beat].reshape(-1)]
 
     return Passing((places * outputs,), offers, takes)
 
 
-def _apart(cycles: Ints, count: int) -> Ints:
-    """The first cycles not before `cycles` of which two are at least `count` apart, in order."""
-    base = np.arange(cycles.size) * count
+def _apart(cycles: Ints, lengths: Ints) -> Ints:
+    """The first cycles not before `cycles`, in order, of which each is at least its length before the next."""
+    base = np.cumsum(lengths) - lengths
     found: Ints = np.maximum.accumulate(cycles - base) + base
     return found

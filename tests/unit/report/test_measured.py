@@ -137,7 +137,7 @@ def laid_out():
         LaidLayer("conv2", SCHEDULED, 27, True, 600),
         LaidLayer("dense", SCHEDULED, 1, False, 320),
     )
-    return ChosenLayout("xc7z020", 0.8, 640, rows, {"lut": 0.02, "dsp": 0.13}, price, 9, 450)
+    return ChosenLayout("xc7z020", 0.8, 640, 640, rows, {"lut": 0.02, "dsp": 0.13}, price, 9, 450)
 
 
 def test_a_layout_for_a_part_says_what_each_layer_is_what_binds_and_what_more_would_bring(tmp_path):

@@ -1,0 +1,80 @@
+"""`cycles_of`: how many cycles a scheduled layer takes for a sample, by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design import Convolution, Design, LayerSpec, VerilogLayout
+from fpgaprune.rtl.sample_beats import padded_sides
+from fpgaprune.rtl.scheduled import program_of
+from fpgaprune.rtl.scheduled_sums import BEATS_FREE, LEAVES, SUMS_FREE, ScheduledSums
+
+# Samples that follow one another, beside those that fill the memories; the last two are as far apart as all later ones.
+_SAMPLES = 3
+
+
+def cycles_of(design: Design, layer: LayerSpec, layout: VerilogLayout) -> int:
+    """Cycles that a scheduled layer takes for a sample if it never waits for its values, and none of its sums waits.
+
+    Its values come one a cycle, also those that complete no window. The places of a row of the image may come faster
+    than its multipliers take them; what does not fit into its memory then holds all later values up.
+    """
+    weight = layer.weights["weight"]
+    channels = weight.shape[-2]
+    ends, beats = _ends(design, layer)
+    # Neither the types of the values nor those of the sums take time.
+    sums = ScheduledSums(
+        program_of(layer, layout.multipliers[layer.name]),
+        channels,
+        width=1,
+        signed=True,
+        bits=1,
+        places=len(ends),
+        pause=(weight.shape[-3] - 1) * channels if isinstance(layer.operation, Convolution) else 0,
+        together=2 if layer.name in layout.paired else 1,
+    )
+    groups = [ends[start : start + sums.together] for start in range(0, len(ends), sums.together)]
+    return _interval([(int(group[0]) - channels + 1, int(group[-1]), len(group)) for group in groups], beats, sums)
+
+
+def _ends(design: Design, layer: LayerSpec) -> tuple[NDArray[np.int64], int]:
+    """For each place of a layer the number of its last beat, and the beats of a sample."""
+    channels = layer.weights["weight"].shape[-2]
+    rows, columns = padded_sides(design, layer)
+    pixels = np.arange(np.prod(layer.output_shape[:-1], dtype=np.int64))
+    if isinstance(layer.operation, Convolution):
+        (high, wide), (down, across) = layer.operation.window.size, layer.operation.window.stride
+        pixels = (np.arange(high - 1, rows, down)[:, None] * columns + np.arange(wide - 1, columns, across)).ravel()
+        return (pixels + 1) * channels - 1, rows * columns * channels
+    return (pixels + 1) * channels - 1, len(pixels) * channels
+
+
+def _interval(groups: list[tuple[int, int, int]], beats: int, sums: ScheduledSums) -> int:
+    """Cycles between two samples of so many `beats`.
+
+    A group of places begins when its beats have come, the steps of the group before are done, and there is a memory
+    for its sums. Its beats come when there is a memory for them.
+
+    Args:
+        groups: the numbers of the first and of the last beat of the places that are together, and how many there are.
+        beats: of a sample.
+        sums: the multipliers.
+    """
+    sides, buffers, steps, turns = sums.sides, sums.buffers, sums.program.steps, len(sums.program.turns)
+    begins: list[int] = []
+    ends: list[int] = []
+    held = 0
+    for sample in range(_SAMPLES + max(sides, buffers) // len(groups)):
+        for first, last, places in groups:
+            if len(begins) >= sides:
+                held = max(held, begins[-sides] + steps + BEATS_FREE - first - sample * beats)
+            begin = last + 1 + sample * beats + held
+            if begins:
+                begin = max(begin, begins[-1] + steps)
+            if len(ends) >= buffers:
+                begin = max(begin, ends[-buffers] - SUMS_FREE)
+            leaves = begin + steps + sums.levels + sums.together + LEAVES
+            begins.append(begin)
+            ends.append((max(leaves, ends[-1]) if ends else leaves) + places * turns)
+    return ends[-1] - ends[-1 - len(groups)]
