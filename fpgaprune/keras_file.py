@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import CertificateError
+from fpgaprune.errors import CertificateError, UnsupportedLayerError
 from fpgaprune.files import DRAFT, make_folder, storage, write_bytes
+from fpgaprune.keras_functions import described, own_functions
 from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.saved_model import WEIGHTS, know_weights, read_configuration, read_weights
 from fpgaprune.weights import NamedWeights, keras_names
@@ -65,8 +66,10 @@ def save_keras(model: Any, path: str | os.PathLike[str]) -> Path:
     """Writes the model to `path` (.keras); equal models saved by equal versions give equal bytes.
 
     Raises:
+        UnsupportedLayerError: the file would name another function than the one that a layer applies.
         StorageError: the file cannot be written; the old file stays.
     """
+    _require_same_functions(model)
     target = Path(path)
     make_folder(target.parent)
     with storage(target):
@@ -79,6 +82,18 @@ def save_keras(model: Any, path: str | os.PathLike[str]) -> Path:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return write_bytes(target, data)
+
+
+def _require_same_functions(model: Any) -> None:
+    """Keras writes a function by its name, and reads its own of that name."""
+    for layer in getattr(model, "layers", ()):
+        for own in own_functions(layer):
+            if not own.is_kept_in_files:
+                raise UnsupportedLayerError(
+                    f"layer {layer.name!r} has as {own.name} {described(own.function)}, which Keras cannot save, or "
+                    "saves as another function: use a layer such as keras.layers.ReLU(max_value=6), or register a "
+                    "function of yours with keras.saving.register_keras_serializable"
+                )
 
 
 def _save(model: Any, draft: Path) -> None:
@@ -179,7 +194,7 @@ def _ends(config: dict[str, Any]) -> Ends:
         order, shapes = ["input"], {"input": config.get("build_input_shape")}
     found = {name: shapes.get(name) for name in order}
     last = [layer for layer in layers if layer["class_name"] not in ("Activation", "Softmax", "Dropout")][-1:]
-    units = [layer["config"]["units"] for layer in last if layer["class_name"] == "Dense"]
+    units = [layer["config"]["units"] for layer in last if layer["class_name"] == "Dense" and _is_known(layer)]
     outputs = _names(config.get("output_layers")) or [layer["config"].get("name", "output") for layer in layers[-1:]]
     sizes = {name: None if shape is None else tuple(shape[1:]) for name, shape in found.items()}
     return Ends(sizes, tuple(outputs), units[0] if units and len(outputs) == 1 else None)
@@ -310,6 +325,13 @@ def _name_of(entry: Any) -> str | None:
     return str(entry["vars"].attrs["name"]) if "vars" in entry and "name" in entry["vars"].attrs else None
 
 
+def _is_known(layer: Mapping[str, Any]) -> bool:
+    """Whether the class of `layer` is Keras's or HGQ2's, and not one of the user's own of that name."""
+    registered = str(layer.get("registered_name") or "")
+    # Keras 2 names no module.
+    return registered.startswith("hgq>") or (not registered and str(layer.get("module") or "keras").startswith("keras"))
+
+
 def _variable_names(layer: dict[str, Any]) -> list[str]:
-    names = _VARIABLES.get(layer["class_name"], ())
+    names = _VARIABLES.get(layer["class_name"], ()) if _is_known(layer) else ()
     return [name for name in names if layer["config"].get(_SWITCHES.get(name, ""), True)]

@@ -208,7 +208,7 @@ _ROWS = (
     *(_known("binary_tanh", None), _known("ternary_tanh", 0.0), _known("clipped_relu", 0.0)),
     *(_known(name, 0.0) for name in ("celu", "hard_shrink", "hard_silu", "mish", "soft_shrink")),
     *(_known("tanh_shrink", 0.0), _known("exponential", 1.0), _known("log_sigmoid", -math.log(2.0))),
-    *(_known("sparse_plus", 0.25), _known("squareplus", 1.0), _known("threshold", None)),
+    *(_known("sparse_plus", 0.25), _known("sparse_sigmoid", 0.5), _known("squareplus", 1.0), _known("threshold", None)),
 )
 FUNCTIONS: Mapping[str, ScalarFunction] = {row.name: row for row in _ROWS}
 _SPELLED = {name.replace("_", ""): row for row in _ROWS for name in (row.name, *row.spellings)}

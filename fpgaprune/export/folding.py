@@ -6,7 +6,8 @@ from typing import Any
 
 import keras
 
-from fpgaprune.network import cloned, find_folds, folded_weights, is_of_keras, unconnected
+from fpgaprune.keras_classes import keras_class
+from fpgaprune.network import cloned, copied, find_folds, folded_weights, unconnected
 
 
 def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
@@ -23,7 +24,7 @@ def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
     if any(hasattr(layer, "layers") for layer in model.layers):
         return functional, {}
-    known = {layer.name: layer for layer in functional.layers if is_of_keras(type(layer))}
+    known = {layer.name: layer for layer in functional.layers if keras_class(layer) is not None}
     folds = {
         name: bn
         for name, bn in find_folds(functional).items()
@@ -41,9 +42,7 @@ def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
                 twin.dtype_policy = "float32"
             return twin
         more = {"use_bias": True} if layer.name in folds else {}
-        return type(layer).from_config(
-            layer.get_config() | more | ({"dtype": "float32"} if layer.name in other else {})
-        )
+        return copied(layer, **more, **({"dtype": "float32"} if layer.name in other else {}))
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         return args[0] if layer.name in folded.values() else layer(*args, **kwargs)

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import ExportError
+from fpgaprune.keras_classes import keras_class
+from fpgaprune.keras_functions import activation_of
 from fpgaprune.onnx_graph import replace_entries
 
 _ACTIVATIONS = {function.name: function.onnx for function in FUNCTIONS.values() if function.recurrent}
@@ -105,21 +107,27 @@ def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], ND
 
 def _has_node(layer: Any) -> bool:
     """Whether ONNX has a node that computes the same as `layer`."""
-    if not isinstance(layer, keras.layers.GRU | keras.layers.LSTM) or isinstance(layer.input, list):
+    if keras_class(layer) not in (keras.layers.GRU, keras.layers.LSTM) or isinstance(layer.input, list):
         return False
-    names = (layer.activation.__name__, layer.recurrent_activation.__name__)
     plain = not (layer.return_state or layer.go_backwards or layer.stateful)
-    return plain and layer.compute_dtype == "float32" and all(name in _ACTIVATIONS for name in names)
+    return plain and layer.compute_dtype == "float32" and None not in _functions(layer)
+
+
+def _functions(layer: Any) -> list[str | None]:
+    """ONNX's names of the recurrent activation and of the activation of `layer`; None where there is none."""
+    found = (activation_of(getattr(layer, what)) for what in ("recurrent_activation", "activation"))
+    return [None if known is None else _ACTIVATIONS.get(known.name) for known in found]
 
 
 def _put(graph: Any, node: Any, layer: Any, values: Callable[[Any], NDArray[Any]]) -> None:
     """Replaces `node` by the ONNX node of `layer`, and by nodes that reorder its inputs, weights and outputs."""
-    kind, made, path = type(layer).__name__, _Nodes(graph, node.name.rpartition("/")[0]), layer.name
+    kind = "GRU" if isinstance(layer, keras.layers.GRU) else "LSTM"
+    made, path = _Nodes(graph, node.name.rpartition("/")[0]), layer.name
     kernel, recurrent, *biases = (values(variable) for variable in layer.weights)
     weights = [made.weight(name, w, _GATES[kind]) for name, w in (("kernel", kernel), ("recurrent", recurrent))]
     weights += [made.bias(bias, _GATES[kind]) for bias in biases]
     steps = made.add("Transpose", [node.input[0]], "steps", perm=[1, 0, 2])
-    gate, function = (_ACTIVATIONS[getattr(layer, n).__name__] for n in ("recurrent_activation", "activation"))
+    gate, function = _functions(layer)
     options: dict[str, Any] = {"hidden_size": layer.units}
     if kind == "GRU":
         options |= {"activations": [gate, function], "linear_before_reset": int(layer.reset_after)}

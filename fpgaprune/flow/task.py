@@ -18,6 +18,8 @@ from fpgaprune.flow.labels import check_labels
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.flow.sections import TrainConfig
+from fpgaprune.keras_classes import is_of_keras
+from fpgaprune.keras_functions import activation_in
 from fpgaprune.network import producer
 from fpgaprune.parser_errors import PARSER_ERRORS
 from fpgaprune.real_array import class_numbers
@@ -234,8 +236,10 @@ def _gives_probabilities(output: Any) -> bool:
     operation = producer(output)
     if hasattr(operation, "layers"):  # a nested model
         return _gives_probabilities(operation.outputs[0])
-    activation = getattr(getattr(operation, "activation", None), "__name__", type(operation).__name__.lower())
-    return activation in ("softmax", "sigmoid")
+    if is_of_keras(type(operation)) and type(operation).__name__ in ("Softmax", "Sigmoid"):
+        return True
+    known = activation_in(operation)
+    return known is not None and known.name in ("softmax", "sigmoid")
 
 
 def _fresh(metrics: Any) -> Any:

@@ -21,6 +21,7 @@ from fpgaprune.hls.prepare import fold
 from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 from fpgaprune.hls.split import depthwise_names
 from fpgaprune.hls.table_sizes import size_problems
+from fpgaprune.keras_functions import activation_in
 from fpgaprune.target import Target
 
 
@@ -129,8 +130,8 @@ def _open_shapes(functional: Any) -> list[str]:
 def _added_names(functional: Any) -> list[str]:
     """The names that `fold` would give the layers that it adds, for a model that it cannot fold."""
     activations = [
-        f"{layer.name}_{layer.activation.__name__}"
+        f"{layer.name}_{known.name}"
         for layer in functional.layers
-        if hasattr(getattr(layer, "activation", None), "__name__")
+        if hasattr(layer, "activation") and (known := activation_in(layer)) is not None
     ]
     return [*activations, *depthwise_names(functional).values()]

@@ -59,17 +59,18 @@ def class_problem(name: str, kind: str, module: str, *, nested: bool = False) ->
         module: module of its class; a user's own layer is not from Keras.
         nested: whether it is a model itself.
     """
-    if kind in SUPPORTED or (kind, module) == _OWN:
+    own = module.split(".")[0] != "keras"
+    if (kind in SUPPORTED and not own) or (kind, module) == _OWN:
         return None
     # The article follows the pronunciation: an LSTM.
     article = "an" if kind[0] in "AEIO" or kind[:2] in ("LS",) else "a"
-    near = _INSTEAD.get(kind)
+    near = f"Keras's {kind}" if own and kind in SUPPORTED else _INSTEAD.get(kind)
     instead = f"use {near}" if near else f"fpgaprune converts {', '.join(sorted(SUPPORTED))}"
-    if kind in HLS4ML_ONLY:
+    if kind in HLS4ML_ONLY and not own:
         why = f"which hls4ml can convert but fpgaprune cannot yet: it has no rule for the layer's types; {instead}"
     elif nested:
         why = "a model inside the model, which hls4ml cannot convert: put its layers into the model itself"
-    elif module.split(".")[0] != "keras":
+    elif own:
         why = f"a layer of your own, for which hls4ml has no templates: build it of layers of Keras; {instead}"
     else:
         why = f"which hls4ml cannot convert: it has no templates for it; {instead}"

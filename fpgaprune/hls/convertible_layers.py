@@ -13,6 +13,8 @@ from fpgaprune.hls.classes import class_problem
 from fpgaprune.hls.gru_lstm import RECURRENT, recurrent_reason
 from fpgaprune.hls.hls_backends import QUANTISING, Backend
 from fpgaprune.hls.own_templates import has_template
+from fpgaprune.keras_classes import keras_class
+from fpgaprune.keras_functions import activation_in, described
 from fpgaprune.network import calls_of, count_uses, producer
 
 _POOLINGS = frozenset({"MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"})
@@ -35,8 +37,9 @@ def layer_problems(functional: Any) -> list[str]:
     """One line for each layer of `functional` that cannot be converted: its name, the reason, what to do."""
     problems = []
     for layer in functional.layers:
-        kind = type(layer).__name__
-        problem = class_problem(layer.name, kind, type(layer).__module__, nested=hasattr(layer, "layers"))
+        known = keras_class(layer) or type(layer)
+        kind = known.__name__
+        problem = class_problem(layer.name, kind, known.__module__, nested=hasattr(layer, "layers"))
         if problem is not None:
             problems.append(problem)
             continue
@@ -69,7 +72,7 @@ def kind_problems(functional: Any, backend: Backend, io_type: str, strategy: str
         for layer in functional.layers
         if (problem := _kind_problem(layer, backend, io_type, strategy)) is not None
     ]
-    kinds = {type(layer).__name__ for layer in functional.layers}
+    kinds = {_kind(layer) for layer in functional.layers}
     if io_type == "io_parallel" and {"DepthwiseConv1D", "DepthwiseConv2D"} <= kinds:
         problems.append(
             "a project for io_parallel cannot have a DepthwiseConv1D and a DepthwiseConv2D, because their headers in "
@@ -79,7 +82,7 @@ def kind_problems(functional: Any, backend: Backend, io_type: str, strategy: str
 
 
 def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> str | None:
-    name, kind = layer.name, type(layer).__name__
+    name, kind = layer.name, _kind(layer)
     if backend.kinds is not None and kind not in backend.kinds:
         return (
             f"layer {name!r} is a {kind}; backend {backend.name} has templates for "
@@ -110,8 +113,8 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             f"layer {name!r} is a {kind}; backend {backend.name} {backend.wrong[kind]}: choose another backend, for "
             "example 'Vitis'"
         )
-    activation = getattr(getattr(layer, "activation", None), "__name__", None)
-    function = FUNCTIONS.get("relu6" if kind == "ReLU" and layer.max_value == 6 else str(activation))
+    activation = activation_in(layer)
+    function = None if activation is None else FUNCTIONS.get(activation.name)
     if function is not None and not has_template(function, backend.name, io_type):
         instead = "choose backend 'Vitis' or 'Vivado'" if function.own_template else "choose io_parallel"
         return (
@@ -124,7 +127,7 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             f"layer {name!r} ({kind}) merges {shapes}; only the templates of Vitis and Vivado for io_parallel "
             "broadcast: choose these, or give both inputs one shape"
         )
-    softmax = activation == "softmax" or kind == "Softmax"
+    softmax = (activation is not None and activation.name == "softmax") or kind == "Softmax"
     if softmax and io_type == "io_parallel" and len(layer.output.shape) > 2 and backend.name not in AP_BACKENDS:
         return (
             f"layer {name!r} has a softmax over the last of several axes, which backend {backend.name} computes over "
@@ -205,15 +208,9 @@ def _reason(layer: Any, kind: str) -> str | None:
     """Why hls4ml would not compute the same as Keras; None if it would."""
     if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
         return "LoRA or quantize() has split its weights: replace it by a layer with the whole kernel"
-    activation = getattr(layer, "activation", None)
-    if isinstance(activation, keras.layers.Layer):
-        return f"its activation is a layer, a {type(activation).__name__}: put that after it as a layer of its own"
-    if activation is not None:
-        name = getattr(activation, "__name__", str(activation))
-        if name == "hard_sigmoid":
-            return "hls4ml's hard_sigmoid is x / 5 + 1 / 2, that of Keras x / 6 + 1 / 2: use 'sigmoid'"
-        if name not in _ACTIVATIONS:
-            return f"it knows no activation {name!r}; it knows {', '.join(sorted(_ACTIVATIONS))}"
+    reason = _activation_reason(layer)
+    if reason is not None:
+        return reason
     if getattr(layer, "data_format", None) == "channels_first":
         return "its data_format is 'channels_first'; only 'channels_last' has templates"
     rate = getattr(layer, "dilation_rate", 1)
@@ -225,13 +222,6 @@ def _reason(layer: Any, kind: str) -> str | None:
         return f"its depth multiplier is {layer.depth_multiplier}, and {_NO_TEMPLATE}: use 1"
     if kind == "UpSampling2D" and layer.interpolation != "nearest":
         return f"its interpolation is {layer.interpolation!r}, and {_NO_TEMPLATE}: use 'nearest'"
-    if kind == "ReLU" and layer.max_value not in (None, 6.0):
-        return f"its max_value is {layer.max_value}, and {_NO_TEMPLATE}: use none, or 6"
-    if kind == "ReLU" and sum(map(bool, (layer.max_value, layer.negative_slope, layer.threshold))) > 1:
-        return (
-            f"it has max_value {layer.max_value}, negative_slope {layer.negative_slope} and threshold "
-            f"{layer.threshold}, and hls4ml has no template for two of them together: use one of them"
-        )
     if kind in ("Softmax", "BatchNormalization"):
         axes = layer.axis if isinstance(layer.axis, list | tuple) else [layer.axis]
         last = len(layer.input.shape) - 1
@@ -247,6 +237,42 @@ def _reason(layer: Any, kind: str) -> str | None:
     if isinstance(layer.input, list) and len(layer.input) > 2 and kind in _MERGES:
         return f"it merges {len(layer.input)} tensors, and {_NO_TEMPLATE}: merge two at a time"
     return None
+
+
+def _activation_reason(layer: Any) -> str | None:
+    """Why hls4ml has no activation that computes what that of `layer` does; None if it has one."""
+    known = activation_in(layer)
+    # What applies the function: the layer itself, if it is nothing else.
+    activation = layer if not hasattr(layer, "activation") else layer.activation
+    if known is None and isinstance(layer, keras.layers.Softmax):
+        # Which axis is the last one depends on what it reads.
+        return None
+    if known is None:
+        return _unknown_reason(activation)
+    if known.name == "hard_sigmoid":
+        return "hls4ml's hard_sigmoid is x / 5 + 1 / 2, that of Keras x / 6 + 1 / 2: use 'sigmoid'"
+    if known.name == "prelu" and activation is not layer:
+        return "its activation is a PReLU, whose slopes Keras does not save: put that after it as a layer of its own"
+    if known.name not in _ACTIVATIONS | {"thresholded_relu", "prelu"}:
+        return f"it knows no activation {known.name!r}; it knows {', '.join(sorted(_ACTIVATIONS))}"
+    return None
+
+
+def _unknown_reason(activation: Any) -> str:
+    if keras_class(activation) is not keras.layers.ReLU:
+        return f"its activation is {described(activation)}; fpgaprune knows {', '.join(sorted(_ACTIVATIONS))} of Keras"
+    limit, slope, threshold = activation.max_value, activation.negative_slope, activation.threshold
+    if sum(map(bool, (limit, slope, threshold))) > 1:
+        return (
+            f"it has max_value {limit}, negative_slope {slope} and threshold {threshold}, and hls4ml has no template "
+            "for two of them together: use one of them"
+        )
+    return f"its max_value is {limit}, and {_NO_TEMPLATE}: use none, or 6"
+
+
+def _kind(layer: Any) -> str:
+    """The class of Keras that says what `layer` computes; its own class if that is none of Keras's."""
+    return (keras_class(layer) or type(layer)).__name__
 
 
 def _tiles(shapes: list[tuple[int, ...]]) -> bool:

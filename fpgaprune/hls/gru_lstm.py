@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import FUNCTIONS
+from fpgaprune.keras_functions import activation_of, described
 from fpgaprune.network import producer
 
 RECURRENT = (keras.layers.GRU, keras.layers.LSTM)
@@ -37,11 +38,18 @@ def recurrent_reason(layer: Any) -> str | None:
         return "its number of steps is unknown: give the model's input a fixed one, as in Input((20, 6))"
     if isinstance(layer, keras.layers.GRU) and not layer.reset_after:
         return "its reset gate acts before the product (reset_after=False), hls4ml's after it: use reset_after=True"
+    named = functions_of(layer)
     for what, known in (("activation", _ACTIVATIONS), ("recurrent_activation", _GATES)):
-        name = getattr(layer, what).__name__
-        if name not in known:
-            return f"its {what} is {name!r}; for recurrent layers hls4ml has {', '.join(known)}"
+        if named[what] not in known:
+            own = described(getattr(layer, what))
+            return f"its {what} is {own}; for recurrent layers hls4ml has {', '.join(known)}"
     return None
+
+
+def functions_of(layer: Any) -> dict[str, str]:
+    """The names of the activation and of the recurrent activation of `layer`; empty where a function is unknown."""
+    found = {what: activation_of(getattr(layer, what)) for what in ("activation", "recurrent_activation")}
+    return {what: known.name if known is not None else "" for what, known in found.items()}
 
 
 def gates_of(layer: Any) -> int:
@@ -62,7 +70,7 @@ def observed_states(layer: Any, x: NDArray[Any]) -> NDArray[np.float64]:
     step = _gru if isinstance(layer, keras.layers.GRU) else _lstm
     state = np.zeros((len(x), units if gates == 3 else 2 * units))
     found = np.empty((*x.shape[:2], state.shape[-1]))
-    function, gate = (FUNCTIONS[f.__name__].values for f in (layer.activation, layer.recurrent_activation))
+    function, gate = (FUNCTIONS[name].values for name in functions_of(layer).values())
     for place in range(x.shape[1]):
         state = step(products[:, place], state[:, :units] @ recurrent + recurrent_bias, state, function, gate)
         found[:, place] = state

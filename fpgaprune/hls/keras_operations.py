@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.network import calls_of, cloned
+from fpgaprune.network import calls_of, cloned, copied
 
 _MERGES: Mapping[str, Any] = {
     "Add": keras.layers.Add,
@@ -100,7 +100,7 @@ def with_layers(functional: Any) -> Any:
         return made_tensor
 
     def clone(operation: Any) -> Any:
-        return type(operation).from_config(operation.get_config()) if _stays(operation) else operation
+        return copied(operation) if _stays(operation) else operation
 
     return cloned(functional, clone, call)
 

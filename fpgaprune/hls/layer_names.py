@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from fpgaprune.hls.reserved import PROJECT_WORDS, RESERVED
-from fpgaprune.network import cloned, producer
+from fpgaprune.network import cloned, copied, producer
 
 # Longer names would not fit into the file names of every tool.
 _LONGEST = 64
@@ -87,6 +87,6 @@ def renamed(functional: Any, names: Mapping[str, str]) -> Any:
         return functional
 
     def clone(layer: Any) -> Any:
-        return type(layer).from_config(layer.get_config() | {"name": names[layer.name]})
+        return copied(layer, name=names[layer.name])
 
     return cloned(functional, clone, names=names)

@@ -14,14 +14,16 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import HlsError
+from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.convertible_layers import INFERENCE_NO_OPS, check_layers
-from fpgaprune.hls.gru_lstm import RECURRENT, gates_of
+from fpgaprune.hls.gru_lstm import RECURRENT, functions_of, gates_of
 from fpgaprune.hls.keras_operations import with_layers
 from fpgaprune.hls.layer_names import free_name
 from fpgaprune.hls.split import split_separable
-from fpgaprune.network import cloned, find_folds, folded_weights, producer, readers_of
+from fpgaprune.keras_classes import keras_class
+from fpgaprune.keras_functions import LINEAR, Activation, activation_in
+from fpgaprune.network import cloned, copied, find_folds, folded_weights, producer, readers_of
 from fpgaprune.quantise import is_rounded, rounds_channels, unrounded
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
@@ -32,6 +34,13 @@ _GLOBAL = {
 }
 # hls4ml's Dense layers take tensors of at most this many axes, the batch axis included.
 _MOST_AXES = 4
+# Layers that are the activation of what they read, but for those with weights and a softmax, whose axis may be another.
+_ACTIVATIONS = (keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReLU, keras.layers.ELU)
+_WITH_PARAMETER = {
+    "leaky_relu": keras.layers.LeakyReLU,
+    "elu": keras.layers.ELU,
+    "thresholded_relu": lambda threshold, **options: keras.layers.ReLU(threshold=threshold, **options),
+}
 # Layers that multiply by weights of several axes.
 PRODUCTS = (*FOLDABLE, *RECURRENT)
 
@@ -44,7 +53,8 @@ def fold(model: Any) -> Any:
     Dropout is left out. `ReLU()` becomes `Activation("relu")`. The activation of a convolution or Dense layer becomes a
     layer of its own, `NAME_relu`, so that both get a type. A separable convolution becomes two layers. An average
     pooling over the whole map becomes a global one, because hls4ml would build it with all its inputs at once.
-    Operations become layers that compute the same. Layer names stay, and layers compute in float32.
+    Operations become layers that compute the same, and each activation one that names its function. Layer names stay,
+    and layers compute in float32.
 
     Raises:
         HlsError: a weight is NaN or infinite.
@@ -57,15 +67,15 @@ def fold(model: Any) -> Any:
     # clone_model accepts a call_function for functional models only.
     functional = with_layers(keras.Model(model.inputs, model.outputs, name=model.name))
     check_layers(functional)
-    functional = split_separable(functional)
+    functional = split_separable(in_classes_of_keras(functional))
     # Where the bits of the weights are trained, a product with a scale would have far more of them.
     folds = {} if rounds_channels(functional) else find_folds(functional)
     folded_names = {bn.name for bn in folds.values()}
     originals = {layer.name: layer for layer in functional.layers}
     activations = {
-        name: layer.activation
+        name: known
         for name, layer in originals.items()
-        if isinstance(layer, FOLDABLE) and layer.activation is not keras.activations.linear
+        if isinstance(layer, FOLDABLE) and (known := _known(layer)) != LINEAR
     }
     # The shape is restored if a layer other than Flatten reads it.
     mapped = {
@@ -80,23 +90,23 @@ def fold(model: Any) -> Any:
         return found
 
     def clone(layer: Any) -> Any:
-        config = layer.get_config() | {"dtype": "float32"}
+        if isinstance(layer, _ACTIVATIONS):
+            return activation_layer(_known(layer), layer.name, len(layer.output.shape))
+        if averages_all(layer):
+            return _GLOBAL[type(layer)](name=layer.name)
+        changes: dict[str, Any] = {"dtype": "float32"}
         if layer.name in folds:
-            config["use_bias"] = True
-        if layer.name in activations:
-            config["activation"] = "linear"
-        if type(layer) is keras.layers.ReLU and layer.negative_slope == 0 and layer.threshold == 0:
-            return keras.layers.Activation("relu" if layer.max_value is None else "relu6", name=config["name"])
-        if type(layer) is keras.layers.Activation:
-            return activation_layer(layer.activation, layer.name, len(layer.output.shape))
+            changes["use_bias"] = True
+        if isinstance(layer, FOLDABLE):
+            changes["activation"] = "linear"
+        if isinstance(layer, RECURRENT):
+            changes |= functions_of(layer)
         if isinstance(layer, keras.layers.Softmax):
             # The axis is the last one, but may be given as a list, which hls4ml does not read.
-            config["axis"] = -1
-        if averages_all(layer):
-            return _GLOBAL[type(layer)](name=config["name"])
-        if "keepdims" in config:
-            config["keepdims"] = False
-        return type(layer).from_config(config)
+            changes["axis"] = -1
+        if hasattr(layer, "keepdims"):
+            changes["keepdims"] = False
+        return copied(layer, **changes)
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         if layer.name in folded_names or isinstance(layer, INFERENCE_NO_OPS):
@@ -109,18 +119,51 @@ def fold(model: Any) -> Any:
         if layer.name not in activations:
             return output
         activation = activations[layer.name]
-        name = added(f"{layer.name}_{activation.__name__}")
+        name = added(f"{layer.name}_{activation.name}")
         return activation_layer(activation, name, len(output.shape))(output)
 
     return cloned(functional, clone, call, {name: folded_weights(originals[name], bn) for name, bn in folds.items()})
 
 
-def activation_layer(activation: Any, name: str, axes: int) -> Any:
+def activation_layer(activation: Activation, name: str, axes: int) -> Any:
     """The layer of `activation` for tensors of `axes` axes, the batch axis included."""
-    if activation is keras.activations.softmax and axes > 2:
+    options = {"name": name, "dtype": "float32"}
+    if activation.name == "softmax" and axes > 2:
         # hls4ml would apply an `Activation` of softmax over all axes at once.
-        return keras.layers.Softmax(name=name, dtype="float32")
-    return keras.layers.Activation(activation, name=name, dtype="float32")
+        return keras.layers.Softmax(**options)
+    if activation.parameter is not None:
+        return _WITH_PARAMETER[activation.name](activation.parameter, **options)
+    return keras.layers.Activation(activation.name, **options)
+
+
+def in_classes_of_keras(functional: Any) -> Any:
+    """`functional` with a layer of Keras's own in place of each of a subclass that computes the same.
+
+    Raises:
+        UnsupportedLayerError: such a layer holds other weights than that of Keras.
+    """
+    own = [layer for layer in functional.layers if type(layer) is not (keras_class(layer) or type(layer))]
+    if not own:
+        return functional
+    try:
+        return cloned(functional, copied)
+    except ValueError as error:
+        raise UnsupportedLayerError(
+            f"layers {', '.join(repr(layer.name) for layer in own)} are of classes of your own, and one of them holds "
+            "other weights than the class of Keras from which it inherits: use the layers of Keras"
+        ) from error
+
+
+def _known(layer: Any) -> Activation:
+    """The function of an activation layer, or the one that another layer applies.
+
+    Raises:
+        UnsupportedLayerError: it is unknown; `check_layers` says so first.
+    """
+    known = activation_in(layer)
+    if known is None:
+        raise UnsupportedLayerError(f"layer {layer.name!r} has an activation that is not known")
+    return known
 
 
 def _loses_axes(layer: Any) -> bool:

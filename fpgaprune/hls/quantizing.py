@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import keras
+import numpy as np
 
 from fpgaprune.design import FUNCTIONS, Design
 from fpgaprune.errors import HlsError, UnsupportedLayerError
@@ -19,9 +20,10 @@ from fpgaprune.hls.prepare import DEPTHWISE, fold, quantise_weights
 from fpgaprune.hls.ranges import Samples, trained_types
 from fpgaprune.hls.split import depthwise_names
 from fpgaprune.hls.width_search import Labels
+from fpgaprune.keras_functions import Activation, activation_in
 from fpgaprune.masks import MaskSet
-from fpgaprune.network import producer
-from fpgaprune.quantise import ROUNDED, Rounded, RoundedAverage, is_rounded, rounded_types, unrounded
+from fpgaprune.network import copied, producer
+from fpgaprune.quantise import ROUNDED, Rounded, RoundedAverage, RoundedLeakyReLU, is_rounded, rounded_types, unrounded
 from fpgaprune.target import Target
 from fpgaprune.weights import weight_arrays
 
@@ -32,10 +34,15 @@ _ROLES = ("weight", "bias", "result")
 # Layers that hold weights or add numbers, and that have no rounded counterpart.
 _UNKNOWN = (
     *(keras.layers.BatchNormalization, keras.layers.GRU, keras.layers.LSTM, keras.layers.PReLU),
-    *(keras.layers.LeakyReLU, keras.layers.Average, keras.layers.Dot, keras.layers.Embedding),
+    *(keras.layers.Average, keras.layers.Dot, keras.layers.Embedding),
 )
 # Activations that hardware computes exactly or reads from tables.
-_ACTIVATIONS = ("softmax", *(function.name for function in FUNCTIONS.values() if function.converts and function.values))
+_ACTIVATIONS = (
+    *("softmax", "leaky_relu", "thresholded_relu"),
+    *(function.name for function in FUNCTIONS.values() if function.converts and function.values),
+)
+# What layers are given that the hardware rounds.
+_PARAMETERS = {keras.layers.LeakyReLU: "negative_slope", keras.layers.ReLU: "threshold"}
 
 
 def quantize(
@@ -100,10 +107,11 @@ def require_roundable(model: Any) -> Any:
         raise HlsError(f"model {model.name!r} rounds already; quantize the model that it was made from")
     folded = fold(model)
     for layer in folded.layers:
-        activation = getattr(getattr(layer, "activation", None), "__name__", "linear")
-        if isinstance(layer, _UNKNOWN) or activation not in _ACTIVATIONS:
+        known = activation_in(layer)
+        falls = known is not None and known.name == "leaky_relu" and (known.parameter or 0.0) < 0
+        if isinstance(layer, _UNKNOWN) or known is None or known.name not in _ACTIVATIONS or falls:
             raise UnsupportedLayerError(
-                f"layer {layer.name!r} is a {_kind(layer, activation)}, which quantize cannot round; train with "
+                f"layer {layer.name!r} is a {_kind(layer, known)}, which quantize cannot round; train with "
                 "fp.finetune, and let precision 'auto' find its types"
             )
     return folded
@@ -142,13 +150,15 @@ def _rounding(folded: Any, design: Design) -> Any:
     """`folded` with every weight and result rounded to its type in `design`."""
 
     def clone(layer: Any) -> Any:
-        config = layer.get_config()
+        if type(layer) in _PARAMETERS:
+            name, param = _PARAMETERS[type(layer)], design[layer.name].types["param"]
+            return copied(layer, **{name: float(param.to_float(param.to_raw(np.asarray(getattr(layer, name)))))})
         if type(layer) not in ROUNDED:
-            return type(layer).from_config(config)
+            return copied(layer)
         types = {role: kind for role, kind in design[layer.name].types.items() if role in _ROLES}
         incoming = design[_source(layer)].types["result"]
         own = {"types": types, "sum_dtype": _sum_dtype(layer, types, incoming)}
-        return ROUNDED[type(layer)].from_config({**config, **own})
+        return ROUNDED[type(layer)].from_config({**layer.get_config(), **own})
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         output = layer(*keras.tree.map_structure(entered, args), **kwargs)
@@ -159,6 +169,8 @@ def _rounding(folded: Any, design: Design) -> Any:
         types, name = {"result": kind}, f"{layer.name}_rounded"
         if isinstance(original, AVERAGES):
             return RoundedAverage(types, _count(original), incoming.fraction, name=name)(output)
+        if isinstance(original, keras.layers.LeakyReLU):
+            return RoundedLeakyReLU(types, layer.negative_slope, incoming, name=name)(output)
         return Rounded(types, name=name)(output)
 
     def entered(value: Any) -> Any:
@@ -176,8 +188,8 @@ def _rounding(folded: Any, design: Design) -> Any:
     return model
 
 
-def _kind(layer: Any, activation: str) -> str:
-    return type(layer).__name__ if isinstance(layer, _UNKNOWN) else f"{activation} activation"
+def _kind(layer: Any, known: Activation | None) -> str:
+    return type(layer).__name__ if isinstance(layer, _UNKNOWN) or known is None else f"{known.name} activation"
 
 
 def _source(layer: Any) -> str:

@@ -14,7 +14,7 @@ from fpgaprune.errors import DataError, HlsError
 from fpgaprune.fixed import MAX_WIDTH, FixedType
 from fpgaprune.hls.layer_names import free_name, names_of, renamed
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
-from fpgaprune.network import cloned, producer
+from fpgaprune.network import cloned, copied, producer
 from fpgaprune.quantise import Rounded, rounded_types
 from fpgaprune.real_array import sample_arrays
 
@@ -106,7 +106,7 @@ def cut_off(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) -> Any:
         taken.add(name := free_name(f"{layer.name}_cut_off", taken))
         return Rounded({"result": str(kind)}, name=name)(output)
 
-    return cloned(folded, lambda layer: type(layer).from_config(layer.get_config()), call)
+    return cloned(folded, copied, call)
 
 
 def trained_types(model: Any, folded: Any, data: Samples | None) -> dict[str, dict[str, FixedType]]:

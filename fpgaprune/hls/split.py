@@ -6,24 +6,26 @@ half has its own types, strategy and certificate, on every backend with depthwis
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 
 from fpgaprune.hls.layer_names import free_name
-from fpgaprune.network import cloned
+from fpgaprune.keras_classes import keras_class
+from fpgaprune.network import cloned, copied
 
-_HALVES = {
+_HALVES: Mapping[type | None, Any] = {
     keras.layers.SeparableConv1D: (keras.layers.DepthwiseConv1D, keras.layers.Conv1D),
     keras.layers.SeparableConv2D: (keras.layers.DepthwiseConv2D, keras.layers.Conv2D),
 }
-_DEPTHWISE = ("kernel_size", "strides", "padding", "data_format", "dilation_rate", "depth_multiplier", "dtype")
-_POINTWISE = ("filters", "data_format", "activation", "use_bias", "dtype")
+_DEPTHWISE = ("kernel_size", "strides", "padding", "data_format", "dilation_rate", "depth_multiplier")
+_POINTWISE = ("filters", "data_format", "activation", "use_bias")
 
 
 def is_separable(layer: Any) -> bool:
     """Whether `split_separable` splits `layer`."""
-    return type(layer) in _HALVES
+    return keras_class(layer) in _HALVES
 
 
 def depthwise_names(functional: Any) -> dict[str, str]:
@@ -48,11 +50,11 @@ def split_separable(functional: Any) -> Any:
         return functional
 
     def clone(layer: Any) -> Any:
-        config = layer.get_config()
         if not is_separable(layer):
-            return type(layer).from_config(config)
-        pointwise = _HALVES[type(layer)][1]
-        return pointwise(kernel_size=1, name=layer.name, **{key: config[key] for key in _POINTWISE})
+            return copied(layer)
+        pointwise = _HALVES[keras_class(layer)][1]
+        settings = {key: getattr(layer, key) for key in _POINTWISE}
+        return pointwise(kernel_size=1, name=layer.name, dtype=layer.dtype_policy, **settings)
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         if layer.name not in halves:
@@ -61,10 +63,11 @@ def split_separable(functional: Any) -> Any:
 
     names = depthwise_names(functional)
     halves = {
-        layer.name: _HALVES[type(layer)][0](
+        layer.name: _HALVES[keras_class(layer)][0](
             name=names[layer.name],
             use_bias=False,
-            **{key: layer.get_config()[key] for key in _DEPTHWISE},
+            dtype=layer.dtype_policy,
+            **{key: getattr(layer, key) for key in _DEPTHWISE},
         )
         for layer in separable
     }

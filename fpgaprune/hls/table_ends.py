@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import CENTRED, FUNCTIONS
+from fpgaprune.design import CENTRED
 from fpgaprune.errors import HlsError
+from fpgaprune.hls.table_sizes import looked_up
 from fpgaprune.network import producer
 
 # One step of a table, which is also its error between its ends.
@@ -27,9 +28,8 @@ def require_within_tables(folded: Any, observed: Mapping[str, NDArray[Any]]) -> 
         HlsError: an activation does; the message gives the error and says what to do.
     """
     for layer in folded.layers:
-        name = getattr(getattr(layer, "activation", None), "__name__", "")
-        function = FUNCTIONS.get(name)
-        if function is None or function.table is None or function.values is None or isinstance(layer.input, list):
+        function = looked_up(layer)
+        if function is None or function.table is None or function.values is None:
             continue
         values = observed.get(producer(layer.input).name)
         if values is None or not values.size:
@@ -41,7 +41,7 @@ def require_within_tables(folded: Any, observed: Mapping[str, NDArray[Any]]) -> 
         off = np.abs(function.values(seen) - function.values(np.clip(seen, *ends)))
         if off.max() > _STEP:
             raise HlsError(
-                f"layer {layer.name!r} is a {name} that reads numbers up to {abs(seen[off.argmax()]):.4g}; its table "
-                f"ends at {reach:g}, so that the result would be off by {off.max():.2g}: scale what comes before it, "
-                "or use relu"
+                f"layer {layer.name!r} is a {function.name} that reads numbers up to {abs(seen[off.argmax()]):.4g}; "
+                f"its table ends at {reach:g}, so that the result would be off by {off.max():.2g}: scale what comes "
+                "before it, or use relu"
             )

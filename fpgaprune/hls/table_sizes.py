@@ -16,8 +16,9 @@ import keras
 
 from fpgaprune.design import AP_BACKENDS, FUNCTIONS, ScalarFunction
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.gru_lstm import RECURRENT
+from fpgaprune.hls.gru_lstm import RECURRENT, functions_of
 from fpgaprune.hls.layer_options import LayerOptions
+from fpgaprune.keras_functions import activation_in
 from fpgaprune.network import producer
 
 # hls4ml's size of a table, which is the smallest chosen here: in 8 bits it is one block memory.
@@ -44,11 +45,8 @@ class TableSizes:
 
 def looked_up(layer: Any) -> ScalarFunction | None:
     """The function that `layer` of a folded model looks up in a table; None if it has no table of that kind."""
-    if isinstance(layer, keras.layers.ELU):
-        return FUNCTIONS["elu"]
-    if not isinstance(layer, keras.layers.Activation):
-        return None
-    function = FUNCTIONS.get(layer.activation.__name__)
+    known = activation_in(layer) if isinstance(layer, keras.layers.ELU | keras.layers.Activation) else None
+    function = None if known is None else FUNCTIONS.get(known.name)
     return function if function is not None and function.table is not None else None
 
 
@@ -131,7 +129,7 @@ def _coarsest(layer: Any) -> ScalarFunction | None:
     """The function that `layer` looks up; of the two of a recurrent layer that of the larger steps."""
     if not isinstance(layer, RECURRENT):
         return looked_up(layer)
-    both = [FUNCTIONS.get(each.__name__) for each in (layer.activation, layer.recurrent_activation)]
+    both = map(FUNCTIONS.get, functions_of(layer).values())
     tables = [(each.table.error(USUAL_SIZE), each) for each in both if each is not None and each.table is not None]
     return max(tables, key=lambda found: found[0])[1] if tables else None
 

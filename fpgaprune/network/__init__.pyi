@@ -1,4 +1,3 @@
-from .activation_traits import is_elementwise as is_elementwise
 from .alive import Alive as Alive
 from .alive import alive_channels as alive_channels
 from .batch_norm import find_folds as find_folds
@@ -7,9 +6,11 @@ from .batch_norm import scale_and_shift as scale_and_shift
 from .channels import AxisChannels as AxisChannels
 from .channels import Channels as Channels
 from .cloning import cloned as cloned
+from .copying import copied as copied
 from .coupling import Groups as Groups
 from .coupling import coupled_outputs as coupled_outputs
 from .coupling import groups_of as groups_of
+from .each_alone import elementwise_of as elementwise_of
 from .flat import Flags as Flags
 from .flat import FlatStep as FlatStep
 from .flat import Network as Network
@@ -20,7 +21,6 @@ from .graph import calls_of as calls_of
 from .graph import count_uses as count_uses
 from .graph import graph_of as graph_of
 from .graph import is_model as is_model
-from .graph import is_of_keras as is_of_keras
 from .graph import producer as producer
 from .graph import readers_of as readers_of
 from .graph import structures as structures

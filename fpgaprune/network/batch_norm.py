@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.keras_functions import LINEAR, activation_in
 from fpgaprune.network.flat import role_of
 from fpgaprune.network.graph import producer, readers_of
 from fpgaprune.network.role import KERNEL, Role
@@ -56,4 +57,4 @@ def folded_weights(layer: Any, bn: Any) -> tuple[NDArray[np.float32], NDArray[np
 def _is_linear(layer: Any) -> bool:
     if getattr(layer, "data_format", "channels_last") != "channels_last":
         return False
-    return role_of(layer) in KERNEL | {Role.DEPTHWISE} and getattr(layer.activation, "__name__", "") == "linear"
+    return role_of(layer) in KERNEL | {Role.DEPTHWISE} and activation_in(layer) == LINEAR

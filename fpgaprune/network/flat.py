@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import RemovalError
-from fpgaprune.network import activation_traits
+from fpgaprune.keras_functions import activation_in
 from fpgaprune.network.graph import calls_of, graph_of, nested_graph
 from fpgaprune.network.role import CHANNELWISE, Role
 from fpgaprune.network.slots import Ids
@@ -40,18 +41,19 @@ class FlatStep:
 
     @cached_property
     def activation(self) -> str:
-        """The name of its activation, as `activation_traits.activation_name` gives it."""
-        return activation_traits.activation_name(self.layer, self.role)
+        """The name of the activation that it is, or that it applies; "linear" if none, "" if it is unknown."""
+        known = activation_in(self.layer)
+        return "" if known is None else known.name
 
     @property
     def keeps_zero(self) -> bool:
         """Whether its activation is known to map 0 to 0."""
-        return activation_traits.keeps_zero(self.activation)
+        return self.activation in FUNCTIONS and FUNCTIONS[self.activation].at_zero == 0
 
     @property
     def mixes_channels(self) -> bool:
         """Whether its activation reads several channels at once, or is unknown."""
-        return activation_traits.mixes_channels(self.activation)
+        return self.activation not in FUNCTIONS
 
     @property
     def is_ungrouped(self) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
+from fpgaprune.keras_classes import is_of_keras
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,6 @@ class Call:
     kwargs: Mapping[str, Any]
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
-
-
-def is_of_keras(thing: Any) -> bool:
-    """Whether `thing`, a class or a function, is one of Keras's own."""
-    return str(getattr(thing, "__module__", "")).split(".")[0] == "keras"
 
 
 def is_model(operation: Any) -> bool:

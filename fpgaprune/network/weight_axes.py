@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.keras_classes import keras_ancestor
 from fpgaprune.network.flat import role_of
 from fpgaprune.network.role import Role
 from fpgaprune.weights import named_weights
@@ -72,7 +73,7 @@ class Weight:
 
         For an unknown class, the shape of its `kernel` decides: two axes for `dense`, more for `convolution`.
         """
-        kind = type(self.layer).__name__
+        kind = _class_name(self.layer)
         if self.name == "depthwise_kernel" or (self.name == "kernel" and kind.startswith("Depthwise")):
             return "depthwise"
         if role_of(self.layer) is Role.RECURRENT:
@@ -88,7 +89,7 @@ class Weight:
     @property
     def axes(self) -> ChannelAxes:
         """Its channel axes; `PLAIN` if the layer is unknown, and for a vector."""
-        kind = type(self.layer).__name__
+        kind = _class_name(self.layer)
         if self.ndim < 2:
             return PLAIN
         if kind.startswith("Depthwise") or self.path.endswith("/depthwise_kernel"):
@@ -115,6 +116,12 @@ def per_output(values: NDArray[Any], axes: ChannelAxes, shape: tuple[int, ...]) 
     """`values`, one for each output channel, reshaped to broadcast to a weight of `shape`."""
     kept = {axis % len(shape) for axis in axes.outputs}
     return np.reshape(values, tuple(size if axis in kept else 1 for axis, size in enumerate(shape)))
+
+
+def _class_name(layer: Any) -> str:
+    """The name of the class of Keras from which that of `layer` inherits; empty if there is none."""
+    known = keras_ancestor(type(layer))
+    return "" if known is None else known.__name__
 
 
 def _layers(model: Any) -> Iterator[Any]:

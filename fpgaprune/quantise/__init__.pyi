@@ -6,6 +6,7 @@ from .hgq_bits import with_bits as with_bits
 from .layers import ROUNDED as ROUNDED
 from .layers import Rounded as Rounded
 from .layers import RoundedAverage as RoundedAverage
+from .layers import RoundedLeakyReLU as RoundedLeakyReLU
 from .plain import is_rounded as is_rounded
 from .plain import kernel_types as kernel_types
 from .plain import rounded_types as rounded_types

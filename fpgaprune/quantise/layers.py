@@ -7,6 +7,7 @@ hardware computes with the rounded weights. `types` says which, by the role that
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -67,6 +68,28 @@ class RoundedAverage(Rounded):
     def get_config(self) -> dict[str, Any]:
         """What makes the layer anew."""
         return {**super().get_config(), "count": self.count, "fraction": self.fraction}
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedLeakyReLU(Rounded):
+    """Hands on what a `LeakyReLU` gave as hardware computes it: the exact product with the slope, rounded."""
+
+    def __init__(self, types: Mapping[str, Any], slope: float, incoming: FixedType | str, **options: Any) -> None:
+        """What a layer of this slope, above 0, gave for numbers of type `incoming`."""
+        super().__init__(types, **options)
+        self.slope = slope
+        self.incoming = incoming if isinstance(incoming, FixedType) else FixedType.parse(incoming)
+
+    def call(self, inputs: Any) -> Any:
+        """`inputs` are products, near enough that the numbers that the layer read can be told."""
+        given = ops.cast(inputs, "float64")
+        read = on_grid(ops.where(given > 0, given, given / self.slope), replace(self.incoming, rounding="RND"))
+        product = ops.where(given > 0, read, read * self.slope)
+        return ops.cast(rounded(product, self.types["result"]), inputs.dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """What makes the layer anew."""
+        return {**super().get_config(), "slope": self.slope, "incoming": str(self.incoming)}
 
 
 class _RoundedProduct:

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from fpgaprune.fixed import FixedType
-from fpgaprune.network import producer
+from fpgaprune.network import copied, producer
 from fpgaprune.quantise.layers import PLAIN, Rounded
 
 
@@ -50,11 +50,10 @@ def unrounded(model: Any) -> Any:
     """A new model of Keras's own layers with the weights of `model`, as floats; nothing in it is rounded."""
 
     def clone(layer: Any) -> Any:
-        plain = PLAIN.get(type(layer), type(layer))
-        config = layer.get_config()
-        if type(layer) in PLAIN:
-            config = {key: value for key, value in config.items() if key not in ("types", "sum_dtype")}
-        return plain.from_config(config)
+        if type(layer) not in PLAIN:
+            return copied(layer)
+        config = {key: value for key, value in layer.get_config().items() if key not in ("types", "sum_dtype")}
+        return PLAIN[type(layer)].from_config(config)
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         return args[0] if isinstance(layer, Rounded) else layer(*args, **kwargs)

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
+from fpgaprune.keras_classes import keras_class
+from fpgaprune.keras_functions import activation_in, described
 from fpgaprune.masks import MaskSet
-from fpgaprune.network import calls_of, count_uses, producer, structures
+from fpgaprune.network import calls_of, copied, count_uses, producer, structures
 from fpgaprune.weights import named_weights
 
 # Layers of Keras that such networks hold between their own: none has weights, and each is exact in fixed point.
@@ -97,14 +99,14 @@ class Rebuild(ABC):
         Raises:
             UnsupportedLayerError: it is not one of those that are exact.
         """
-        kind = type(layer).__name__
-        if kind not in PLAIN or layer.weights:
+        known, kind = keras_class(layer), type(layer).__name__
+        if known is None or known.__name__ not in PLAIN or layer.weights:
             raise UnsupportedLayerError(
                 f"layer {layer.name!r} is a {kind} whose bits {self.library} does not know; use its layer of "
                 f"{self.library}'s, or one of {', '.join(sorted(PLAIN))}"
             )
         exact_activation(layer, self.library)
-        return type(layer).from_config(layer.get_config())
+        return copied(layer)
 
 
 @dataclass(frozen=True)
@@ -154,11 +156,10 @@ def exact_activation(layer: Any, library: str) -> Any:
     Raises:
         UnsupportedLayerError: it does not.
     """
-    activation = getattr(layer, "activation", None)
-    name = getattr(activation, "__name__", "linear")
-    if name not in _ACTIVATIONS:
+    known = activation_in(layer)
+    if known is None or known.name not in _ACTIVATIONS:
         raise UnsupportedLayerError(
-            f"layer {layer.name!r} has activation {name!r}, of which {library} trains no exact bits; wanted one of "
-            f"{', '.join(_ACTIVATIONS)}"
+            f"layer {layer.name!r} has activation {described(layer.activation)}, of which {library} trains no exact "
+            f"bits; wanted one of {', '.join(_ACTIVATIONS)}"
         )
-    return activation
+    return known.name

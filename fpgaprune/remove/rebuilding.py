@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import keras
@@ -11,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
+from fpgaprune.keras_functions import activation_in
 from fpgaprune.network import (
     Call,
     Role,
     calls_of,
+    copied,
     count_uses,
     graph_of,
     is_model,
@@ -94,8 +97,9 @@ def _final_layers(graph: Any) -> set[int]:
     found = set()
     for call in calls:
         layer = call.operation
-        squashes = getattr(layer, "activation", None) in (keras.activations.softmax, keras.activations.sigmoid)
-        if uses[id(layer)] == 1 and (squashes or type(layer) is keras.layers.Softmax) and id(call.outputs[0]) in ends:
+        known = activation_in(layer)
+        squashes = type(layer) is keras.layers.Softmax or (known is not None and known.name in ("softmax", "sigmoid"))
+        if uses[id(layer)] == 1 and squashes and id(call.outputs[0]) in ends:
             found.add(id(layer))
     return found
 
@@ -178,13 +182,13 @@ class _Builder:
         return self._layers[id(operation)]
 
     def _layer(self, layer: Any, path: str) -> Any:
-        config = _cleaned(layer.get_config(), self.dtype)
+        changes = dict(self._entries(path))
         if id(layer) in self.bare:
             if isinstance(layer, keras.layers.Softmax):
-                return keras.layers.Identity(name=layer.name, dtype=config["dtype"])
-            config = {**config, "activation": "linear"}
+                return keras.layers.Identity(name=layer.name, dtype=self.dtype or layer.dtype_policy)
+            changes |= {"activation": "linear"}
         try:
-            return type(layer).from_config({**config, **self._entries(path)})
+            return copied(layer, partial(_cleaned, dtype=self.dtype), **changes)
         except (TypeError, ValueError, NotImplementedError) as error:
             if not layer.weights and not self._entries(path):
                 return unconnected(layer)  # such as a Lambda, which cannot be made from its config

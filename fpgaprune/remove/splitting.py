@@ -25,9 +25,10 @@ from fpgaprune.network import (
     Taps,
     calls_of,
     channel_axis,
+    copied,
     count_uses,
+    elementwise_of,
     graph_of,
-    is_elementwise,
     positions,
     role_of,
     spatial,
@@ -98,7 +99,7 @@ def find_groups(model: Any) -> tuple[KernelGroups, ...]:
         layer = call.operation
         if role_of(layer) is not Role.CONVOLUTION or layer.groups > 1 or uses[id(layer)] > 1:
             continue
-        if not is_elementwise(layer.activation):
+        if elementwise_of(layer.activation) is None:
             continue
         kernel = value_of(layer.kernel)
         inputs, outputs = _components(Taps(partial(value_of, layer.kernel)).nonzero)
@@ -148,11 +149,11 @@ def _split(
     """The output of the convolutions that replace `layer` for the input `tensor`; `made` gets them, with weights."""
     axis = channel_axis(layer)
     axis = axis if axis < 0 else axis + 1
-    config, kernel = layer.get_config(), value_of(layer.kernel)
+    kernel = value_of(layer.kernel)
     bias = value_of(layer.bias) if layer.use_bias else None
 
     def convolution(inputs: Sequence[int], weights: NDArray[Any], outputs: Sequence[int], **changes: Any) -> Any:
-        part = type(layer).from_config({**config, "filters": len(outputs), **changes})
+        part = copied(layer, **{"filters": len(outputs), **changes})
         made.append((part, [weights] if bias is None else [weights, bias[list(outputs)]]))
         return part(_select(tensor, inputs, axis, f"{changes.get('name', layer.name)}_inputs"))
 

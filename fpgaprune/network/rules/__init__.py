@@ -1,10 +1,11 @@
-"""`RULES` has one rule for each class of operations; a subclass of a known layer has no rule.
+"""`RULES` has one rule for each class of operations; a subclass that computes something else has no rule.
 
 A layer of fpgaprune's own that stands above this package says its rule itself, as the attribute `channel_rule`.
 """
 
 from __future__ import annotations
 
+from fpgaprune.keras_classes import class_of_keras
 from fpgaprune.network.rules import (
     activations,
     convolution,
@@ -28,5 +29,5 @@ RULES: dict[type, LayerRule] = {kind: rule for family in _FAMILIES for kind, rul
 
 
 def rule_of(kind: type) -> LayerRule | None:
-    """The rule of exactly this class; None where nothing is known of it."""
-    return RULES.get(kind) or vars(kind).get("channel_rule")
+    """The rule of this class, or of that of Keras whose computation it does; None where nothing is known of it."""
+    return RULES.get(class_of_keras(kind) or kind) or vars(kind).get("channel_rule")

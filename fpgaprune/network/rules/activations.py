@@ -10,8 +10,8 @@ import keras
 import numpy as np
 from keras import layers
 
-from fpgaprune.network.activation_traits import is_elementwise
 from fpgaprune.network.channels import AxisChannels, Channels
+from fpgaprune.network.each_alone import elementwise_of
 from fpgaprune.network.graph import value_of
 from fpgaprune.network.role import Role
 from fpgaprune.network.site import LayerRule, Site, of_each_size
@@ -39,8 +39,9 @@ def activation(site: Site) -> Channels:
 
 
 def _applied(site: Site, channels: Channels, function: Any) -> Channels:
-    if is_elementwise(function):
-        return apply_elementwise(function, channels)
+    computes = elementwise_of(function)
+    if computes is not None:
+        return apply_elementwise(computes, channels)
     # Functions such as softmax mix channels, and a user's function may.
     site.hold(channels.ids, "mixed")
     return channels.unknown()
