@@ -1,4 +1,7 @@
-"""`bounded_memory` protects the machine from the huge sizes that a damaged file may declare."""
+"""How much memory is free, and a bound on it.
+
+`bounded_memory` protects the machine from the huge sizes that a damaged file may declare.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ import resource
 from collections.abc import Iterator
 from pathlib import Path
 
-_USED = "VmData:"
+_USED, _AVAILABLE = "VmData:", "MemAvailable:"
+# Free memory where no file says it.
+_ASSUMED = 4 << 30
 
 
 @contextlib.contextmanager
@@ -30,9 +35,20 @@ def bounded_memory(allowed: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
+def available_bytes() -> int:
+    """Memory that this machine can still give; 4 GiB where it does not say."""
+    found = _stated_bytes(Path("/proc/meminfo"), _AVAILABLE)
+    return _ASSUMED if found is None else found
+
+
 def _used_bytes() -> int | None:
+    return _stated_bytes(Path("/proc/self/status"), _USED)
+
+
+def _stated_bytes(path: Path, name: str) -> int | None:
+    """The number that Linux states after `name`, in bytes; None if there is none."""
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        lines = path.read_text().splitlines()
     except OSError:
         return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(_USED)), None)
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), None)

@@ -36,7 +36,10 @@ def fit(
     interval_cycles: Annotated[int | None, typer.Option(help="Largest number of cycles between two samples.")] = None,
     samples_per_s: Annotated[float | None, typer.Option(help="Smallest number of samples a second.")] = None,
     minutes: Annotated[
-        float, typer.Option(help="Minutes for the search. The final run of the best network takes extra time.")
+        float,
+        typer.Option(
+            help="Minutes for the search and the final run of the best network. What a tool counts takes extra time."
+        ),
     ] = 10.0,
     epochs: Annotated[
         int | None,

@@ -58,6 +58,8 @@ class Finalists:
     """What each of the refuted networks lost more than in the search."""
     _ratio: float = field(default=1.0, init=False)
     """By what the price of the last one, so its upper end, has to be multiplied, as a tool counted it."""
+    _failed: list[str] = field(default_factory=list, init=False)
+    """Why networks could not be trained whole."""
     _between: Candidate | None = field(default=None, init=False)
     """The network between refuted ones and the next: one of a search at most."""
 
@@ -83,8 +85,8 @@ class Finalists:
             if made is not None:
                 self._refute(candidate, made)
         if not self._found:
-            reason = next(iter(self.trials.impossible.values()))
-            raise RunError(f"no network of the search could be trained whole: {reason}")
+            reasons = "; ".join(dict.fromkeys(self._failed))
+            raise RunError(f"no network of the search could be trained whole: {reasons}")
         best = min(self._found, key=self.ranking.rank)
         if best.measured is None and self.trials.counting(best.design()) is not None:
             far = self.ranking.limits.is_far(best.share)
@@ -111,7 +113,8 @@ class Finalists:
         self.told.stage(name, "running")
         made = self.trials.whole(candidate, self._laid(candidate.design, self._ratio), self.epochs)
         if made is None:
-            self.told.stage(name, "skipped", self.trials.impossible[candidate.knobs])
+            self._failed.append(self.trials.impossible[candidate.knobs])
+            self.told.stage(name, "skipped", self._failed[-1])
             return None
         self._found.append(made)
         self.told.stage(name, "done", made.in_words())

@@ -37,8 +37,7 @@ def write_held_back(path: Path, data: Dataset, seed: int, most: int = _TRAINED) 
     """
     order = np.random.default_rng(seed).permutation(count_of(data.x_train))
     if data.x_valid is not None and data.y_valid is not None:
-        judged: tuple[Samples, Samples] = data.x_valid, data.y_valid
-        judged = at(judged[0], slice(_MOST)), at(judged[1], slice(_MOST))
+        source, held = "valid", np.arange(min(count_of(data.x_valid), _MOST))
     else:
         if len(order) < _FEWEST:
             raise DataError(
@@ -47,15 +46,12 @@ def write_held_back(path: Path, data: Dataset, seed: int, most: int = _TRAINED) 
             )
         count = min(max(len(order) // _SHARE, min(_WANTED, len(order) // _LARGEST_SHARE)), _MOST)
         held, order = order[:count], order[count:]
-        judged = at(data.x_train, held), at(data.y_train, held)
+        source = "train"
     trained = np.sort(order[: min(most, _TRAINED)])
     arrays: dict[str, NDArray[Any]] = {}
-    for key, samples, names in (
-        ("x_train", at(data.x_train, trained), data.inputs),
-        ("y_train", at(data.y_train, trained), data.outputs),
-        ("x_test", judged[0], data.inputs),
-        ("y_test", judged[1], data.outputs),
-    ):
-        for number, array in enumerate(arrays_of(samples)):
-            arrays[f"{key}.{names[number]}" if names else key] = array
+    for axis, names in (("x", data.inputs), ("y", data.outputs), ("sample_weight", data.outputs)):
+        for part, origin, rows in (("train", "train", trained), ("test", source, held)):
+            samples: Samples | None = getattr(data, f"{axis}_{origin}")
+            for number, array in enumerate(() if samples is None else arrays_of(at(samples, rows))):
+                arrays[f"{axis}_{part}.{names[number]}" if names else f"{axis}_{part}"] = array
     write_npz(path, arrays)

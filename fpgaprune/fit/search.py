@@ -14,7 +14,8 @@ from fpgaprune.files import write_bytes
 from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.document import search_document
 from fpgaprune.fit.doubts import few_samples
-from fpgaprune.fit.finalists import Finalists
+from fpgaprune.fit.ending import seconds_of_end
+from fpgaprune.fit.finalists import BEST, Finalists
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.held_back import write_held_back
 from fpgaprune.fit.knobs import FILTER, Knobs
@@ -42,6 +43,7 @@ from fpgaprune.flow import (
     TargetConfig,
     TrainConfig,
     check_flow,
+    count_of,
     flow_key,
     load_data,
     parse_config,
@@ -86,7 +88,7 @@ class FitSearch:
         require_own(self.out)
         if self.options.searches:
             require_optuna()
-        config, data = self.config, check_flow(self.config)
+        config, data = self.config, check_flow(self.config, self.told)
         start_session(config.seed)
         model = starting_model(config[TrainConfig].model, data)
         document = search_document(config, model, self.notes)
@@ -108,6 +110,8 @@ class FitSearch:
         bolder = Training.at_a_higher_rate(config, searched, model)
         ways: Sequence[Training] = [way for way in (bolder, Training.asked(config, searched, model)) if way is not None]
         phases = Phases(trials, foresight, log, names, self.notes)
+        more = count_of(data.x_train) / count_of(searched.x_train)
+        log.ending = lambda point: seconds_of_end(point, phases.training.long, more)
         # In few epochs a higher rate only loses the network, so a large one is first made narrow at its own rate.
         narrows = ways[0].is_cut and "filters" in names
         first = phases.first(start, ways[-1:] if narrows else ways, remembers=data.x_valid is None)
@@ -121,15 +125,17 @@ class FitSearch:
             phases.look_around()
         points = tuple(log.points.values())
         if not points:
-            reason = next(iter(trials.impossible.values()), "no trial came to its end")
+            reason = "; ".join(trials.left_out()) or "no trial came to its end"
             raise RunError(f"the search found no network: {reason}")
+        if (late := log.beyond()) is not None:
+            log.told.stage(BEST, "warning", late)
         long, milder = phases.training.long, phases.milder
         best = Finalists(trials, log.ranking, long, self.out, self.told, milder, self.notes).best(points)
         if doubt := few_samples(best, self.limits):
             self.notes.append(doubt)
         if not best.fits:
             self.notes += [*self._our_verilog(best), self._larger_part(best)]
-        self.notes += [f"left out: {knobs}: {reason}" for knobs, reason in trials.impossible.items()]
+        self.notes += trials.left_out()
         target = config[TargetConfig].target()
         answer = Fit(
             config.name,

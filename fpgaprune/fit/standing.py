@@ -18,7 +18,7 @@ class Standing(Struct, frozen=True):
         running: number of trials that are running.
         best_trial: number of the best trial so far; None if no network was judged.
         best: its network.
-        seconds_left: time that is left for the search; 0 if it is over.
+        seconds_left: what is left of the time that was asked for; 0 if it is over.
     """
 
     trial: int

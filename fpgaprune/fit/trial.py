@@ -60,6 +60,16 @@ class Trials:
         searched = {**self.route.searched, "data": {"source": str(self.source)}}
         return self._job(asked, epochs, searched, str(knobs), HELD_BACK, good)
 
+    def left_out(self) -> list[str]:
+        """A sentence for each reason for which networks were left out; it names the first one, and how many more."""
+        named: dict[str, list[str]] = {}
+        for knobs, reason in self.impossible.items():
+            named.setdefault(reason, []).append(knobs)
+        return [
+            f"left out: {knobs[0]}{f', and {len(knobs) - 1} more' if len(knobs) > 1 else ''}: {reason}"
+            for reason, knobs in named.items()
+        ]
+
     def recall(self, key: str) -> FitPoint | None:
         """The point of the trial `key` on the samples of the search, which has ended; None if its file is gone."""
         found = read_outcome(self.folder / f"{key}.json", self.limits, self._clock_ns)

@@ -7,14 +7,21 @@ from typing import Any
 
 from fpgaprune.errors import ConfigError, DataError, FpgaPruneError, MaskError
 from fpgaprune.flow.data import Dataset, load_data
+from fpgaprune.flow.named_function import is_function_name
+from fpgaprune.flow.progress import Progress
+from fpgaprune.flow.samples import count_of
 from fpgaprune.flow.section import Flow, all_problems
 from fpgaprune.flow.sections import DataConfig, TrainConfig
 from fpgaprune.flow.stage import Known
 from fpgaprune.flow.stages import STAGES
 
 
-def check_flow(config: Flow) -> Dataset:
+def check_flow(config: Flow, progress: Progress | None = None) -> Dataset:
     """The flow's data; they fit the configuration and the weights. Nothing is written.
+
+    Args:
+        config: the flow.
+        progress: learns how far the reading of the data is, if a function gives them.
 
     Raises:
         ConfigError: a slice or glob matches no weight, an index is out of range, or the model file cannot be read; the
@@ -33,7 +40,7 @@ def check_flow(config: Flow) -> Dataset:
         return None
 
     source = config[DataConfig].source
-    known = Known(config, attempt("data", lambda: load_data(source)))
+    known = Known(config, attempt("data", lambda: read_data(config, progress)))
     for stage in STAGES:
         for check in stage.checks(known):
             attempt(stage.name, check)
@@ -43,6 +50,36 @@ def check_flow(config: Flow) -> Dataset:
     if errors or known.data is None:
         raise errors[0] if errors else DataError(f"data {source!r} cannot be read")
     return known.data
+
+
+def read_data(config: Flow, progress: Progress | None = None) -> Dataset:
+    """The data that `[data]` of `config` names.
+
+    Raises:
+        DataError: they cannot be read.
+    """
+    settings = config[DataConfig]
+    if progress is None or not is_function_name(settings.source):
+        return load_data(settings.source, settings.samples)
+    progress.stage("data", "running")
+    found = load_data(settings.source, settings.samples, progress.step)
+    progress.stage("data", "done", f"{count_of(found.x_train):,} training samples")
+    return found
+
+
+def check_task(config: Flow, data: Dataset, model: Any) -> None:
+    """`model` can be trained on `data` and judged by them: its loss and its metric take their labels.
+
+    Raises:
+        ConfigError: they do not.
+        DataError: the labels are not those that the loss takes.
+    """
+    from fpgaprune.flow.metric import Judge
+    from fpgaprune.flow.task import read_task
+
+    task = read_task(config[TrainConfig], model, data)
+    Judge(config[TrainConfig], task, model, data.y_test, data.sample_weight_test)
+    task.check_loss(model, data.y_train)
 
 
 def foresee_flow(config: Flow, data: Dataset) -> None:
@@ -59,6 +96,7 @@ def foresee_flow(config: Flow, data: Dataset) -> None:
 
     model = starting_model(config[TrainConfig].model, data)
     asked = [stage.foresee for stage in STAGES if stage.foresee is not None]
+    check_task(config, data, model)
     problems = [problem for foresee in asked for problem in foresee(config, data, model)]
     if problems:
         raise ConfigError(all_problems("the network cannot become this hardware", problems))

@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 
 from fpgaprune.certificate import digest_array
 from fpgaprune.errors import DataError, shown
+from fpgaprune.flow.batched_data import Told, as_arrays
 from fpgaprune.flow.named_function import FORMS, is_function_name, named_function
-from fpgaprune.flow.samples import Samples, arrays_of
-from fpgaprune.flow.tensorflow_data import as_arrays
+from fpgaprune.flow.sample_weights import read_weights
+from fpgaprune.flow.samples import Samples, arrays_of, at
 from fpgaprune.npz_file import read_npz
 from fpgaprune.real_array import class_numbers, real_array
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 # Neither the training nor the final figures use these samples. They may be missing.
 OPTIONAL = ("x_valid", "y_valid")
+WEIGHTS = ("sample_weight_train", "sample_weight_test", "sample_weight_valid")
 _PARTS = ("train", "test", "valid")
 # Labels that are whole numbers as large as this are a mistake, whatever their shape.
 _WIDE = 1 << 24
@@ -44,6 +46,9 @@ class Dataset:
         y_valid: their labels.
         inputs: names of the inputs, if the source names several.
         outputs: names of the outputs, if the source names several.
+        sample_weight_train: weight of each sample in the loss, in the form of y but (N,), or (N, ...) for pixels.
+        sample_weight_test: weight of each sample in the metric.
+        sample_weight_valid: the same for validation.
     """
 
     name: str
@@ -55,13 +60,16 @@ class Dataset:
     y_valid: Samples | None = None
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    sample_weight_train: Samples | None = None
+    sample_weight_test: Samples | None = None
+    sample_weight_valid: Samples | None = None
 
     @property
-    def choosing(self) -> tuple[Samples, Samples]:
-        """The samples for choices between networks: those for validation, else those for training."""
+    def choosing(self) -> tuple[Samples, Samples, Samples | None]:
+        """Samples, labels and weights for choices between networks: those for validation, else those for training."""
         if self.x_valid is None or self.y_valid is None:
-            return self.x_train, self.y_train
-        return self.x_valid, self.y_valid
+            return self.x_train, self.y_train, self.sample_weight_train
+        return self.x_valid, self.y_valid, self.sample_weight_valid
 
     @property
     def classes(self) -> int | None:
@@ -80,31 +88,41 @@ class Dataset:
         ordered = _reordered(self, "x", self.inputs, inputs)
         return _reordered(ordered, "y", self.outputs, outputs)
 
+    def first(self, count: int) -> Dataset:
+        """The first `count` samples of each part."""
+        keys = [key for key in (*KEYS, *OPTIONAL, *WEIGHTS) if getattr(self, key) is not None]
+        cut: dict[str, Any] = {key: at(getattr(self, key), slice(count)) for key in keys}
+        return replace(self, **cut)
+
     def digest(self) -> str:
         """SHA-256 over every bit of the arrays."""
-        parts = [getattr(self, key) for key in (*KEYS, *OPTIONAL)]
+        parts = [getattr(self, key) for key in (*KEYS, *OPTIONAL, *WEIGHTS)]
         arrays = [array for part in parts if part is not None for array in arrays_of(part)]
         return hashlib.sha256("".join(digest_array(array) for array in arrays).encode()).hexdigest()
 
 
-def load_data(source: str) -> Dataset:
+def load_data(source: str, samples: int | None = None, told: Told | None = None) -> Dataset:
     """The samples that `source` names, checked.
 
     Args:
         source: `digits`; the path of an `.npz` with x_train, y_train, x_test, y_test, and perhaps x_valid, y_valid; or
             a function without arguments, as `package.module:function` or `file.py:function`, that returns a mapping
-            with these keys, or a mapping of `train`, `test` (and `valid`) to batched `tf.data.Dataset`s.
+            with these keys, or a mapping of `train`, `test` (and `valid`) to batches, as `as_arrays` takes them.
+        samples: samples to read of each part, the first ones; all if None.
+        told: learns how far the reading of batches is.
 
     Raises:
         DataError: the source cannot be read, or its arrays do not fit each other.
     """
     if source == "digits":
-        return _digits()
-    if source.endswith(".npz"):
-        return check_data(source, _npz(Path(source)))
-    if is_function_name(source):
-        return check_data(source, _from_function(source))
-    raise DataError(f"data source {source!r} is unknown; wanted 'digits', a path ending in .npz, or {FORMS}")
+        data = _digits()
+    elif source.endswith(".npz"):
+        data = check_data(source, _npz(Path(source)))
+    elif is_function_name(source):
+        data = check_data(source, _from_function(source, samples, told or (lambda *_: None)))
+    else:
+        raise DataError(f"data source {source!r} is unknown; wanted 'digits', a path ending in .npz, or {FORMS}")
+    return data if samples is None else data.first(samples)
 
 
 def check_data(name: str, arrays: Mapping[str, Any]) -> Dataset:
@@ -112,7 +130,8 @@ def check_data(name: str, arrays: Mapping[str, Any]) -> Dataset:
 
     For several inputs there is one key for each, as `x_train.left` and `x_train.right` with the names of the network's
     inputs; for several outputs likewise, as `y_train.digit`. A value may also be a mapping of names to arrays. Without
-    y_train and y_test the labels are the samples themselves, as for an autoencoder.
+    y_train and y_test the labels are the samples themselves, as for an autoencoder. Weights of samples are named
+    `sample_weight_train`, `sample_weight_test` and `sample_weight_valid`, in the form of the labels.
 
     Raises:
         DataError: a key is missing, a shape or a dtype is wrong, or a value is not finite.
@@ -135,6 +154,12 @@ def check_data(name: str, arrays: Mapping[str, Any]) -> Dataset:
         key: _samples({label: _typed(array, key) for label, array in found[key].items()})
         for key in (f"{axis}_{part}" for part in parts for axis in "xy")
     }
+    for part in _PARTS:
+        key = f"sample_weight_{part}"
+        given = _parts_of(arrays, key)
+        if given and part not in parts:
+            raise DataError(f"data {name!r} has {key}, and no x_{part}")
+        loaded[key] = read_weights(f"data {name!r}: {key}", given, found[f"y_{part}"])
     for kind, key in (("inputs", "x_train"), ("outputs", "y_train")):
         loaded[kind] = tuple(label for label in found[key] if label)
     return Dataset(name, **loaded)
@@ -145,9 +170,11 @@ def _parts_of(arrays: Mapping[str, Any], key: str) -> dict[str, NDArray[Any]]:
     if key in arrays:
         value = arrays[key]
         if isinstance(value, Mapping):
-            return {str(label): _array(array, key) for label, array in value.items()}
-        if isinstance(value, list | tuple) and value and all(hasattr(array, "shape") for array in value):
-            return {str(number): _array(array, key) for number, array in enumerate(value)}
+            return {str(label): _array(array, key) for label, array in value.items() if array is not None}
+        if isinstance(value, list | tuple) and value and all(hasattr(a, "shape") or a is None for a in value):
+            return {str(number): _array(array, key) for number, array in enumerate(value) if array is not None}
+        if value is None:
+            return {}
         return {"": _array(value, key)}
     return {
         label.removeprefix(f"{key}."): _array(array, key)
@@ -170,7 +197,9 @@ def _check_part(name: str, part: str, x: Mapping[str, NDArray[Any]], y: Mapping[
             raise DataError(f"data {name!r}: {key} has shape {array.shape}; wanted (samples, ...), one sample or more")
         real_array(array, f"data {name!r}: the values of {key}")
     count = len(next(iter(x.values())))
-    for key, array in [(_key(f"{axis}_{part}", at), a) for axis, of in (("x", x), ("y", y)) for at, a in of.items()]:
+    for key, array in [
+        (_key(f"{axis}_{part}", label), array) for axis, of in (("x", x), ("y", y)) for label, array in of.items()
+    ]:
         if array.ndim == 0 or len(array) != count:
             raise DataError(
                 f"data {name!r}: {key} has shape {array.shape}; wanted ({count}, ...), one entry for each sample"
@@ -227,7 +256,8 @@ def _reordered(data: Dataset, axis: str, given: Sequence[str], wanted: Sequence[
             f"data {data.name!r} names the {kind} {', '.join(given)}; the network's are {', '.join(wanted)}"
         )
     order = [list(given).index(name) for name in wanted]
-    keys = [f"{axis}_{part}" for part in _PARTS if getattr(data, f"{axis}_{part}") is not None]
+    axes = (axis,) if axis == "x" else (axis, "sample_weight")
+    keys = [f"{one}_{part}" for one in axes for part in _PARTS if getattr(data, f"{one}_{part}") is not None]
     turned: dict[str, Any] = {key: tuple(getattr(data, key)[number] for number in order) for key in keys}
     turned[kind] = tuple(wanted)
     return replace(data, **turned)
@@ -264,11 +294,11 @@ def _npz(path: Path) -> dict[str, NDArray[Any]]:
         raise DataError(f"data file {path} is no .npz of plain arrays: {error}") from error
 
 
-def _from_function(source: str) -> Mapping[str, Any]:
+def _from_function(source: str, samples: int | None, told: Told) -> Mapping[str, Any]:
     found = named_function(source, "data function", DataError)()
     if not isinstance(found, Mapping):
         raise DataError(
             f"data function {source!r} returned {type(found).__name__}; wanted a mapping with {', '.join(KEYS)}, or "
-            "with 'train' and 'test' as batched tf.data.Datasets"
+            "with 'train' and 'test' as batches, such as tf.data.Datasets"
         )
-    return as_arrays(found, source) if "train" in found else found
+    return as_arrays(found, source, samples, told) if "train" in found else found

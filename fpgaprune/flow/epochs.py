@@ -15,8 +15,10 @@ from fpgaprune.flow.sections import FinetuneConfig
 _TOGETHER = 100
 
 
-def shuffled_batches(x: Samples, y: Samples, batch_size: int, seed: int, epoch: int = 0) -> Any:
-    """An endless `tf.data.Dataset` of batches (x, y), shuffled anew in each epoch.
+def shuffled_batches(
+    x: Samples, y: Samples, batch_size: int, seed: int, epoch: int = 0, weights: Samples | None = None
+) -> Any:
+    """An endless `tf.data.Dataset` of batches (x, y) or (x, y, sample_weight), shuffled anew in each epoch.
 
     Keras draws its own order from a state that no file keeps. With this order, a training that was stopped continues
     with the batches that it would have seen. Give `steps_in_epoch` to `model.fit` as `steps_per_epoch`.
@@ -27,20 +29,22 @@ def shuffled_batches(x: Samples, y: Samples, batch_size: int, seed: int, epoch: 
         batch_size: samples in a batch; the last batch of an epoch may be smaller.
         seed: seed of the order.
         epoch: number of the first epoch.
+        weights: the weights of the samples, in the form of the labels; None if all are 1.
     """
     import tensorflow as tf
 
-    arrays = [tf.constant(array) for array in (*arrays_of(x), *arrays_of(y))]
-    inputs = len(arrays_of(x))
+    samples = (x, y) if weights is None else (x, y, weights)
+    parts = [[tf.constant(array) for array in arrays_of(part)] for part in samples]
 
     def batches(number: Any) -> Any:
         order = tf.random.experimental.stateless_shuffle(tf.range(count_of(x)), seed=tf.stack([seed, number]))
         return tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
 
     def gathered(rows: Any) -> Any:
-        found = [tf.gather(array, rows) for array in arrays]
-        samples, labels = tuple(found[:inputs]), tuple(found[inputs:])
-        return samples if isinstance(x, tuple) else samples[0], labels if isinstance(y, tuple) else labels[0]
+        found = [tuple(tf.gather(array, rows) for array in part) for part in parts]
+        return tuple(
+            arrays if isinstance(part, tuple) else arrays[0] for part, arrays in zip(samples, found, strict=True)
+        )
 
     numbers = tf.data.Dataset.counter(epoch, dtype=tf.int32)
     return numbers.flat_map(batches).map(gathered).prefetch(tf.data.AUTOTUNE)

@@ -12,11 +12,11 @@ import numpy as np
 
 from fpgaprune.errors import ConfigError, LockError
 from fpgaprune.flow.checkpoint import Checkpoint, Resume, State
-from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.data import KEYS, WEIGHTS, Dataset
 from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch, steps_of, steps_together
 from fpgaprune.flow.named_function import named_function
 from fpgaprune.flow.progress import Progress, epochs_shown
-from fpgaprune.flow.samples import for_keras
+from fpgaprune.flow.samples import Samples, for_keras
 from fpgaprune.flow.schedule_config import ConstantConfig, OneShotConfig, PolynomialConfig, RoundsConfig
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, SelectConfig, TargetConfig
@@ -170,14 +170,16 @@ class Finetuning:
             raise ConfigError(f"select.sparsity is {sparsity}; a schedule wants one fraction")
         return sparsity
 
+    @property
+    def _samples(self) -> tuple[Samples, ...]:
+        return self.task.training_data(self.data)
+
     def _options(self) -> dict[str, Any]:
-        data, config = self.data, self.config
+        config = self.config
         return {
-            **score_options(
-                config[SelectConfig], (data.x_train, data.y_train), config.seed, config[TargetConfig].target()
-            ),
+            **score_options(config[SelectConfig], self._samples, config.seed, config[TargetConfig].target()),
             # Regrowth needs the samples for its gradients, whatever the criterion reads.
-            "data": criterion_data(config[SelectConfig], (data.x_train, data.y_train)),
+            "data": criterion_data(config[SelectConfig], self._samples),
         }
 
     def _compile(self, *, restarts: bool = False) -> None:
@@ -201,7 +203,7 @@ class Finetuning:
     ) -> None:
         from fpgaprune.train import finetune, lock, unlock
 
-        settings, data = self.config[FinetuneConfig], self.data
+        settings = self.config[FinetuneConfig]
         if settings.epochs == 0 or settings.fit is not None:
             lock(self.model, masks)
             if settings.fit is not None:
@@ -216,14 +218,17 @@ class Finetuning:
             finetune(
                 self.model,
                 masks,
-                shuffled_batches(data.x_train, data.y_train, settings.batch_size, self.config.seed, before + done),
+                self._batches(before + done),
                 epochs=settings.epochs,
                 initial_epoch=done,
                 steps_per_epoch=steps,
-                class_weight=self.task.class_weight,
                 shuffle=False,
                 callbacks=[*callbacks, Resume(self.checkpoint, start, state), shown],
             )
+
+    def _batches(self, epoch: int) -> Any:
+        data, size = self.data, self.config[FinetuneConfig].batch_size
+        return shuffled_batches(data.x_train, data.y_train, size, self.config.seed, epoch, self.task.weights)
 
     def _own_loop(self, name: str, masks: MaskSet) -> None:
         """The user's own loop trains the model under the lock; it may not move a locked element.
@@ -234,7 +239,9 @@ class Finetuning:
         from fpgaprune.certify import check_model
 
         data = self.data
-        given = {key: for_keras(getattr(data, key)) for key in ("x_train", "y_train", "x_test", "y_test")}
+        given = {key: for_keras(getattr(data, key)) for key in KEYS}
+        weights = {key: getattr(data, key) for key in WEIGHTS[:2]}
+        given |= {key: for_keras(array) for key, array in weights.items() if array is not None}
         named_function(name, "finetune.fit", ConfigError)(self.model, given)
         for weight in check_model(self.model, masks).weights:
             if weight.violations:

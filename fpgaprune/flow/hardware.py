@@ -12,7 +12,7 @@ from fpgaprune.errors import ToolError
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.progress import Progress
-from fpgaprune.flow.samples import Samples, at, for_keras, in_shape, samples_of
+from fpgaprune.flow.samples import at, for_keras, in_shape, samples_of
 from fpgaprune.hls import (
     AnyPrecision,
     AutoPrecision,
@@ -62,7 +62,7 @@ class ProjectSettings:
     backend_options: Mapping[str, Any] = field(default_factory=dict)
 
     def project(
-        self, model: Any, folder: Path, judge: Callable[[Samples], Judge], searched: Path, progress: Progress
+        self, model: Any, folder: Path, judge: Callable[..., Judge], searched: Path, progress: Progress
     ) -> HlsProject:
         """Makes the project of `model` in `folder`.
 
@@ -87,7 +87,7 @@ class ProjectSettings:
         searched.unlink(missing_ok=True)
         return project
 
-    def rounding(self, model: Any, judge: Callable[[Samples], Judge]) -> Any:
+    def rounding(self, model: Any, judge: Callable[..., Judge]) -> Any:
         """A network with the weights of `model` that rounds in Keras as its hardware does; `judge` as for `project`."""
         x, labels = self._labelled(judge)
         return quantize(model, self.target, x, self.precision, labels=labels, layers=self.layers)
@@ -160,16 +160,18 @@ class ProjectSettings:
             },
         }
 
-    def _labelled(self, judge: Callable[[Samples], Judge]) -> tuple[Any, Any]:
+    def _labelled(self, judge: Callable[..., Judge]) -> tuple[Any, Any]:
         """Samples for the ranges and for the search, and their class numbers or a function that gives the loss."""
         x, labels = self._samples
         return x, self._lost(judge) if labels is None else labels
 
-    def _lost(self, judge: Callable[[Samples], Judge]) -> Labels | None:
+    def _lost(self, judge: Callable[..., Judge]) -> Labels | None:
         """The function that gives the loss of a search without class numbers; None if there is no search."""
         if not isinstance(self.precision, AutoPrecision):
             return None
-        metric = judge(at(self.data.choosing[1], slice(self.precision.samples)))
+        _, y, weights = self.data.choosing
+        some = slice(self.precision.samples)
+        metric = judge(at(y, some), None if weights is None else at(weights, some))
 
         def lost(wanted: Any, outputs: Any) -> tuple[float, float]:
             found = metric.lost(samples_of(wanted), in_shape(outputs, samples_of(wanted)))
@@ -179,12 +181,12 @@ class ProjectSettings:
 
     @property
     def _samples(self) -> tuple[Any, Any]:
-        """Samples for the ranges and for the search, and their class numbers; None if labels are not classes."""
-        x, y, count = self.data.x_train, self.data.y_train, _SAMPLES
+        """Samples for the ranges and for the search, and their class numbers; None without, or if they have weights."""
+        x, y, weights, count = self.data.x_train, self.data.y_train, None, _SAMPLES
         if isinstance(self.precision, AutoPrecision):
-            (x, y), count = self.data.choosing, self.precision.samples
+            (x, y, weights), count = self.data.choosing, self.precision.samples
         some = slice(count)
-        return for_keras(at(x, some)), None if self.data.classes is None else at(y, some)
+        return for_keras(at(x, some)), None if self.data.classes is None or weights is not None else at(y, some)
 
 
 def _widths(types: Types) -> dict[str, Mapping[str, int]]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import ConfigError
+from fpgaprune.flow.head_scores import score_of, share_right
 from fpgaprune.flow.named_function import is_function_name, named_function
+from fpgaprune.flow.progress import flat_figures
+from fpgaprune.flow.sample_weights import at_places
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.flow.sections import TrainConfig
-from fpgaprune.flow.task import Task, question_of, some_outputs
+from fpgaprune.flow.task import Task, gives_probabilities, question_of, some_outputs
+from fpgaprune.parser_errors import in_a_line
 
 # For a standard error, the samples are divided into this many parts, and each part is left out once.
 GROUPS = 20
@@ -21,6 +25,10 @@ _FRACTIONS = ("acc", "auc", "precision", "recall", "f1", "fbeta", "r2", "iou", "
 _ACCURACIES = ("accuracy", "acc", "sparse_categorical_accuracy", "categorical_accuracy")
 _ERRORS = ("r2", "mse", "mae", "mean_squared_error", "mean_absolute_error", "root_mean_squared_error")
 _HIGHER = (*_FRACTIONS, "similarity")
+
+
+# The metric of labels, outputs and weights.
+Value = Callable[..., float]
 
 
 class Judge:
@@ -33,23 +41,32 @@ class Judge:
         samples: number of judged samples.
     """
 
-    def __init__(self, settings: TrainConfig, task: Task, model: Any, labels: Samples) -> None:
-        """A judge of outputs for `labels`. The metric is the first of `task`, or R² for a regression without a metric.
+    def __init__(
+        self, settings: TrainConfig, task: Task, model: Any, labels: Samples, weights: Samples | None = None
+    ) -> None:
+        """A judge of outputs for `labels`. The metric is the first of `task`.
+
+        Without one it is R² for a regression, and for several outputs the mean of what fits each of them. A metric with
+        a value for each class counts by the mean of its values.
 
         Args:
             settings: the section `[train]`; its `metric` and `mode` have priority.
             task: the loss and the metrics.
             model: a Keras model with these outputs; it is compiled, and its weights do not matter.
             labels: the labels of the held-out samples.
+            weights: the weights of these samples; None if all are 1.
 
         Raises:
-            ConfigError: there is no such metric.
+            ConfigError: there is no such metric, or it cannot be computed of these labels.
         """
         self._model = model
         self._labels = labels
+        self._weights = None if weights is None else at_places(weights, model.outputs)
         self.samples = count_of(labels)
-        task.compile(model, None, 1.0, steps=1)
+        task.compile(model, None, 1.0, steps=1, weighted=weights is not None)
         self.name, self._value = self._metric(settings)
+        if weights is not None:
+            self.name = f"weighted {self.name}"
         lower = self.name.lower()
         self.higher_is_better = any(word in lower for word in _HIGHER)
         if settings.mode is not None:
@@ -74,11 +91,11 @@ class Judge:
     def constant(self) -> float | None:
         """The metric of the best network that gives all samples one answer; None if that is not known.
 
-        It is known for the accuracy of one output, which is then the share of the commonest class, and for the error or
-        the R² of a regression, where the answer is the mean of the labels.
+        Of samples without weights and one output it is known for the accuracy, which is then the share of the commonest
+        class, and for the error or the R² of a regression, where the answer is the mean of the labels.
         """
         labels, shape = self._labels, tuple(self._model.outputs[0].shape)
-        if isinstance(labels, tuple):
+        if isinstance(labels, tuple) or self._weights is not None:
             return None
         question = question_of(labels, shape)
         if question == "regression" and self.name in _ERRORS:
@@ -106,7 +123,8 @@ class Judge:
         return {"lost": lost(slice(None)), "lost_error": self._error(lost)}
 
     def _of(self, outputs: Samples, index: Any) -> float:
-        return self._value(at(self._labels, index), at(outputs, index))
+        weights = None if self._weights is None else at(self._weights, index)
+        return self._value(at(self._labels, index), at(outputs, index), weights)
 
     def _error(self, value: Callable[[Any], float]) -> float:
         """The standard error by the jackknife: each part of the samples is left out once.
@@ -121,44 +139,87 @@ class Judge:
         values = np.array([value(number != group) for group in range(groups)])
         return float(np.sqrt((groups - 1) * np.square(values - values.mean()).mean()))
 
-    def _metric(self, settings: TrainConfig) -> tuple[str, Callable[[Samples, Samples], float]]:
+    def _metric(self, settings: TrainConfig) -> tuple[str, Value]:
         if settings.metric is not None and is_function_name(settings.metric):
-            function = named_function(settings.metric, "train.metric", ConfigError)
-            return function.__name__, lambda y, outputs: float(function(for_keras(y), for_keras(outputs)))
+            return self._own(settings.metric)
         if settings.metric == "loss":
             return "loss", self._loss
-        found = self._keras_metrics(at(self._labels, slice(0, 2)), some_outputs(self._model, min(2, self.samples)))
+        some = slice(0, 2)
+        weights = None if self._weights is None else at(self._weights, some)
+        try:
+            found = self._keras_metrics(
+                at(self._labels, some), some_outputs(self._model, min(2, self.samples)), weights
+            )
+        except Exception as error:
+            # A metric of hers may raise anything, and Keras's own do for labels of another shape.
+            raise ConfigError(
+                f"the metric {repr(settings.metric) if settings.metric else 'of the model'} cannot be computed of "
+                f"these labels: "
+                f"{in_a_line(error)}; name another with train.metric"
+            ) from error
         names = [name for name in found if name != "loss"]
         if settings.metric == "r2" or not names:
-            return "r2", _r2
-        if names[0] in _ACCURACIES and isinstance(self._labels, np.ndarray):
+            return self._scores(only_r2=settings.metric == "r2")
+        name = names[0]
+        if name in _ACCURACIES and isinstance(self._labels, np.ndarray):
             kind = question_of(self._labels, tuple(self._model.outputs[0].shape))
             if kind in ("classes", "one-hot"):
-                return names[0], _share_right
-        return names[0], lambda y, outputs: self._keras_metrics(y, outputs)[names[0]]
+                return name, lambda y, outputs, weights=None: share_right(
+                    arrays_of(y)[0], arrays_of(outputs)[0], weights
+                )
+        many = np.ndim(found[name]) > 0
+        return f"mean {name}" if many else name, lambda y, outputs, weights=None: float(
+            np.mean(self._keras_metrics(y, outputs, weights)[name])
+        )
 
-    def _keras_metrics(self, y: Samples, outputs: Samples) -> dict[str, float]:
+    def _own(self, name: str) -> tuple[str, Value]:
+        """The user's function of labels and outputs; it also takes `sample_weight` where samples have weights."""
+        function = named_function(name, "train.metric", ConfigError)
+        if self._weights is not None and "sample_weight" not in inspect.signature(function).parameters:
+            raise ConfigError(
+                f"train.metric {name!r} takes no sample_weight, and the samples have weights; wanted a function "
+                "(labels, outputs, sample_weight), or data without sample_weight_test"
+            )
+
+        def value(y: Samples, outputs: Samples, weights: Samples | None = None) -> float:
+            more = {} if weights is None else {"sample_weight": for_keras(weights)}
+            found = function(for_keras(y), for_keras(outputs), **more)
+            try:
+                return float(found)
+            except (TypeError, ValueError) as error:
+                what = f"an array of shape {np.shape(found)}" if np.ndim(found) else f"a {type(found).__name__}"
+                raise ConfigError(f"train.metric {name!r} returned {what}; wanted one number") from error
+
+        return function.__name__, value
+
+    def _scores(self, *, only_r2: bool) -> tuple[str, Value]:
+        """R² of one output, or the mean of one score for each output: accuracy for classes, else R²."""
+        labels, outputs = arrays_of(self._labels), self._model.outputs
+        kinds = [
+            ("regression" if only_r2 else question_of(y, tuple(output.shape)), gives_probabilities(output))
+            for y, output in zip(labels, outputs, strict=True)
+        ]
+        scores = [score_of("regression" if len(kinds) == 1 else kind, not sure) for kind, sure in kinds]
+
+        def value(y: Samples, given: Samples, weights: Samples | None = None) -> float:
+            each = arrays_of(weights) if weights is not None else (None,) * len(scores)
+            pairs = zip(scores, arrays_of(y), arrays_of(given), each, strict=True)
+            return float(np.mean([score(wanted, got, weight) for (_, score), wanted, got, weight in pairs]))
+
+        if len(scores) == 1:
+            return scores[0][0], value
+        named = zip(self._model.output_names, scores, strict=True)
+        return f"mean of {', '.join(f'{output} {name}' for output, (name, _) in named)}", value
+
+    def _keras_metrics(self, y: Samples, outputs: Samples, weights: Samples | None = None) -> dict[str, Any]:
+        """Name of a metric to its value, or to its values for each class."""
         self._model.reset_metrics()
-        found = self._model.compute_metrics(None, for_keras(y), for_keras(outputs))
-        return {name: float(np.asarray(value)) for name, value in found.items() if np.ndim(value) == 0}
+        given = None if weights is None else for_keras(weights)
+        found = self._model.compute_metrics(None, for_keras(y), for_keras(outputs), given)
+        return {name: np.asarray(value, dtype=np.float64) for name, value in flat_figures(found).items()}
 
-    def _loss(self, y: Samples, outputs: Samples) -> float:
-        return float(np.asarray(self._model.compute_loss(y=for_keras(y), y_pred=for_keras(outputs))))
-
-
-def _share_right(y: Samples, outputs: Samples) -> float:
-    """Keras's accuracy of classes. A run computes it some hundred times, and Keras would take 50 ms each time."""
-    labels, given = arrays_of(y)[0], arrays_of(outputs)[0]
-    classes = given.argmax(axis=-1)
-    wanted = labels.argmax(axis=-1) if labels.shape == given.shape else labels.reshape(classes.shape)
-    return float((classes == wanted).mean())
-
-
-def _r2(y: Samples, outputs: Samples) -> float:
-    """The share of the labels' variance that the outputs explain, over all outputs together."""
-    from sklearn.metrics import r2_score
-
-    def flat(samples: Samples) -> NDArray[Any]:
-        return np.concatenate([array.reshape(len(array), -1) for array in arrays_of(samples)], axis=1)
-
-    return float(r2_score(flat(y), flat(outputs), multioutput="variance_weighted"))
+    def _loss(self, y: Samples, outputs: Samples, weights: Samples | None = None) -> float:
+        given = None if weights is None else for_keras(weights)
+        return float(
+            np.asarray(self._model.compute_loss(y=for_keras(y), y_pred=for_keras(outputs), sample_weight=given))
+        )

@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import numpy as np
+
 # Least seconds between two messages within an epoch.
 _EVERY_S = 0.5
 
@@ -93,8 +95,17 @@ def epochs_shown(progress: Progress, total: int, passed: int = 0) -> Any:
     return EpochsShown()
 
 
+def flat_figures(logs: Mapping[str, Any]) -> dict[str, Any]:
+    """Name to value of Keras's metrics; one that has a dict of values has an entry for each of them."""
+    found: dict[str, Any] = {}
+    for name, value in logs.items():
+        found.update(flat_figures(value) if isinstance(value, Mapping) else {name: value})
+    return found
+
+
 def _figures(logs: Mapping[str, Any]) -> list[str]:
-    """The loss and the first other metric of the training, as text."""
-    names = [name for name in logs if not name.startswith("val_") and not name.endswith("loss")]
-    shown = [name for name in ("loss", *names[:1]) if name in logs]
-    return [f"{name.replace('_', ' ')} {float(logs[name]):.3g}" for name in shown]
+    """The loss and the first other metric of the training, as text; a metric with many values by their mean."""
+    values = flat_figures(logs)
+    names = [name for name in values if not name.startswith("val_") and not name.endswith("loss")]
+    shown = [name for name in ("loss", *names[:1]) if name in values]
+    return [f"{name.replace('_', ' ')} {float(np.mean(values[name])):.3g}" for name in shown]

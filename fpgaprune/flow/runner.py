@@ -14,14 +14,13 @@ from typing import Any
 
 from fpgaprune import __version__
 from fpgaprune.certificate import LinkCheck, LockCertificate
-from fpgaprune.flow.checking import check_flow, foresee_flow
+from fpgaprune.flow.checking import check_flow, foresee_flow, read_data
 from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.data import Dataset, load_data
+from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.progress import Progress, Silent, tell_end
 from fpgaprune.flow.requirements import installed
 from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
 from fpgaprune.flow.section import Flow, Section
-from fpgaprune.flow.sections import DataConfig
 from fpgaprune.flow.session import start_session
 from fpgaprune.flow.stage import FlowStage, StageContext, artefacts_at, inputs_of
 from fpgaprune.flow.stages import STAGES
@@ -36,7 +35,7 @@ def run_flow(config: Flow, out: Path, progress: Progress | None = None) -> RunDi
         FpgaPruneError: the configuration does not fit its data or model (then nothing is written), the
             directory is in use, or a stage could not keep its promise (then earlier artefacts stay).
     """
-    data = check_flow(config)
+    data = check_flow(config, progress)
     run = RunDirectory(out)
     # The slow checks come after this error.
     run.require_unused()
@@ -75,7 +74,7 @@ def run_again(
     run = RunDirectory.existing(out)
     document = {**run.manifest["config"], **{name: section.model_dump() for name, section in sections.items()}}
     config = parse_config(document, str(run.file(MANIFEST)))
-    data = load_data(config[DataConfig].source)
+    data = read_data(config, progress)
     with run.locked(_folders()):
         run.manifest["config"] = json.loads(config.model_dump_json())
         again = [one for one in STAGES if one is stage or one.reads_results]

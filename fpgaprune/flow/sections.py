@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
+from fpgaprune.errors import shown
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.named_function import FORMS, is_function_name
 from fpgaprune.flow.schedule_config import Fraction, OneShotConfig, RoundsConfig, ScheduleConfig
@@ -16,6 +19,8 @@ from fpgaprune.select import CRITERIA, NORMALIZATIONS, parse_cost, parse_granula
 from fpgaprune.slices import parse_slice
 from fpgaprune.target import Target, find_part
 
+# A class number has fewer digits.
+_DIGITS = 10
 # The granularity that takes strategy, reuse factor and io_type from [target].
 MULTIPLIER = "multiplier"
 
@@ -25,6 +30,9 @@ class DataConfig(Section):
 
     source: str = "digits"
     """`digits`, the path of an `.npz` with x_train, y_train, x_test, y_test, or `package.module:function`."""
+    samples: int | None = Field(default=None, ge=1)
+    """Number of samples that are read of each part, the first ones; all if left out. A data set without an end needs
+    it."""
 
 
 class TrainConfig(Section):
@@ -52,15 +60,26 @@ class TrainConfig(Section):
     """Whether the metric should be high (`max`) or low (`min`). Known for Keras's metrics if left out."""
     optimizer: str | None = None
     """An optimizer of Keras by name. The model's own if left out, `adam` if it has none."""
-    class_weight: dict[str, float] | None = None
-    """Class number to the weight of its samples in the loss, such as `{0 = 1.0, 1 = 5.0}`."""
+    class_weight: dict[str, float | dict[str, float]] | None = None
+    """Class number to the weight of its samples in the loss, such as `{0 = 1.0, 1 = 5.0}`; the others weigh 1. For
+    several outputs with classes a table for each, as `{digit = {0 = 2.0}}`."""
 
     @field_validator("class_weight")
     @classmethod
-    def _numbers(cls, weights: dict[str, float] | None) -> dict[str, float] | None:
-        wrong = [number for number in weights or {} if not number.isdigit()]
-        if wrong:
-            raise ValueError(f"class {wrong[0]!r} is no number; wanted class numbers, as {{0 = 1.0, 1 = 5.0}}")
+    def _numbers(
+        cls, weights: dict[str, float | dict[str, float]] | None
+    ) -> dict[str, float | dict[str, float]] | None:
+        tables: list[Mapping[str, Any]] = [table for table in (weights or {}).values() if isinstance(table, dict)]
+        for table in tables or [weights or {}]:
+            wrong = [number for number in table if not (number.isdecimal() and len(number) < _DIGITS)]
+            if wrong:
+                raise ValueError(
+                    f"class {shown(wrong[0])} is no number; wanted class numbers, as {{0 = 1.0, 1 = 5.0}}, or a table "
+                    "for each output"
+                )
+            bad = [weight for weight in table.values() if not (isinstance(weight, float) and 0 <= weight < math.inf)]
+            if bad or not any(table.values()):
+                raise ValueError(f"a weight is {shown(bad[0] if bad else 0.0)}; wanted 0 or more, and one above 0")
         return weights
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from fpgaprune.flow.task import Task
 
 Told = Callable[[int, int, str], None]
-Data = tuple[Samples, Samples]
+# Samples, labels and perhaps weights.
+Data = tuple[Samples, ...]
 
 
 def choose_masks(
@@ -174,12 +175,12 @@ def score_options(settings: SelectConfig, data: Data | None, seed: int, target: 
 
 def criterion_data(settings: SelectConfig, data: Data) -> Any:
     """The first samples and labels in the form of `fpgaprune.select`: arrays, or batches for several inputs."""
-    x, y = (at(part, slice(settings.samples)) for part in data)
-    if not isinstance(x, tuple) and not isinstance(y, tuple):
-        return x, y
-    starts = range(0, count_of(x), settings.batch_size)
+    some = tuple(at(part, slice(settings.samples)) for part in data)
+    if not any(isinstance(part, tuple) for part in some):
+        return some
+    starts = range(0, count_of(some[0]), settings.batch_size)
     rows = [slice(start, start + settings.batch_size) for start in starts]
-    return [(for_keras(at(x, part)), for_keras(at(y, part))) for part in rows]
+    return [tuple(for_keras(at(part, index)) for part in some) for index in rows]
 
 
 def close_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> tuple[MaskSet, list[dict[str, Any]]]:
@@ -211,10 +212,10 @@ def select_masks(
     if source is None and settings.criterion in CRITERIA and CRITERIA[settings.criterion].needs_data:
         raise ConfigError(f"criterion {settings.criterion!r} needs samples; name them with --data")
     score_options(settings, None, seed)
-    data = load_data(source) if source is not None else None
+    data = load_data(source, told=told) if source is not None else None
     model = load_saved_model(model_path)
     task = None if data is None else _compiled(TrainConfig(model=model_path), model, data)
-    samples = None if data is None else (data.x_train, data.y_train)
+    samples = None if data is None or task is None else task.training_data(data)
     masks, additions = choose_masks(model, settings, samples, seed, told, task=task)
     return masks, additions, guard_masks(model, settings, masks)
 
@@ -228,11 +229,11 @@ def _compiled(settings: TrainConfig, model: Any, data: Dataset) -> Task:
     return task
 
 
-def _judge(settings: TrainConfig, model: Any, data: Dataset) -> Judge:
+def _judge(settings: TrainConfig, task: Task, model: Any, data: Dataset) -> Judge:
     """Judges a saved `model`, which is compiled, by the held-out samples."""
     from fpgaprune.flow.metric import Judge
 
-    return Judge(settings, _compiled(settings, model, data), model, data.y_test)
+    return Judge(settings, task, model, data.y_test, data.sample_weight_test)
 
 
 def measure_sensitivity(
@@ -256,10 +257,12 @@ def measure_sensitivity(
     from fpgaprune.files import write_bytes
     from fpgaprune.select import sensitivity
 
-    data = load_data(source)
+    data = load_data(source, told=told)
     model = load_saved_model(model_path)
-    judge = _judge(TrainConfig(model=model_path), model, data)
-    options = score_options(settings, (data.x_train, data.y_train), seed)
+    train = TrainConfig(model=model_path)
+    task = _compiled(train, model, data)
+    judge = _judge(train, task, model, data)
+    options = score_options(settings, task.training_data(data), seed)
     for name in ("scope", "normalize"):  # they compare weights, and here each weight stands alone
         del options[name]
     files = {kind: folder / f"sensitivity.{kind}" for kind in ("json", "md", "svg")}

@@ -147,13 +147,14 @@ class StageContext:
 
     def judge(self, model: Any, some: slice = slice(None)) -> Judge:
         """The judge for held-out samples, or for `some` of them; `model` has the outputs that are judged."""
-        return self.judge_of(model, at(self.data.y_test, some))
+        weights = self.data.sample_weight_test
+        return self.judge_of(model, at(self.data.y_test, some), None if weights is None else at(weights, some))
 
-    def judge_of(self, model: Any, labels: Samples) -> Judge:
-        """The judge for samples with these `labels`."""
+    def judge_of(self, model: Any, labels: Samples, weights: Samples | None = None) -> Judge:
+        """The judge for samples with these `labels` and `weights`."""
         from fpgaprune.flow.metric import Judge
 
-        return Judge(self.config[TrainConfig], self.task(model), model, labels)
+        return Judge(self.config[TrainConfig], self.task(model), model, labels, weights)
 
     def checkpoint(self, stage: str) -> Checkpoint:
         """The file with the state of the training of `stage`; it ignores the state of another key."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ from fpgaprune.errors import ConfigError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.labels import check_labels
 from fpgaprune.flow.named_function import is_function_name, named_function
+from fpgaprune.flow.sample_weights import training_weights
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.keras_classes import is_of_keras
 from fpgaprune.keras_functions import activation_in
 from fpgaprune.network import producer
-from fpgaprune.parser_errors import PARSER_ERRORS
+from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.real_array import class_numbers
 from fpgaprune.saved_model import read_configuration
 from fpgaprune.saved_names import check_names
@@ -41,7 +42,7 @@ class Task:
         loss_weights: as `model.compile` takes them.
         optimizer: class and settings of the optimizer, as Keras serializes them.
         has_rate: whether the user chose the learning rate of that optimizer.
-        class_weight: class number to weight of its samples, or None.
+        weights: weight of each training sample in the loss, of the data set and of its class; None if all are 1.
     """
 
     loss: Any
@@ -49,9 +50,18 @@ class Task:
     loss_weights: Any
     optimizer: Mapping[str, Any]
     has_rate: bool
-    class_weight: Mapping[int, float] | None
+    weights: Samples | None = field(default=None, compare=False)
 
-    def compile(self, model: Any, rate: float | None, default: float, steps: int, *, restarts: bool = False) -> None:
+    def compile(
+        self,
+        model: Any,
+        rate: float | None,
+        default: float,
+        steps: int,
+        *,
+        restarts: bool = False,
+        weighted: bool = False,
+    ) -> None:
         """`model` is compiled with a new optimizer.
 
         Args:
@@ -60,6 +70,7 @@ class Task:
             default: learning rate if there is neither.
             steps: number of training steps.
             restarts: whether the rate starts anew every `steps`.
+            weighted: whether its metrics count each sample with its weight.
         """
         optimizer = keras.optimizers.deserialize(dict(self.optimizer))
         if rate is not None or not self.has_rate:
@@ -68,11 +79,33 @@ class Task:
             kind = partial(schedules.CosineDecayRestarts, t_mul=1.0) if restarts else schedules.CosineDecay
             falling = kind(start, span)
             optimizer = type(optimizer).from_config({**optimizer.get_config(), "learning_rate": falling})
-        model.compile(optimizer, self.loss, loss_weights=self.loss_weights, metrics=_fresh(self.metrics))
+        metrics = {"weighted_metrics" if weighted else "metrics": _fresh(self.metrics)}
+        model.compile(optimizer, self.loss, loss_weights=self.loss_weights, **metrics)
 
     def compile_for_scores(self, model: Any) -> None:
         """`model` has the loss, which criteria that read the data need. It is not to be trained."""
         self.compile(model, None, FINETUNE_RATE, steps=1)
+
+    def training_data(self, data: Dataset) -> tuple[Samples, ...]:
+        """The training samples of `data`, their labels, and, if there are some, their weights."""
+        return (data.x_train, data.y_train) if self.weights is None else (data.x_train, data.y_train, self.weights)
+
+    def check_loss(self, model: Any, labels: Samples) -> None:
+        """The loss of the compiled `model` takes its outputs and `labels`.
+
+        Raises:
+            ConfigError: it does not.
+        """
+        some = slice(2)
+        weights = None if self.weights is None else for_keras(at(self.weights, some))
+        outputs = for_keras(some_outputs(model, min(2, count_of(labels))))
+        try:
+            model.compute_loss(y=for_keras(at(labels, some)), y_pred=outputs, sample_weight=weights)
+        except Exception as error:
+            # A loss of hers may raise anything, and Keras's own do for labels of another shape.
+            raise ConfigError(
+                f"the loss cannot be computed of these labels: {in_a_line(error)}; name another with train.loss"
+            ) from error
 
     def prepare(self, model: Any, labels: Samples) -> None:
         """Loss and metrics of the compiled `model` have their variables, so that its training is traced once.
@@ -81,8 +114,9 @@ class Task:
         """
         if all(size is not None for output in model.outputs for size in output.shape[1:]):
             some, outputs = for_keras(at(labels, slice(2))), for_keras(some_outputs(model, min(2, count_of(labels))))
-            model.compute_loss(y=some, y_pred=outputs)
-            model.compute_metrics(None, some, outputs)
+            weights = None if self.weights is None else for_keras(at(self.weights, slice(2)))
+            model.compute_loss(y=some, y_pred=outputs, sample_weight=weights)
+            model.compute_metrics(None, some, outputs, weights)
             model.reset_metrics()
 
 
@@ -126,14 +160,14 @@ def read_task(settings: TrainConfig, model: Any, data: Dataset) -> Task:
         raise ConfigError(
             f"train.optimizer is {optimizer!r}, which Keras does not know; wanted a name as 'adam'"
         ) from error
-    weights = settings.class_weight
+    kinds = [kind for kind, _ in _questions(model, data)] if settings.class_weight else []
     return Task(
         loss,
         metrics,
         own.get("loss_weights") if settings.loss is None else None,
         keras.optimizers.serialize(found),
         has_rate="optimizer" in own and settings.optimizer is None,
-        class_weight=None if weights is None else {int(number): weight for number, weight in weights.items()},
+        weights=training_weights(data.sample_weight_train, settings.class_weight, data.y_train, kinds, model),
     )
 
 
@@ -179,8 +213,9 @@ def _metrics(settings: TrainConfig, own: Mapping[str, Any], model: Any, data: Da
     if settings.loss is not None or own.get("loss") is not None:
         kinds = [kind for kind, _ in _questions(model, data)]
         return [["accuracy"] if kind != "regression" else [] for kind in kinds] if len(kinds) == 1 else None
+    # Of several outputs the judge takes the mean of what fits each of them.
     metrics = [_fitting(kind, logits)[1] for kind, logits in _questions(model, data)]
-    return metrics if any(metrics) else None
+    return metrics if any(metrics) and len(metrics) == 1 else None
 
 
 def _named_in(name: str, key: str, find: Any) -> Any:
@@ -202,7 +237,7 @@ def _questions(model: Any, data: Dataset) -> list[tuple[str, bool]]:
         question = question_of(labels, tuple(output.shape))
         if question == "classes":
             class_numbers(labels, f"data {data.name!r}: the labels of output {output.name!r}", output.shape[-1])
-        found.append((question, not _gives_probabilities(output)))
+        found.append((question, not gives_probabilities(output)))
     return found
 
 
@@ -232,10 +267,11 @@ def _fitting(kind: str, logits: bool) -> tuple[Any, list[Any]]:
     return losses.MeanSquaredError(), []
 
 
-def _gives_probabilities(output: Any) -> bool:
+def gives_probabilities(output: Any) -> bool:
+    """Whether the layer that makes `output` ends in a softmax or a sigmoid."""
     operation = producer(output)
     if hasattr(operation, "layers"):  # a nested model
-        return _gives_probabilities(operation.outputs[0])
+        return gives_probabilities(operation.outputs[0])
     if is_of_keras(type(operation)) and type(operation).__name__ in ("Softmax", "Sigmoid"):
         return True
     known = activation_in(operation)

@@ -29,7 +29,7 @@ def untrained_design(config: Flow, data: Dataset, model: Any) -> Design:
     settings, target = config[SelectConfig], config[TargetConfig].target()
     task = read_task(config[TrainConfig], model, data)
     task.compile_for_scores(model)
-    masks, _ = choose_masks(model, settings, (data.x_train, data.y_train), config.seed, None, target, task)
+    masks, _ = choose_masks(model, settings, task.training_data(data), config.seed, None, target, task)
     with locked_at_zero(model, masks):
         small = apply_removal(model, plan_removal(model))
     return hardware_of(config, data).design(small)

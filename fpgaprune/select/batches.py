@@ -11,11 +11,14 @@ from fpgaprune.real_array import real_array
 Progress = Callable[[int, int, str], None]
 
 
-def batches(data: Any, batch_size: int, progress: Progress | None = None, note: str = "") -> Iterator[tuple[Any, Any]]:
-    """Pairs `(x, y)` of up to `batch_size` samples, in order; `y` is None if the data have no labels.
+def batches(
+    data: Any, batch_size: int, progress: Progress | None = None, note: str = ""
+) -> Iterator[tuple[Any, Any, Any]]:
+    """Up to `batch_size` samples at a time, in order, as `(x, y, sample_weight)`; what the data lack is None.
 
     Args:
-        data: arrays `(x, y)`, one array `x`, or an iterable of batches `(x, y)` or `x`, which keep their size.
+        data: arrays `(x, y)` or `(x, y, sample_weight)`, one array `x`, or an iterable of such batches, which keep
+            their size.
         batch_size: samples in a batch of arrays.
         progress: called with `(done, total, note)` after each batch; `total` is 0 if it is unknown.
         note: name of the work.
@@ -28,7 +31,8 @@ def batches(data: Any, batch_size: int, progress: Progress | None = None, note: 
     source, total = _source(data, batch_size)
     done = 0
     for done, item in enumerate(source, start=1):
-        yield (item[0], item[1]) if isinstance(item, tuple | list) and len(item) >= 2 else (_alone(item), None)
+        x, y, weights, *_ = (*item, None, None) if isinstance(item, tuple | list) else (item, None, None)
+        yield x, y, weights
         if progress is not None:
             progress(done, total, note)
     if done == 0:
@@ -39,9 +43,12 @@ def _source(data: Any, batch_size: int) -> tuple[Iterable[Any], int]:
     if hasattr(data, "shape") and len(data.shape):
         return _slices((data,), batch_size)
     if isinstance(data, tuple | list) and data and all(hasattr(part, "shape") and len(part.shape) for part in data):
-        if len(data) > 2 or len({len(part) for part in data}) != 1:
+        if len(data) > 3 or len({len(part) for part in data}) != 1:
             sizes = ", ".join(str(len(part)) for part in data)
-            raise DataError(f"data are {len(data)} arrays of {sizes} samples; wanted (x, y) of equal length")
+            raise DataError(
+                f"data are {len(data)} arrays of {sizes} samples; wanted (x, y) or (x, y, sample_weight) of equal "
+                "length"
+            )
         return _slices(tuple(data), batch_size)
     if hasattr(data, "__iter__"):
         return data, _length(data)
@@ -51,7 +58,7 @@ def _source(data: Any, batch_size: int) -> tuple[Iterable[Any], int]:
 
 
 def _slices(arrays: tuple[Any, ...], batch_size: int) -> tuple[Iterable[Any], int]:
-    for what, array in zip(("samples", "labels"), arrays, strict=False):
+    for what, array in zip(("samples", "labels", "weights"), arrays, strict=False):
         real_array(array, what)
     starts = range(0, len(arrays[0]), batch_size)
     return (tuple(array[start : start + batch_size] for array in arrays) for start in starts), len(starts)
@@ -62,7 +69,3 @@ def _length(data: Any) -> int:
         return max(len(data), 0)
     except TypeError:  # a generator or a dataset of unknown size
         return 0
-
-
-def _alone(item: Any) -> Any:
-    return item[0] if isinstance(item, tuple | list) else item

@@ -54,7 +54,7 @@ def activation(question: Question) -> Scores:
     )
     alive = dict.fromkeys(watched, 0.0)
     seen = dict.fromkeys(watched, 0)
-    for x, _ in batches(question.data, question.batch_size, question.progress, "activation"):
+    for x, _, _ in batches(question.data, question.batch_size, question.progress, "activation"):
         outputs = probe(x, training=False)
         for path, output in zip(watched, outputs if isinstance(outputs, list | tuple) else [outputs], strict=True):
             values = np.asarray(output)
@@ -100,7 +100,7 @@ def _mean_square_change(question: Question, name: str, *, single: bool) -> Score
 
 
 def _gradients(
-    model: Any, paths: Sequence[str], source: Iterator[tuple[Any, Any]], who: str, *, single: bool = False
+    model: Any, paths: Sequence[str], source: Iterator[tuple[Any, Any, Any]], who: str, *, single: bool = False
 ) -> Iterator[tuple[int, dict[str, Array]]]:
     """Samples and the gradients of their mean loss: for each batch, or for each sample where `single`."""
     import tensorflow as tf
@@ -111,14 +111,14 @@ def _gradients(
     tensors = [weights[path].value for path in paths]
 
     @tf.function(reduce_retracing=True)  # type: ignore[untyped-decorator, unused-ignore]
-    def slopes(x: Any, y: Any) -> list[Any]:
+    def slopes(x: Any, y: Any, weights: Any) -> list[Any]:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(tensors)
-            loss = model.compute_loss(x=x, y=y, y_pred=model(x, training=False), training=False)
+            loss = model.compute_loss(x=x, y=y, y_pred=model(x, training=False), sample_weight=weights, training=False)
         found = tape.gradient(loss, tensors, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         return [tf.convert_to_tensor(gradient) for gradient in found]
 
-    for x, y in source:
+    for x, y, weights in source:
         if y is None:
             raise MaskError(f"{who} needs labels; give data=(x, y)")
         size = int(np.shape(tf.nest.flatten(x)[0])[0])
@@ -127,7 +127,10 @@ def _gradients(
             part = slice(start, start + step)
             try:
                 values = slopes(
-                    *(tf.nest.map_structure(lambda a, p=part: tf.convert_to_tensor(a[p]), item) for item in (x, y))
+                    *(
+                        tf.nest.map_structure(lambda a, p=part: None if a is None else tf.convert_to_tensor(a[p]), item)
+                        for item in (x, y, weights)
+                    )
                 )
             except (tf.errors.OpError, ValueError, TypeError) as error:
                 # For example, a class number without an output of the network, or samples of another shape.

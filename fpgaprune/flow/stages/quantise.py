@@ -152,11 +152,10 @@ def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
         finetune(
             model,
             hold.initial_masks(model),
-            shuffled_batches(data.x_train, data.y_train, batch_size, context.config.seed, done),
+            shuffled_batches(data.x_train, data.y_train, batch_size, context.config.seed, done, task.weights),
             epochs=settings.epochs,
             initial_epoch=done,
             steps_per_epoch=steps,
-            class_weight=task.class_weight,
             shuffle=False,
             values="zero" if settings.hold is None else hold.initial_values(model),
             callbacks=[

@@ -26,7 +26,7 @@ def _select(context: StageContext) -> dict[str, Any]:
     settings, model = config[SelectConfig], context.model("trained.keras")
     task = context.task(model)
     task.compile_for_scores(model)
-    samples, target = (data.x_train, data.y_train), config[TargetConfig].target()
+    samples, target = task.training_data(data), config[TargetConfig].target()
     masks, additions = choose_masks(model, settings, samples, config.seed, context.progress.step, target, task)
     if config[FinetuneConfig].schedule.kind != "one_shot":
         # The choice has shown that the sparsity can be reached. The schedule will choose the units.

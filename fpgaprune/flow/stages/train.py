@@ -58,7 +58,7 @@ def _train(context: StageContext) -> dict[str, Any]:
             if early == 0:
                 _save_early(context, model)
         model.fit(
-            shuffled_batches(data.x_train, data.y_train, settings.batch_size, context.config.seed, done),
+            shuffled_batches(data.x_train, data.y_train, settings.batch_size, context.config.seed, done, task.weights),
             epochs=settings.epochs,
             initial_epoch=done,
             steps_per_epoch=steps,
