@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.files import make_folder
@@ -95,7 +96,8 @@ def fit(
     Args:
         model: a trained Keras model, or the path of one. It is unchanged.
         data: the path of an `.npz`, the name of a function, or a mapping with x_train, y_train, x_test, y_test and
-            perhaps x_valid, y_valid, each (samples, ...).
+            perhaps x_valid, y_valid, sample_weight_train and the like, each (samples, ...), or a mapping of the names
+            of inputs or outputs to such arrays.
         target: part and clock. Its io type, strategy and reuse factor are where the search begins.
         max_loss: largest loss of the metric on the held-out samples, as a fraction; one standard error may be added.
         out: folder for the answer, new or of an earlier search that goes on.
@@ -153,8 +155,19 @@ def _source(data: Any, folder: Path) -> str:
         raise ConfigError(
             f"data is a {type(data).__name__}; wanted a path, or a mapping with x_train, y_train, x_test and y_test"
         )
-    write_npz(folder / "data.npz", {str(key): np.asarray(value) for key, value in data.items()})
+    write_npz(folder / "data.npz", dict(_named_arrays(data)))
     return str(folder / "data.npz")
+
+
+def _named_arrays(data: Mapping[Any, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Each array of `data` with its name in an `.npz`: one of several inputs or outputs as `x_train.left`."""
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{key}.{name}", np.asarray(array)) for name, array in value.items())
+        elif isinstance(value, list | tuple) and value and all(hasattr(array, "shape") for array in value):
+            yield from ((f"{key}.{number}", np.asarray(array)) for number, array in enumerate(value))
+        elif value is not None:
+            yield str(key), np.asarray(value)
 
 
 def _model_file(model: Any, folder: Path) -> Path:
