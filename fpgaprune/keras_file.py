@@ -3,11 +3,13 @@
 The certificate of a file must not depend on the library that wrote it, so the weights are read with h5py alone, which
 is also fast. A `.keras` file is a zip of `config.json`, `metadata.json` and `model.weights.h5`. In the last, each
 layer's variables are under `.../vars/<i>` in creation order, and the attribute `name` of `vars` is the layer's name.
+An `.h5` file of Keras 3 is read too: it is HDF5 as a whole, and names each array.
 """
 
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import re
@@ -43,6 +45,7 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("LSTM", "GRU", "SimpleRNN"), _RECURRENT),
     "BatchNormalization": ("gamma", "beta", "moving_mean", "moving_variance"),
     "LayerNormalization": ("gamma", "beta"),
+    "Normalization": ("mean", "variance", "count"),
     "PReLU": ("alpha",),
     "Embedding": ("embeddings",),
 }
@@ -139,19 +142,20 @@ def read_keras_weights(path: str | os.PathLike[str]) -> NamedWeights[NDArray[Any
     """Weight path to array, for every layer of a class that this module knows; exact bits.
 
     Raises:
-        CertificateError: the file is missing, or is not a `.keras` file.
+        CertificateError: the file is missing, or is neither a `.keras` nor an `.h5` file with a whole model.
     """
     # Commands that read no model start faster without it.
     import h5py
 
     source = Path(path)
     config = _config(source)
-    weights = io.BytesIO(read_weights(source, CertificateError))
+    weights = read_weights(source, CertificateError)
     try:
-        with h5py.File(weights, "r") as file:
-            found = list(_model_weights(config, file, ""))
+        with h5py.File(io.BytesIO(weights), "r") as file:
+            legacy = file.get("model_weights")
+            found = list(_model_weights(config, file, "") if legacy is None else _legacy_weights(config, legacy))
     except PARSER_ERRORS as error:
-        raise CertificateError(f"{path} is not a whole .keras file: {in_a_line(error)}") from error
+        raise CertificateError(f"{path} is not a whole model file: {in_a_line(error)}") from error
     model = str(config.get("name"))
     names = {path: keras_names(model, nested, path) for nested, path, _ in found}
     return NamedWeights({path: array for _, path, array in found}, names)
@@ -176,13 +180,13 @@ def read_keras_ends(path: str | os.PathLike[str]) -> Ends:
     """The inputs and outputs of the model saved at `path`.
 
     Raises:
-        CertificateError: the file is missing, or is not a `.keras` file.
+        CertificateError: the file is missing, or is neither a `.keras` nor an `.h5` file with a whole model.
     """
     config = _config(Path(path))
     try:
         return _ends(config)
     except PARSER_ERRORS as error:
-        raise CertificateError(f"{path} is not a whole .keras file: {in_a_line(error)}") from error
+        raise CertificateError(f"{path} is not a whole model file: {in_a_line(error)}") from error
 
 
 def _ends(config: dict[str, Any]) -> Ends:
@@ -247,22 +251,22 @@ def _names_qkeras(document: Any) -> bool:
 
 
 def read_keras_layers(path: str | os.PathLike[str]) -> tuple[SavedLayer, ...]:
-    """The layers of the model saved at `path`, in its order.
+    """The layers of the model saved at `path`, in its order; those of a model inside it stand after that.
 
     Raises:
-        CertificateError: the file is missing, or is not a `.keras` file.
+        CertificateError: the file is missing, or is neither a `.keras` nor an `.h5` file with a whole model.
     """
-    config = _config(Path(path))
-    return tuple(
-        SavedLayer(
-            str(layer["config"].get("name")),
-            str(layer["class_name"]),
-            # A user's class may be registered under a module of Keras.
-            str(layer.get("module") or layer.get("registered_name") or ""),
-            "layers" in layer["config"],
-        )
-        for layer in config.get("layers", [])
-    )
+    return tuple(_saved_layers(_config(Path(path))))
+
+
+def _saved_layers(config: dict[str, Any]) -> Iterator[SavedLayer]:
+    for layer in config.get("layers", []):
+        # A user's class may be registered under a module of Keras.
+        module = str(layer.get("module") or layer.get("registered_name") or "")
+        nested = "layers" in layer["config"]
+        yield SavedLayer(str(layer["config"].get("name")), str(layer["class_name"]), module, nested)
+        if nested:
+            yield from _saved_layers(layer["config"])
 
 
 def _names(ends: Any) -> list[str]:
@@ -282,7 +286,7 @@ def _config(path: Path) -> dict[str, Any]:
     config = document.get("config")
     if isinstance(config, dict) and _are_layers(config.get("layers", [])):
         return config
-    raise CertificateError(f"{path} is not a whole .keras file: its configuration has no list of layers")
+    raise CertificateError(f"{path} is not a whole model file: its configuration has no list of layers")
 
 
 def _are_layers(layers: Any) -> bool:
@@ -319,6 +323,41 @@ def _owners(entry: Any, name: str) -> Iterator[tuple[str, Any]]:
     for child in entry.values():
         if "vars" in child and len(child["vars"]):
             yield f"{name}/{child['vars'].attrs['name']}", child["vars"]
+
+
+def _legacy_weights(config: dict[str, Any], group: Any) -> Iterator[tuple[str, str, NDArray[Any]]]:
+    """As `_model_weights`, of the group of an `.h5` file: Keras names each array there by the variable's path."""
+    for layer in config.get("layers", []):
+        name = layer["config"].get("name")
+        entry = group.get(name)
+        if entry is None:
+            continue
+        inner = list(_leaves(layer, ""))
+        for text in _texts(entry, "weight_names"):
+            parts = text.split("/")
+            nested, owner = next(((nested, owner) for nested, owner in inner if owner in parts), ("", name))
+            tail = parts[parts.index(owner) :] if owner in parts else [owner, *parts]
+            yield nested, nested + "/".join(tail), np.asarray(entry[text])
+
+
+def _leaves(layer: dict[str, Any], nested: str) -> Iterator[tuple[str, str]]:
+    """The names of the nested models around each layer in `layer`, and its name; `layer` itself if it is no model."""
+    name = layer["config"].get("name")
+    if "layers" not in layer["config"]:
+        yield nested, name
+        return
+    for inner in layer["config"]["layers"]:
+        yield from _leaves(inner, f"{nested}{name}/")
+
+
+def _texts(entry: Any, attribute: str) -> list[str]:
+    """The texts in an attribute of an HDF5 group; Keras divides a long one into `NAME0`, `NAME1` and so on."""
+    if attribute in entry.attrs:
+        names = list(entry.attrs[attribute])
+    else:
+        parts = itertools.takewhile(lambda key: key in entry.attrs, (f"{attribute}{n}" for n in itertools.count()))
+        names = [name for key in parts for name in entry.attrs[key]]
+    return [name.decode("utf-8") if isinstance(name, bytes) else str(name) for name in names]
 
 
 def _name_of(entry: Any) -> str | None:

@@ -33,7 +33,8 @@ class Configuration:
     """The configuration in a file of a model.
 
     Attributes:
-        document: JSON data: `config.json`, or the attribute `model_config` of an `.h5` file.
+        document: JSON data: `config.json`, or the attribute `model_config` of an `.h5` file, with its `training_config`
+            as the `compile_config` of a `.keras` file.
         version: version of the Keras that wrote the file; "" if unknown.
     """
 
@@ -62,42 +63,26 @@ def read_configuration(path: Path, problem: type[FpgaPruneError]) -> Configurati
                 if "model_config" not in file.attrs:
                     raise ValueError("the file holds weights without a model; save the whole model")
                 document = _document(_text(file.attrs["model_config"]))
+                if "training_config" in file.attrs:
+                    document["compile_config"] = _compilation(_document(_text(file.attrs["training_config"])))
     except PARSER_ERRORS as error:
         raise _as_problem(path, error, problem) from error
     return Configuration(document, str(version))
 
 
-def check_arrays(path: Path, problem: type[FpgaPruneError]) -> None:
-    """Every array in the `.keras` or `.h5` file at `path` can be read and lies in it.
+def read_weights(path: Path, problem: type[FpgaPruneError]) -> bytes:
+    """The bytes of the HDF5 file in the `.keras` file at `path`, or of that file itself if it is an `.h5` file.
+
+    Everything in it can be read.
 
     Raises:
         problem: the file is damaged, or refers to other files.
     """
     try:
-        if _is_archive(path):
-            read_weights(path, problem)
-        else:
-            _walk(path, hashlib.sha256(path.read_bytes()).hexdigest())
-    except PARSER_ERRORS as error:
-        raise _as_problem(path, error, problem) from error
-
-
-def read_weights(path: Path, problem: type[FpgaPruneError]) -> bytes:
-    """The bytes of the HDF5 file in the `.keras` file at `path`; everything in it can be read.
-
-    Raises:
-        problem: the file is damaged, refers to other files, or is an `.h5` file.
-    """
-    # Commands that read no model start faster without it.
-    import h5py
-
-    if path.is_file() and h5py.is_hdf5(path) and not zipfile.is_zipfile(path):
-        kept = path.with_suffix(".keras").name
-        raise problem(
-            f"{path} is an .h5 file; wanted the .keras format: keras.saving.load_model({path.name!r}).save({kept!r}), "
-            "which keeps loss and optimizer too"
-        )
-    try:
+        if not _is_archive(path):
+            data = path.read_bytes()
+            _walk(path, hashlib.sha256(data).hexdigest())
+            return data
         with zipfile.ZipFile(path) as archive:
             data = _member(archive, WEIGHTS, max(_MAX_WEIGHTS, _MAX_GROWTH * path.stat().st_size))
         digest = hashlib.sha256(data).hexdigest()
@@ -147,6 +132,22 @@ def _document(text: str | bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError("its configuration is not a JSON object")
     return found
+
+
+def _compilation(training: dict[str, Any]) -> dict[str, Any]:
+    """The attribute `training_config` of an `.h5` file in the form of a `.keras` file, whose classes have modules."""
+    homes = {"optimizer_config": "optimizers", "loss": "losses", "metrics": "metrics"}
+    return {key.removesuffix("_config"): _housed(value, homes.get(key)) for key, value in training.items()}
+
+
+def _housed(value: Any, home: str | None) -> Any:
+    if isinstance(value, list):
+        return [_housed(item, home) for item in value]
+    if not isinstance(value, dict) or home is None:
+        return value
+    if "class_name" in value:
+        return {"module": f"keras.{home}", "registered_name": None, **value}
+    return {key: _housed(item, home) for key, item in value.items()}
 
 
 def _metadata(archive: zipfile.ZipFile) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def certify(subject: Any, masks: MaskSet, values: Values | None = None) -> LockC
     """Compares every locked element of `subject` with zero; `.require()` of the result raises if one differs.
 
     Args:
-        subject: a Keras model, the path of a `.keras` or `.onnx` file, or a project from `to_hls`.
+        subject: a Keras model, the path of a `.keras`, `.h5` or `.onnx` file, or a project from `to_hls`.
         masks: True = free, False = locked. For a model and a `.keras` file, Keras's own paths work too; an ONNX file
             and a project need weight paths (`masks.fitted(model)`).
         values: weight path to an array with which locked elements are compared instead of zero, for example
@@ -50,10 +50,10 @@ def certify(subject: Any, masks: MaskSet, values: Values | None = None) -> LockC
     """
     if isinstance(subject, str | os.PathLike):
         path = Path(subject)
-        checks = {".keras": check_keras_file, ".onnx": check_onnx_file}
+        checks = {".keras": check_keras_file, ".h5": check_keras_file, ".onnx": check_onnx_file}
         if path.suffix not in checks:
             raise CertificateError(
-                f"{path} is neither a .keras nor a .onnx file; to certify a project, pass the object from to_hls"
+                f"{path} is no .keras, .h5 or .onnx file; to certify a project, pass the object from to_hls"
             )
         return LockCertificate((checks[path.suffix](path, masks, values),))
     if isinstance(subject, Project):
@@ -70,7 +70,7 @@ def check_model(model: Any, masks: MaskSet, values: Values | None = None) -> Lin
 
 
 def check_keras_file(path: Path, masks: MaskSet, values: Values | None = None) -> LinkCheck:
-    """The link of a `.keras` file, read without Keras."""
+    """The link of a `.keras` or `.h5` file, read without Keras."""
     arrays = read_keras_weights(path)
     return check_link(path.name, arrays, MaskSet(by_weight_path(masks, arrays)), values=_named_as(arrays, values))
 

@@ -13,7 +13,7 @@ from fpgaprune.flow.samples import arrays_of
 from fpgaprune.keras_file import save_keras, trained_bits
 from fpgaprune.memory import bounded_memory
 from fpgaprune.parser_errors import in_a_line
-from fpgaprune.saved_model import check_arrays, read_configuration
+from fpgaprune.saved_model import read_configuration, read_weights
 from fpgaprune.saved_names import check_names
 from fpgaprune.select import ImportedModel, import_tfmot, is_tf_keras
 
@@ -71,7 +71,7 @@ def load_keras(path: Path) -> Any:
         check_names({**document, "compile_config": None}, keras.saving.get_custom_objects().keys())
     except ValueError as error:
         raise ConfigError(f"{path} is refused: {error}") from error
-    check_arrays(path, ConfigError)
+    read_weights(path, ConfigError)
     try:
         with bounded_memory(_MAX_BYTES + _MAX_GROWTH * path.stat().st_size), warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -173,11 +172,14 @@ def read_task(settings: TrainConfig, model: Any, data: Dataset) -> Task:
 
 def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:
     """The `asked` parts of the compilation of the model at `path`, as objects of Keras; empty if unknown."""
-    if path is None or path.suffix != ".keras" or not zipfile.is_zipfile(path):
+    if path is None or path.is_dir():
         return {}
-    config = read_configuration(path, ConfigError).document.get("compile_config") or {}
+    read = read_configuration(path, ConfigError)
+    if path.suffix != ".keras" and read.version.startswith("2."):  # an .h5 file in the words of Keras 2
+        return {}
+    config = read.document.get("compile_config") or {}
     if not isinstance(config, Mapping):
-        raise ConfigError(f"{path} is not a whole .keras file: its compile_config is not a JSON object")
+        raise ConfigError(f"{path} is not a whole model file: its compile_config is not a JSON object")
     found: dict[str, Any] = {}
     for key in ("optimizer", "loss", "loss_weights", "metrics"):  # in this order, so that messages are the same
         if key not in asked or config.get(key) is None:
@@ -185,6 +187,8 @@ def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:
         try:
             check_names(config[key], keras.saving.get_custom_objects().keys())
             found[key] = keras.saving.deserialize_keras_object(config[key])
+            if key == "loss":
+                _require_losses(found[key])
         except PARSER_ERRORS as error:
             name = {"metrics": "metric", "loss_weights": "loss"}.get(key, key)
             raise ConfigError(
@@ -192,6 +196,17 @@ def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:
                 f"it with train.{name} = 'file.py:function'"
             ) from error
     return found
+
+
+def _require_losses(losses: Any) -> None:
+    """Each name in `losses` is a loss of Keras's; an `.h5` file holds a user's own one by its name alone.
+
+    Raises:
+        ValueError: Keras does not know it.
+    """
+    for loss in keras.tree.flatten(losses):
+        if isinstance(loss, str):
+            keras.losses.get(loss)
 
 
 def _loss(settings: TrainConfig, own: Mapping[str, Any], model: Any, data: Dataset) -> Any:

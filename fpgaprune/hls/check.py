@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import keras
-
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.accelerator_boards import board_problems
 from fpgaprune.hls.convert import option_problems
 from fpgaprune.hls.convertible_layers import kind_problems, layer_problems
+from fpgaprune.hls.flattened import flattened
 from fpgaprune.hls.hls_backends import BACKENDS, backend_of
 from fpgaprune.hls.keras_operations import operation_problems
 from fpgaprune.hls.layer_options import gather_options
@@ -81,7 +80,7 @@ def check_model(
     if not getattr(model, "inputs", None):
         problems.append(f"model {model.name!r} has no inputs of known shape: make it Sequential or functional")
         return ModelCheck(tuple(problems), ())
-    functional = keras.Model(model.inputs, model.outputs, name=model.name)
+    functional = flattened(model)
     unsupported = [*_open_shapes(functional), *operation_problems(functional), *layer_problems(functional)]
     problems += unsupported
     network: Any = functional

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fpgaprune.network import IDENTITIES
+
 # hls4ml 1.3.0 converts these from Keras 3, and this package chooses their types.
 SUPPORTED = frozenset(
     {
@@ -14,9 +16,10 @@ SUPPORTED = frozenset(
         *("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D"),
         *("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"),
         *("Flatten", "Reshape", "Permute", "ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D"),
-        *("UpSampling1D", "UpSampling2D", "Dropout", "SpatialDropout1D", "SpatialDropout2D"),
-        *("GaussianNoise", "GaussianDropout", "ActivityRegularization"),
-        *("GRU", "LSTM", "Rescaling"),
+        *("UpSampling1D", "UpSampling2D", "GRU", "LSTM"),
+        *("Rescaling", "Normalization"),  # by `with_layers`
+        *("RepeatVector", "TimeDistributed"),  # by `flattened`
+        *IDENTITIES,
     }
 )
 # fpgaprune's own layer that becomes one of hls4ml's.
@@ -28,14 +31,21 @@ _INSTEAD: Mapping[str, str] = {
     "LayerNormalization": "BatchNormalization",
     "GroupNormalization": "BatchNormalization",
     "UnitNormalization": "BatchNormalization",
-    "Normalization": "data that are normalised before they reach the network, or BatchNormalization",
     "Lambda": "layers of Keras that compute the same",
     "Dot": "Dense layers",
     "MultiHeadAttention": "convolutions and Dense layers",
     "GroupQueryAttention": "convolutions and Dense layers",
     "Attention": "convolutions and Dense layers",
     "EinsumDense": "Dense or a convolution of one point",
-    "TimeDistributed": "the layer itself, which Keras applies to the last axis, or a convolution of one point",
+    "Masking": "sequences of one length, padded by a value that the network is trained with: hardware runs every step",
+    "RandomCrop": "data of the size that the network takes, or Cropping2D: it crops at inference, too",
+    "RandomHeight": "data of one size: it changes the size of its input",
+    "RandomWidth": "data of one size: it changes the size of its input",
+    "Resizing": "data of the size that the network takes",
+    "CenterCrop": "Cropping2D",
+    "ConvLSTM1D": "Conv1D and GRU",
+    "ConvLSTM2D": "Conv2D layers",
+    "RNN": "GRU or LSTM, whose steps hardware knows",
     "Embedding": "data that are encoded before they reach the network",
     "SimpleRNN": "GRU",
     "Bidirectional": "GRU or LSTM, which read the steps in one direction",
@@ -43,9 +53,8 @@ _INSTEAD: Mapping[str, str] = {
 # hls4ml 1.3.0 converts these from Keras 3, but this package does not choose their types.
 HLS4ML_ONLY = frozenset(
     {
-        *("Bidirectional", "SimpleRNN", "TimeDistributed", "LayerNormalization", "Embedding", "EinsumDense", "Dot"),
+        *("Bidirectional", "SimpleRNN", "LayerNormalization", "Embedding", "EinsumDense", "Dot"),
         *("AveragePooling3D", "MaxPooling3D", "GlobalAveragePooling3D", "GlobalMaxPooling3D"),
-        *("AlphaDropout", "SpatialDropout3D"),
     }
 )
 

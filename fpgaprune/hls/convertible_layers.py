@@ -33,17 +33,35 @@ def check_layers(functional: Any) -> None:
         raise UnsupportedLayerError(problem)
 
 
+def check_classes(functional: Any) -> None:
+    """The class of every layer of `functional` can be converted with some settings.
+
+    Raises:
+        UnsupportedLayerError: one cannot; the message names it and its alternative.
+    """
+    for layer in functional.layers:
+        problem = _class_problem(layer)
+        if problem is not None:
+            raise UnsupportedLayerError(problem)
+
+
+def _class_problem(layer: Any) -> str | None:
+    known = keras_class(layer) or type(layer)
+    return class_problem(layer.name, known.__name__, known.__module__, nested=hasattr(layer, "layers"))
+
+
 def layer_problems(functional: Any) -> list[str]:
     """One line for each layer of `functional` that cannot be converted: its name, the reason, what to do."""
     problems = []
+    # What a mask of steps does to a recurrent layer is said of the layer that makes the mask.
+    masked = any(isinstance(layer, keras.layers.Masking) for layer in functional.layers)
     for layer in functional.layers:
-        known = keras_class(layer) or type(layer)
-        kind = known.__name__
-        problem = class_problem(layer.name, kind, known.__module__, nested=hasattr(layer, "layers"))
+        kind = (keras_class(layer) or type(layer)).__name__
+        problem = _class_problem(layer)
         if problem is not None:
             problems.append(problem)
             continue
-        reason = _reason(layer, kind)
+        reason = None if masked and isinstance(layer, RECURRENT) else _reason(layer, kind)
         if reason:
             problems.append(f"layer {layer.name!r} ({kind}) cannot be converted: {reason}")
     uses = count_uses(calls_of(functional))
@@ -192,8 +210,6 @@ def _reads_flattened(layer: Any, kind: str) -> bool:
     if kind not in ("Softmax", "Activation") or isinstance(layer.input, list):
         return False
     before = producer(layer.input)
-    while isinstance(before, INFERENCE_NO_OPS):
-        before = producer(before.input)
     made_one = isinstance(before, keras.layers.Flatten | keras.layers.Reshape) and len(before.output.shape) == 2
     return made_one and len(before.input.shape) > 2
 
@@ -211,6 +227,8 @@ def _reason(layer: Any, kind: str) -> str | None:
     reason = _activation_reason(layer)
     if reason is not None:
         return reason
+    if kind == "TimeDistributed":
+        return f"it applies a {type(layer.layer).__name__} to every step, {_NO_TEMPLATE}: give it the steps as they are"
     if getattr(layer, "data_format", None) == "channels_first":
         return "its data_format is 'channels_first'; only 'channels_last' has templates"
     rate = getattr(layer, "dilation_rate", 1)
@@ -285,9 +303,3 @@ def _tiles(shapes: list[tuple[int, ...]]) -> bool:
         if inner != list(largest[len(largest) - len(inner) :]):
             return False
     return True
-
-
-INFERENCE_NO_OPS = (
-    *(keras.layers.Dropout, keras.layers.SpatialDropout1D, keras.layers.SpatialDropout2D),
-    *(keras.layers.GaussianNoise, keras.layers.GaussianDropout, keras.layers.ActivityRegularization),
-)

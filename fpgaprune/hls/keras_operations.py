@@ -1,12 +1,14 @@
 """Replaces operations without a layer in a model, such as `x * 2.0 + 1.0`, by layers.
 
-hls4ml's converter knows layers only and silently skips operations. A scale or a shift by constants, and a `Rescaling`,
-becomes a `BatchNormalization` with these constants; several in a row become one. Activations, merges, averages and
+hls4ml's converter knows layers only and silently skips operations. A scale or a shift by constants, a `Rescaling` and a
+`Normalization` become a `BatchNormalization` with these constants; several in a row become one. If the constants differ
+within a channel, each element is a channel of its own, between two `Reshape`. Activations, merges, averages and
 reshapings become the layers of these names. Any other operation is refused by its name.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,7 +18,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.network import calls_of, cloned, copied
+from fpgaprune.keras_classes import keras_class
+from fpgaprune.network import calls_of, cloned, copied, normalization
 
 _MERGES: Mapping[str, Any] = {
     "Add": keras.layers.Add,
@@ -32,6 +35,9 @@ _GLOBAL = {
     ("Max", 3): keras.layers.GlobalMaxPooling1D,
     ("Max", 4): keras.layers.GlobalMaxPooling2D,
 }
+# The operations of which a mask of steps is made.
+_MASKING = ("NotEqual", "Any", "All", "LogicalAnd", "LogicalOr")
+_SCALES = (keras.layers.Rescaling, keras.layers.Normalization)
 _INSTEAD = {
     "GetItem": "a Cropping layer, or two inputs",
     "Split": "Cropping layers, or several inputs",
@@ -60,10 +66,14 @@ def operation_problems(functional: Any) -> list[str]:
     Args:
         functional: a model from `keras.Model(model.inputs, model.outputs)`.
     """
+    # A mask of steps comes from a layer, which is refused by its name.
+    ignored = _MASKING if any(isinstance(layer, keras.layers.Masking) for layer in functional.layers) else ()
     lacking = (
         call.operation
         for call in calls_of(functional)
-        if not _stays(call.operation) and _made(call.operation, call.args, call.kwargs) is None
+        if not _stays(call.operation)
+        and type(call.operation).__name__ not in ignored
+        and _made(call.operation, call.args, call.kwargs) is None
     )
     return list(dict.fromkeys(map(_problem, lacking)))
 
@@ -83,6 +93,8 @@ def with_layers(functional: Any) -> Any:
         raise UnsupportedLayerError(problem)
     # Id of a tensor made by a scale and a shift, to the tensor that it was made of, the scale and the shift.
     lines: dict[int, tuple[Any, NDArray[np.float64], NDArray[np.float64]]] = {}
+    # The weights of the layers that stand for a scale and a shift.
+    scales: dict[str, Any] = {}
 
     def call(operation: Any, *args: Any, **kwargs: Any) -> Any:
         if _stays(operation):
@@ -95,27 +107,28 @@ def with_layers(functional: Any) -> Any:
         if id(source) in lines:
             source, first_scale, first_shift = lines[id(source)]
             scale, shift = scale * first_scale, scale * first_shift + shift
-        made_tensor = _normalization(operation.name, source, scale, shift)
+        layer, made_tensor = _normalization(operation.name, source, scale, shift)
+        scales[operation.name] = layer.get_weights()
         lines[id(made_tensor)] = (source, scale, shift)
         return made_tensor
 
     def clone(operation: Any) -> Any:
         return copied(operation) if _stays(operation) else operation
 
-    return cloned(functional, clone, call)
+    return cloned(functional, clone, call, scales)
 
 
 def _stays(operation: Any) -> bool:
-    """Whether `operation` is a layer that stays; a `Rescaling` does not, because it becomes a scale and a shift."""
-    return isinstance(operation, keras.layers.Layer) and not isinstance(operation, keras.layers.Rescaling)
+    """Whether `operation` is a layer that stays; one of `_SCALES` does not."""
+    return isinstance(operation, keras.layers.Layer) and keras_class(operation) not in _SCALES
 
 
 def _problem(operation: Any) -> str:
     kind = type(operation).__name__
     if isinstance(operation, keras.layers.Layer):
         return (
-            f"layer {operation.name!r} ({kind}) cannot be converted: its scale or its offset is neither one number nor "
-            "one for each channel, and hls4ml has no templates for it"
+            f"layer {operation.name!r} ({kind}) cannot be converted: its scale or its offset does not fit the shape of "
+            "its input, or is not finite"
         )
     instead = _INSTEAD.get(kind, "layers of Keras that compute the same")
     known = ", ".join(sorted(_ACTIVATIONS))
@@ -132,7 +145,7 @@ def _made(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _
     kind, name = type(operation).__name__, operation.name
     line = _line(operation, args, kwargs)
     if line is not None:
-        return lambda: _normalization(name, *line)
+        return lambda: _normalization(name, *line)[1]
     if set(kwargs) - {"training"} or not args:
         return None
     if kind == "Concatenate" and isinstance(args[0], list | tuple) and all(map(_is_tensor, args[0])):
@@ -192,19 +205,27 @@ def _over_positions(axis: Any, rank: int) -> bool:
 def _line(
     operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]] | None:
-    """Tensor, scale and shift, (1,) or (C,), if `operation` computes `scale * tensor + shift`; else None."""
+    """Tensor, scale and shift, if `operation` computes `scale * tensor + shift`; else None.
+
+    Scale and shift are (1,), (C,), or of the shape of a sample.
+    """
     kind = type(operation).__name__
     if set(kwargs) - {"training"}:
         return None
-    if kind == "Rescaling":
-        scale, shift = (_per_channel(number, args[0]) for number in (operation.scale, operation.offset))
+    if keras_class(operation) in _SCALES:
+        numbers = (
+            normalization(operation)
+            if isinstance(operation, keras.layers.Normalization)
+            else (operation.scale, operation.offset)
+        )
+        scale, shift = (_spread(number, args[0]) for number in numbers)
         return None if scale is None or shift is None else (args[0], scale, shift)
     if kind == "Negative" and len(args) == 1 and _is_tensor(args[0]):
         return args[0], -np.ones(1), np.zeros(1)
     if len(args) != 2 or _is_tensor(args[0]) == _is_tensor(args[1]):
         return None
     tensor, other = args if _is_tensor(args[0]) else args[::-1]
-    constant = _per_channel(other, tensor)
+    constant = _spread(other, tensor)
     if constant is None:
         return None
     zero, one = np.zeros_like(constant), np.ones_like(constant)
@@ -219,27 +240,41 @@ def _line(
     return None
 
 
-def _per_channel(constant: Any, tensor: Any) -> NDArray[np.float64] | None:
-    """`constant` as one number or as one for each channel of `tensor`; None if it is neither, or not finite."""
+def _spread(constant: Any, tensor: Any) -> NDArray[np.float64] | None:
+    """`constant` as one number, as one for each channel of `tensor`, or as one for each element of a sample.
+
+    None if it is no array that Keras broadcasts to every sample in the same way, or if it is not finite.
+    """
+    shape = tuple(tensor.shape[1:])
     try:
         array = np.asarray(constant, dtype=np.float64)
+        whole: NDArray[np.float64] = np.broadcast_to(array, (1, *(size or 1 for size in shape)))[0]
     except (TypeError, ValueError):
         return None
-    channels = tensor.shape[-1]
-    single = array.size == 1
-    along = array.ndim > 0 and array.size == array.shape[-1] == channels
-    if len(tensor.shape) < 2 or array.ndim > len(tensor.shape) or not (single or along) or not np.isfinite(array).all():
+    if not shape or not np.isfinite(array).all():
         return None
-    return array.reshape(-1)
+    rows = whole.reshape(-1, shape[-1])
+    first: NDArray[np.float64] = rows[0]
+    if (rows == first[0]).all():
+        return first[:1]
+    if (rows == first).all():
+        return first
+    return None if None in shape else whole
 
 
-def _normalization(name: str, x: Any, scale: NDArray[np.float64], shift: NDArray[np.float64]) -> Any:
-    channels = (x.shape[-1],)
+def _normalization(name: str, x: Any, scale: NDArray[np.float64], shift: NDArray[np.float64]) -> tuple[Any, Any]:
+    """A layer that computes `scale * x + shift`, and its output."""
+    shape = tuple(x.shape[1:])
+    each = max(scale.ndim, shift.ndim) > 1
+    channels = math.prod(shape) if each else shape[-1]
+    if each:
+        scale, shift = (np.broadcast_to(array, shape).reshape(-1) for array in (scale, shift))
+        x = keras.layers.Reshape((channels,), name=f"{name}_elements")(x)
     layer = keras.layers.BatchNormalization(epsilon=0.0, name=name)
     made = layer(x)
     zeros, ones = np.zeros(channels), np.ones(channels)
     layer.set_weights([zeros + scale, zeros + shift, zeros, ones])
-    return made
+    return layer, keras.layers.Reshape(shape, name=f"{name}_shape")(made) if each else made
 
 
 def _is_tensor(value: Any) -> bool:

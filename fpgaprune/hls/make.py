@@ -19,7 +19,8 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.hls.accelerator_boards import require_board
 from fpgaprune.hls.convert import convert, extract
 from fpgaprune.hls.exact_types import exact_types
-from fpgaprune.hls.gru_lstm import RECURRENT, observe_states
+from fpgaprune.hls.flattened import flattened, layer_owners, owner_of
+from fpgaprune.hls.gru_lstm import observe_states
 from fpgaprune.hls.layer_names import names_of, renamed
 from fpgaprune.hls.layer_options import LayerOptions, read_options, with_widths
 from fpgaprune.hls.layout import settle_layouts
@@ -250,16 +251,15 @@ def _given(types: Types, precision: Precision | FixedType, options: Mapping[str,
 def _sources(model: Any, folded: Any) -> dict[str, dict[str, str]]:
     """Layer name to role to weight path, for the layers whose kernel reaches the hardware."""
     layers = {layer.name: layer for layer in folded.layers}
-    halves = depthwise_names(keras.Model(model.inputs, model.outputs))
+    halves, owners = depthwise_names(flattened(model)), layer_owners(model)
     sources: dict[str, dict[str, str]] = {}
     for path in named_weights(model):
-        layer, _, variable = path.rpartition("/")
-        owner = layer.partition("/")[0]
-        if isinstance(layers.get(owner), RECURRENT):
-            # Its weights belong to the cell inside it: `gru/gru_cell/kernel`.
-            layer = owner
-            if variable == "bias" and isinstance(layers[owner], keras.layers.GRU):
-                sources.setdefault(layer, {})["recurrent_bias"] = path
+        # The weights of a recurrent layer belong to the cell inside it: `gru/gru_cell/kernel`.
+        layer, variable = owner_of(path, owners), path.rpartition("/")[2]
+        if layer is None:
+            continue
+        if variable == "bias" and isinstance(layers.get(layer), keras.layers.GRU):
+            sources.setdefault(layer, {})["recurrent_bias"] = path
         if variable == "depthwise_kernel":
             layer = halves.get(layer, layer)
         if layer in layers and variable in _ROLES:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.convertible_layers import INFERENCE_NO_OPS, check_layers
+from fpgaprune.hls.convertible_layers import check_classes, check_layers
+from fpgaprune.hls.flattened import flattened
 from fpgaprune.hls.gru_lstm import RECURRENT, functions_of, gates_of
 from fpgaprune.hls.keras_operations import with_layers
 from fpgaprune.hls.layer_names import free_name
@@ -50,11 +51,11 @@ def fold(model: Any) -> Any:
 
     A BatchNorm that is the only reader of a linear convolution or Dense layer is folded into it (float64, then cast),
     unless the network rounds its data itself.
-    Dropout is left out. `ReLU()` becomes `Activation("relu")`. The activation of a convolution or Dense layer becomes a
-    layer of its own, `NAME_relu`, so that both get a type. A separable convolution becomes two layers. An average
-    pooling over the whole map becomes a global one, because hls4ml would build it with all its inputs at once.
-    Operations become layers that compute the same, and each activation one that names its function. Layer names stay,
-    and layers compute in float32.
+    Models inside the model are unfolded, and Dropout and augmentations left out. `ReLU()` becomes `Activation("relu")`.
+    The activation of a convolution or Dense layer becomes a layer of its own, `NAME_relu`, so that both get a type. A
+    separable convolution becomes two layers. An average pooling over the whole map becomes a global one, because hls4ml
+    would build it with all its inputs at once. Operations, `Rescaling` and `Normalization` become layers that compute
+    the same, and each activation one that names its function. Layer names stay, and layers compute in float32.
 
     Raises:
         HlsError: a weight is NaN or infinite.
@@ -64,8 +65,9 @@ def fold(model: Any) -> Any:
         if np.issubdtype(np.dtype(variable.dtype), np.floating) and not np.isfinite(variable.numpy()).all():
             raise HlsError(f"weight {variable.path!r} holds NaN or infinity; hls4ml would write it as it is: retrain")
     model = unrounded(model) if is_rounded(model) else model
-    # clone_model accepts a call_function for functional models only.
-    functional = with_layers(keras.Model(model.inputs, model.outputs, name=model.name))
+    functional = flattened(model)
+    check_classes(functional)
+    functional = with_layers(functional)
     check_layers(functional)
     functional = split_separable(in_classes_of_keras(functional))
     # Where the bits of the weights are trained, a product with a scale would have far more of them.
@@ -109,7 +111,7 @@ def fold(model: Any) -> Any:
         return copied(layer, **changes)
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-        if layer.name in folded_names or isinstance(layer, INFERENCE_NO_OPS):
+        if layer.name in folded_names:
             return args[0]
         if isinstance(layer, keras.layers.Dense) and len(args[0].shape) > _MOST_AXES:
             args = (keras.layers.Reshape((-1, args[0].shape[-1]), name=added(f"{layer.name}_rows"))(args[0]),)

@@ -13,6 +13,7 @@ import numpy as np
 from fpgaprune.design import FUNCTIONS, Design
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls.flattened import flattened, layer_owners, owner_of
 from fpgaprune.hls.hls_project import make_design
 from fpgaprune.hls.make import AnyPrecision, LayerSettings
 from fpgaprune.hls.precision import AVERAGES, MOVES, Precision
@@ -122,12 +123,13 @@ def carry_masks(model: Any, rounded: Any, masks: MaskSet) -> MaskSet:
 
     A kernel keeps its locks, and so do the zero elements of a vector; into the others BatchNorm's shift was folded.
     """
-    halves = depthwise_names(keras.Model(model.inputs, model.outputs))
+    halves, owners = depthwise_names(flattened(model)), layer_owners(model)
     weights, carried = weight_arrays(rounded), {}
     for path, mask in masks.items():
-        layer, _, name = path.rpartition("/")
+        layer, name = owner_of(path, owners), path.rpartition("/")[2]
         if layer in halves and name != "bias":
-            path = f"{halves[layer] if name == 'depthwise_kernel' else layer}/kernel"
+            layer, name = halves[layer] if name == "depthwise_kernel" else layer, "kernel"
+        path = path if layer is None else f"{layer}/{name}"
         if path in weights:
             carried[path] = mask if mask.ndim > 1 else mask | (weights[path] != 0)
     return MaskSet(carried)

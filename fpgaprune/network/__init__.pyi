@@ -2,10 +2,12 @@ from .alive import Alive as Alive
 from .alive import alive_channels as alive_channels
 from .batch_norm import find_folds as find_folds
 from .batch_norm import folded_weights as folded_weights
+from .batch_norm import normalization as normalization
 from .batch_norm import scale_and_shift as scale_and_shift
 from .channels import AxisChannels as AxisChannels
 from .channels import Channels as Channels
 from .cloning import cloned as cloned
+from .cloning import set_weights as set_weights
 from .copying import copied as copied
 from .coupling import Groups as Groups
 from .coupling import coupled_outputs as coupled_outputs
@@ -21,11 +23,13 @@ from .graph import calls_of as calls_of
 from .graph import count_uses as count_uses
 from .graph import graph_of as graph_of
 from .graph import is_model as is_model
+from .graph import nested_graph as nested_graph
 from .graph import producer as producer
 from .graph import readers_of as readers_of
 from .graph import structures as structures
 from .graph import unconnected as unconnected
 from .graph import value_of as value_of
+from .identities import IDENTITIES as IDENTITIES
 from .linear import Linear as Linear
 from .linear import Taps as Taps
 from .liveness import Liveness as Liveness

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import keras
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +24,13 @@ def scale_and_shift(bn: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     beta = np.asarray(bn.beta, dtype=np.float64) if bn.center else np.zeros_like(mean)
     scale = gamma / np.sqrt(np.asarray(bn.moving_variance, dtype=np.float64) + bn.epsilon)
     return scale, beta - mean * scale
+
+
+def normalization(layer: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The factor and the summand of a `Normalization`, (1, ...) as they are broadcast to its input, in float64."""
+    mean, variance = (np.asarray(array, dtype=np.float64) for array in (layer.mean, layer.variance))
+    deviation = np.maximum(np.sqrt(variance), keras.config.epsilon())
+    return (deviation, mean) if layer.invert else (1.0 / deviation, -mean / deviation)
 
 
 def find_folds(functional: Any) -> dict[str, Any]:

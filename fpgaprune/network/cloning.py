@@ -30,7 +30,9 @@ def cloned(
     """
     import keras
 
-    names, weights = names or {}, weights or {}
+    names = names or {}
+    # What `call` puts into `weights` counts.
+    weights = {} if weights is None else weights
     inputs = [
         keras.Input(
             batch_shape=tensor.shape,
@@ -44,7 +46,12 @@ def cloned(
     for layer in functional.layers:
         twin = kept.get(names.get(layer.name, layer.name))
         if twin is not None and layer.weights:
-            twin.set_weights(weights.get(layer.name) or layer.get_weights())
-        if isinstance(twin, keras.layers.Normalization) and twin.built:
-            twin.finalize_state()  # it computes with copies of its weights
+            set_weights(twin, weights.get(layer.name) or layer.get_weights())
     return copy
+
+
+def set_weights(layer: Any, weights: Sequence[NDArray[Any]]) -> None:
+    """`layer` computes with `weights`, also if it is an adapted `Normalization`, which computes with copies of them."""
+    layer.set_weights(weights)
+    if hasattr(layer, "finalize_state"):
+        layer.finalize_state()

@@ -24,7 +24,7 @@ from fpgaprune.network import graph_of
 from fpgaprune.parser_errors import in_a_line
 from fpgaprune.quantise.channels import RoundedChannels
 from fpgaprune.quantise.rebuild import ImportedBits, Rebuild, as_float32, exact_activation
-from fpgaprune.saved_model import check_arrays, read_configuration
+from fpgaprune.saved_model import read_configuration, read_weights
 from fpgaprune.saved_names import check_names
 
 INSTALL = "pip install 'fpgaprune[hgq]'"
@@ -58,7 +58,7 @@ def _loaded(path: Path) -> Any:
     document = read_configuration(path, ModelImportError).document
     if trained_bits(path) != "HGQ2":
         raise ModelImportError(f"{path} names no layer of HGQ2's; every other Keras model is used as it is")
-    check_arrays(path, ModelImportError)
+    read_weights(path, ModelImportError)
     try:
         import hgq.layers  # noqa: F401
     except ImportError as error:

@@ -33,7 +33,7 @@ from fpgaprune.parser_errors import in_a_line
 from fpgaprune.quantise.channels import RoundedChannels
 from fpgaprune.quantise.qkeras_quantizers import QkerasQuantizer, read_quantizer
 from fpgaprune.quantise.rebuild import ImportedBits, Rebuild, as_float32
-from fpgaprune.saved_model import check_arrays, read_configuration
+from fpgaprune.saved_model import read_configuration, read_weights
 from fpgaprune.saved_names import check_names
 
 # What an input that the network does not round itself is rounded to, as hls4ml does unless told otherwise.
@@ -78,7 +78,7 @@ def import_qkeras(source: str | os.PathLike[str], input_type: str = INPUT_TYPE) 
     if trained_bits(path) != "QKeras":
         raise ModelImportError(f"{path} names no layer of QKeras's; every other Keras model is used as it is")
     entering = FixedType.parse(input_type)
-    check_arrays(path, ModelImportError)
+    read_weights(path, ModelImportError)
     written = {str(one["config"].get("name")): one for one in layer_configs(document.get("config"))}
     try:
         graph = graph_of(_float_model(document, path))
@@ -103,7 +103,7 @@ def _float_model(document: Mapping[str, Any], path: Path) -> Any:
             one["config"] = config = _float_settings(kind, config)
             one.pop("module", None)
             one.pop("registered_name", None)
-        to_keras3(kind, config)
+        to_keras3(one)
     try:
         check_names(plain)
         with tempfile.TemporaryDirectory(prefix="fpgaprune-qkeras-") as folder:

@@ -15,15 +15,17 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import ModelImportError
-from fpgaprune.keras2_config import layer_configs, to_keras3
+from fpgaprune.keras2_config import layer_configs, number_from_zero, to_keras3
 from fpgaprune.masks import MaskSet
 from fpgaprune.npz_file import read_npz
 from fpgaprune.parser_errors import in_a_line
-from fpgaprune.saved_model import check_arrays, read_configuration
+from fpgaprune.saved_model import read_configuration, read_weights
 from fpgaprune.saved_names import check_names
 from fpgaprune.weights import named_weights
 
 TOLERANCE = 1e-6
+# What `quantize_model` puts around layers and in front of the first one.
+_EIGHT_BIT = ("QuantizeWrapper", "QuantizeWrapperV2", "QuantizeLayer")
 _READER = Path(__file__).with_name("tfmot_reader.py")
 _ERROR_LINE = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Warning): (?P<text>.+)$")
 
@@ -119,11 +121,18 @@ def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0, trus
 
 def _refuse_code(source: Path) -> None:
     document = read_configuration(source, ModelImportError).document
+    wrapper = next((one for one in layer_configs(document) if one["class_name"] in _EIGHT_BIT), None)
+    if wrapper is not None:
+        raise ModelImportError(
+            f"{source}: layer {wrapper['config'].get('name')!r} is a {wrapper['class_name']} of TF-MOT's "
+            "quantize_model, whose 8-bit scales are no powers of two, so no fixed-point type holds them: save the "
+            "network as it was before quantize_model, and train its bits here (quantised = true in [finetune])"
+        )
     try:
         check_names({**document, "compile_config": None})
     except ValueError as error:
         raise ModelImportError(f"{source} is refused: {error}") from error
-    check_arrays(source, ModelImportError)
+    read_weights(source, ModelImportError)
 
 
 def _run_reader(source: Path, folder: Path, timeout_s: float, trusted: bool) -> None:
@@ -161,7 +170,8 @@ def _rebuild(path: Path, source: Path) -> Any:
         config = file.attrs["model_config"]
         document = json.loads(config if isinstance(config, str) else config.decode())
         for layer in layer_configs(document):
-            to_keras3(layer["class_name"], layer["config"])
+            to_keras3(layer)
+        number_from_zero(document)
         file.attrs["model_config"] = json.dumps(document)
     try:
         return keras.saving.load_model(path, compile=False)

@@ -3,15 +3,20 @@
 import io
 import json
 import zipfile
+from unittest import mock
 
 import h5py
+import keras
 import numpy as np
 import pytest
 
+from fpgaprune.certify import certify
 from fpgaprune.errors import ConfigError
-from fpgaprune.keras_file import read_keras_weights
-from fpgaprune.saved_model import check_arrays, read_configuration, read_weights
+from fpgaprune.keras_file import read_keras_ends, read_keras_weights
+from fpgaprune.masks import MaskSet
+from fpgaprune.saved_model import read_configuration, read_weights
 from fpgaprune.saved_names import check_names
+from fpgaprune.weights import named_weights
 
 from ..drill.sound_files import keras_model, kernel
 
@@ -167,7 +172,7 @@ def test_damaged_keras_files_are_one_line(tmp_path, content, message):
 
 def _read(path):
     read_configuration(path, ConfigError)
-    check_arrays(path, ConfigError)
+    read_weights(path, ConfigError)
 
 
 def test_a_file_of_two_kinds_is_refused(tmp_path):
@@ -186,8 +191,25 @@ def test_a_sound_file_is_read(tmp_path):
     assert np.array_equal(read_keras_weights(path)["fc/kernel"], kernel())
 
 
-def test_an_h5_file_is_told_how_to_become_a_keras_file(tmp_path):
-    with h5py.File(tmp_path / "mine.h5", "w") as file:
-        file.attrs["model_config"] = "{}"
-    with pytest.raises(ConfigError, match=r"an \.h5 file; .*load_model\('mine\.h5'\)\.save\('mine\.keras'\)"):
-        read_weights(tmp_path / "mine.h5", ConfigError)
+def test_an_h5_file_of_keras_3_holds_the_same_weights_as_its_keras_file(tmp_path):
+    inner = keras.Sequential([keras.Input((8, 8, 4)), keras.layers.Conv2D(3, 3, name="in")], name="inner")
+    inner.layers[0].trainable = False
+    entry = keras.Input((8, 8, 1))
+    x = keras.layers.BatchNormalization(name="norm")(keras.layers.Conv2D(4, 3, padding="same", name="conv")(entry))
+    x = keras.layers.GRU(3, name="gru")(keras.layers.Reshape((36, 3))(inner(x)))
+    model = keras.Model(entry, x)
+    model.compile("sgd", "mse", metrics=["mae"])
+    model.save(tmp_path / "model.keras")
+    # Keras says that .h5 is a legacy format, which is what is needed here.
+    with mock.patch("keras.src.saving.saving_api.logging.warning"):
+        model.save(tmp_path / "model.h5")
+    weights, wanted = read_keras_weights(tmp_path / "model.h5"), named_weights(model)
+    assert set(weights) == set(wanted)
+    assert all(np.array_equal(weights[path], wanted[path]) for path in wanted)
+    assert set(read_keras_weights(tmp_path / "model.keras")) == set(weights)
+    assert read_keras_ends(tmp_path / "model.h5") == read_keras_ends(tmp_path / "model.keras")
+    compiled = read_configuration(tmp_path / "model.h5", ConfigError).document["compile_config"]
+    assert (compiled["loss"], compiled["metrics"]) == ("mse", ["mae"])
+    assert compiled["optimizer"]["module"] == "keras.optimizers"
+    masks = MaskSet({path: array != 0 for path, array in weights.items() if path == "conv/kernel"})
+    certify(tmp_path / "model.h5", masks).require()

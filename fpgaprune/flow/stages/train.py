@@ -145,7 +145,8 @@ def _class_problems(settings: TrainConfig) -> list[str]:
     layers = [] if settings.model is None else read_keras_layers(settings.model)
     # A user's own layers, and operations of Keras (`keras.ops.relu(x)`), are known only when the model is loaded.
     known = [layer for layer in layers if layer.module.split(".")[0] == "keras" and ".ops." not in layer.module]
-    problems = (class_problem(layer.name, layer.kind, layer.module, nested=layer.nested) for layer in known)
+    # A model of Keras's own inside the model stands for its layers.
+    problems = (class_problem(layer.name, layer.kind, layer.module) for layer in known if not layer.nested)
     return [problem for problem in problems if problem is not None]
 
 

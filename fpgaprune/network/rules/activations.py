@@ -13,8 +13,9 @@ from keras import layers
 from fpgaprune.network.channels import AxisChannels, Channels
 from fpgaprune.network.each_alone import elementwise_of
 from fpgaprune.network.graph import value_of
+from fpgaprune.network.identities import IDENTITIES
 from fpgaprune.network.role import Role
-from fpgaprune.network.site import LayerRule, Site, of_each_size
+from fpgaprune.network.site import LayerRule, Site
 
 
 def apply_elementwise(function: Callable[[Any], Any], channels: Channels) -> Channels:
@@ -67,12 +68,10 @@ def softmax(site: Site) -> Channels:
     return channels.unknown()
 
 
-_IDENTITIES = "ActivityRegularization AlphaDropout Dropout GaussianDropout GaussianNoise Identity"
-
 RULES: dict[type, LayerRule] = {
     layers.Activation: LayerRule(activation, Role.POINTWISE),
     layers.Softmax: LayerRule(softmax),
     **dict.fromkeys((layers.ELU, layers.LeakyReLU, layers.ReLU), LayerRule(elementwise, Role.POINTWISE)),
-    **{getattr(layers, name): LayerRule(identity, Role.IDENTITY) for name in _IDENTITIES.split()},
-    **of_each_size(LayerRule(identity, Role.IDENTITY), "SpatialDropout{}D"),
+    # A version of Keras may lack the newest augmentations.
+    **{getattr(layers, name): LayerRule(identity, Role.IDENTITY) for name in IDENTITIES if hasattr(layers, name)},
 }

@@ -131,10 +131,10 @@ def merged(one, other):
             lambda: of(layers.BatchNormalization(axis=1, name="norm")),
             "layer 'norm' (BatchNormalization) cannot be conv",
         ),
-        (lambda: of(of(layers.Dense(3)), layers.Flatten()), "layer 'of' is a Sequential, a model inside the model, wh"),
+        (lambda: of(layers.RandomCrop(4, 4, name="crop")), "layer 'crop' is a RandomCrop, which hls4ml cannot convert"),
         (
-            lambda: of(layers.Rescaling(np.ones((6, 6, 4)), name="scale")),
-            "layer 'scale' (Rescaling) cannot be converted: its scale or its offset is neither one number nor",
+            lambda: of(layers.Rescaling(np.inf, name="scale")),
+            "layer 'scale' (Rescaling) cannot be converted: its scale or its offset does not fit the shape of",
         ),
         (lambda: of(layers.UnitNormalization(name="unit")), "layer 'unit' is a UnitNormalization, which hls4ml cannot"),
         (

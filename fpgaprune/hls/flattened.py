@@ -1,0 +1,151 @@
+"""Makes one flat list of layers of a model, as hls4ml's converter takes it, which computes the same at inference.
+
+The layers of models inside the model stand in it themselves. Layers that do nothing at inference (Dropout,
+augmentations) are left out. `TimeDistributed` becomes the layer that it applies to every step, and `RepeatVector` a
+`Reshape` and an `UpSampling1D`, which repeats the only step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import keras
+
+from fpgaprune.hls.layer_names import free_name
+from fpgaprune.keras_classes import keras_class
+from fpgaprune.network import (
+    Role,
+    calls_of,
+    copied,
+    is_model,
+    nested_graph,
+    producer,
+    role_of,
+    set_weights,
+    unconnected,
+)
+
+# Layers that treat the last axis alone, however many axes are before it.
+_EACH_STEP = (*("Dense", "Activation", "ReLU", "LeakyReLU", "ELU", "Softmax", "BatchNormalization", "Rescaling"),)
+
+
+def is_wrapped(layer: Any) -> bool:
+    """Whether `layer` is a `TimeDistributed` of a layer that treats each step in the same way by itself."""
+    if keras_class(layer) is not keras.layers.TimeDistributed:
+        return False
+    inner = keras_class(layer.layer)
+    if inner is None or (inner.__name__ not in _EACH_STEP and role_of(layer.layer) is not Role.IDENTITY):
+        return False
+    # A negative axis is the same one with the steps and without them.
+    axis = getattr(layer.layer, "axis", -1)
+    return axis == -1 or axis == [-1]
+
+
+def flattened(model: Any) -> Any:
+    """A functional model without models inside it, which computes what `model` does at inference.
+
+    Every layer keeps its name if no other has it; `layer_owners` tells whose weights it holds.
+    """
+    functional = keras.Model(model.inputs, model.outputs, name=model.name)
+    if not any(_changes(call.operation) for call in calls_of(functional)):
+        return functional
+    names, copies = _flat_names(functional), {}
+    entries = [
+        keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=producer(tensor).name)
+        for tensor in functional.inputs
+    ]
+
+    def copy_of(operation: Any, name: str) -> Any:
+        if not isinstance(operation, keras.layers.Layer):
+            return unconnected(operation)
+        if id(operation) not in copies:
+            copies[id(operation)] = (operation, copied(operation, name=name))
+        return copies[id(operation)][1]
+
+    def run(graph: Any, given: Sequence[Any], prefix: str) -> list[Any]:
+        found = {id(old): new for old, new in zip(graph.inputs, given, strict=True)}
+
+        def moved(value: Any) -> Any:
+            return found.get(id(value), value)
+
+        for call in calls_of(graph, path_prefix=prefix):
+            args, kwargs = keras.tree.map_structure(moved, (call.args, dict(call.kwargs)))
+            inner = nested_graph(call)
+            if inner is not None:
+                made = run(inner, [found[id(tensor)] for tensor in call.inputs], f"{call.path}/")
+            else:
+                made = keras.tree.flatten(_applied(call.operation, names[call.path], copy_of, args, kwargs))
+            found |= {id(old): new for old, new in zip(call.outputs, made, strict=True)}
+        return [found[id(tensor)] for tensor in graph.outputs]
+
+    made = keras.Model(entries, run(functional, entries, ""), name=functional.name)
+    for operation, twin in copies.values():
+        if operation.weights:
+            set_weights(twin, operation.get_weights())
+    return made
+
+
+def layer_owners(model: Any) -> dict[str, str]:
+    """The path of each layer of `model`, as its weights have it, to the layer's name in `flattened(model)`."""
+    functional = keras.Model(model.inputs, model.outputs, name=model.name)
+    owners = dict(_flat_names(functional))
+    for path, layer in _leaves(functional, ""):
+        if is_wrapped(layer):
+            owners[f"{path}/{layer.layer.name}"] = owners[path]
+    return owners
+
+
+def owner_of(path: str, owners: Mapping[str, str]) -> str | None:
+    """The layer in `flattened(model)` that holds the weight `path`; None if it has none there."""
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        if path in owners:
+            return owners[path]
+    return None
+
+
+def _changes(operation: Any) -> bool:
+    return (
+        role_of(operation) is Role.IDENTITY
+        or is_model(operation)
+        or is_wrapped(operation)
+        or keras_class(operation) is keras.layers.RepeatVector
+    )
+
+
+def _applied(operation: Any, name: str, copy_of: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """What the layers that stand for `operation` make of its arguments."""
+    if is_wrapped(operation):
+        operation, kwargs = operation.layer, {}
+    if role_of(operation) is Role.IDENTITY:
+        return args[0]
+    if keras_class(operation) is keras.layers.RepeatVector:
+        one = keras.layers.Reshape((1, args[0].shape[-1]), name=f"{name}_step")(args[0])
+        return keras.layers.UpSampling1D(operation.n, name=name)(one)
+    return copy_of(operation, name)(*args, **kwargs)
+
+
+def _flat_names(functional: Any) -> dict[str, str]:
+    """The path of each operation of `functional`, which no model inside it is, to its name in the flat model."""
+    paths = [path for path, _ in _leaves(functional, "")]
+    last = [path.rpartition("/")[2] for path in paths]
+    taken = {producer(tensor).name for tensor in functional.inputs} | {path for path in paths if "/" not in path}
+    names: dict[str, str] = {}
+    for path, own in zip(paths, last, strict=True):
+        if path in names:
+            continue
+        wanted = own if "/" not in path or last.count(own) == 1 else path.replace("/", "_")
+        names[path] = path if "/" not in path else free_name(wanted, taken)
+        taken.add(names[path])
+    return names
+
+
+def _leaves(graph: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """The path and the operation of each call of `graph`, those inside a model instead of the model."""
+    for call in calls_of(graph, path_prefix=prefix):
+        inner = nested_graph(call)
+        if inner is None:
+            yield call.path, call.operation
+        else:
+            yield from _leaves(inner, f"{call.path}/")

@@ -1,0 +1,32 @@
+"""Every layer of tf_keras that Keras 3 has, too, is read from a file of tf_keras and predicts the same."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fpgaprune.select.tfmot_model import import_tfmot
+
+MAKER = Path(__file__).parent / "make_keras2_layers.py"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("keras2")
+    environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    made = subprocess.run(
+        [sys.executable, str(MAKER), str(folder)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr[-2000:]
+    return folder
+
+
+@pytest.mark.parametrize("file", ["images.h5", "images.keras", "steps.h5", "steps.keras", "numbers.h5"])
+def test_layers_of_tf_keras_predict_the_same(saved, file):
+    found = import_tfmot(saved / file)
+    name = Path(file).stem
+    with np.load(saved / "x.npz") as x, np.load(saved / "y.npz") as y:
+        assert np.abs(found.model.predict(x[name], verbose=0) - y[name]).max() <= 1e-6
