@@ -11,6 +11,8 @@ _HEAD = """# The run folder
 
 `fpgaprune run` writes a folder: `runs/NAME`, or the folder that you name with `--out`. A stage is one step of the
 run. If its inputs and settings are unchanged, it is skipped, so the same command continues after a stop.
+A folder with a run of another network is refused, unless you give `--replace`. A model that was trained again in its
+place, or a copy of it, is the same network; where the flow trains the network, its name and its samples decide.
 `manifest.json` holds the settings, the results and the SHA-256 of every file. `certificate.json` holds the proof.
 
 | stage | reads | writes |

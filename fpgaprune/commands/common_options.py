@@ -18,6 +18,9 @@ MaxLoss = Annotated[
     float | None,
     typer.Option(help="Largest allowed loss in per cent: 0.5 is half a point of accuracy. Key verdict.max_loss."),
 ]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Lose what the folder holds of another network; without it, that is refused.")
+]
 Sparsity = Annotated[
     list[str] | None,
     typer.Option(help="Fraction of kernels to lock, 0..1; 'conv2/kernel=0.8' is for one weight. May be repeated."),

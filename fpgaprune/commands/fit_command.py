@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, MaxLoss, Quiet, parse_max_loss
+from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, MaxLoss, Quiet, Replace, parse_max_loss
 from fpgaprune.errors import ConfigError
 from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
@@ -70,6 +70,7 @@ def fit(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the result; runs/NAME-fit if left out.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
+    replace: Replace = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -115,7 +116,7 @@ def fit(
     folder = out or Path("runs") / f"{config.name}-fit"
     heard = _print_standing if as_json and not quiet else None
     with Watcher(quiet=quiet or as_json) as watcher:
-        found = fit_flow(config, folder, limits, watcher, route, options, heard)
+        found = fit_flow(config, folder, limits, watcher, route, options, heard, replace=replace)
     if as_json:
         print_json({"folder": str(folder), **found.to_json()})
     elif not quiet:

@@ -16,6 +16,7 @@ from fpgaprune.commands.common_options import (
     ClockNs,
     MaxLoss,
     Quiet,
+    Replace,
     Sparsity,
     parse_max_loss,
     parse_sparsity,
@@ -46,14 +47,16 @@ def run(
     epochs: Annotated[int | None, typer.Option(help="Epochs of fine-tuning. Key finetune.epochs.")] = None,
     max_loss: MaxLoss = None,
     name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
+    replace: Replace = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a flow, from the trained network to its report.
 
-    Run the same command again after a stop: it skips stages whose inputs and settings are unchanged. The exit status
-    is 1 if a check of the report fails. If a flow file names package.module:function, this command runs that code, so
-    check a flow file that is not yours. `fpgaprune config` lists every key of a flow file.
+    Run the same command again after a stop: it skips stages whose inputs and settings are unchanged. A folder with a
+    run of another network is refused, unless --replace is given. The exit status is 1 if a check of the report fails.
+    If a flow file names package.module:function, this command runs that code, so check a flow file that is not yours.
+    `fpgaprune config` lists every key of a flow file.
     """
     from fpgaprune.flow import asked_config, run_flow
 
@@ -69,7 +72,7 @@ def run(
     )
     folder = out or Path("runs") / config.name
     with Watcher(quiet=quiet or as_json) as watcher:
-        finished = run_flow(config, folder, watcher)
+        finished = run_flow(config, folder, watcher, replace=replace)
     report = json.loads(finished.file("report.json").read_text())
     if as_json:
         print_json({"run": str(folder), "report": report})

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import ConfigError
-from fpgaprune.files import make_folder
+from fpgaprune.errors import ConfigError, RunError
+from fpgaprune.files import make_folder, write_bytes
 from fpgaprune.fit.answer import Fit
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.options import SearchOptions
@@ -31,6 +32,8 @@ def fit_flow(
     route: str | None = None,
     options: SearchOptions | None = None,
     heard: Heard | None = None,
+    *,
+    replace: bool = False,
 ) -> Fit:
     """The best network that the flow `config` can make for its part within `limits`; `out` holds it and the search.
 
@@ -47,11 +50,12 @@ def fit_flow(
             out, `verilog` for parts of Lattice and Gowin, whose tools compile no HLS, else `hls`.
         options: how widely to search, and on which machines.
         heard: learns how far the search is, after each trial.
+        replace: whether the answer of a search of another network in `out` is lost.
 
     Raises:
         ConfigError: the flow does not fit its data or model.
         EstimateError: the network or the part has no price.
-        RunError: `out` holds something else, or is in use.
+        RunError: `out` holds something else or a search of another network, or is in use.
         ToolError: Optuna or Dask is missing, or a scheduler is gone.
     """
     limits = limits or Limits()
@@ -63,6 +67,7 @@ def fit_flow(
         told or Silent(),
         options or SearchOptions(),
         heard or (lambda _: None),
+        replace,
     ).run()
 
 
@@ -87,6 +92,7 @@ def fit(
     scheduler: str | None = None,
     front: bool = False,
     memory_gib: float | None = None,
+    replace: bool = False,
 ) -> Fit:
     """The best network that `target` takes and that loses at most `max_loss`; `out` holds it as a whole run.
 
@@ -120,10 +126,12 @@ def fit(
             `out` and the data.
         front: the study searches the whole front of loss, share and latency, not only the best network.
         memory_gib: most memory of a worker on this machine in GiB.
+        replace: whether the answer of a search of another network in `out` is lost. Without it, that is refused.
 
     Raises:
         ConfigError: a limit, the model or the data are not what they should be.
         EstimateError: the network or the part has no price.
+        RunError: `out` holds something else or a search of another network, or is in use.
         ToolError: Optuna or Dask is missing (`fpgaprune[search]`), or a scheduler is gone.
     """
     options = SearchOptions(trials, workers, scheduler, front, memory_gib)
@@ -132,7 +140,7 @@ def fit(
         "name": "fit",
         "seed": seed,
         "data": {"source": _source(data, folder)},
-        "train": {"model": str(_model_file(model, folder))},
+        "train": {"model": str(_model_file(model, folder, replace))},
         "target": {
             "part": target.order_number,
             "clock_ns": target.clock_ns,
@@ -145,7 +153,7 @@ def fit(
     if epochs is not None:
         document["finetune"] = {"epochs": epochs}
     limits = Limits(max_loss, share, latency_us, interval_cycles, samples_per_s, minutes)
-    return fit_flow(parse_config(document, "fit"), folder, limits, told, route, options)
+    return fit_flow(parse_config(document, "fit"), folder, limits, told, route, options, replace=replace)
 
 
 def _source(data: Any, folder: Path) -> str:
@@ -170,9 +178,18 @@ def _named_arrays(data: Mapping[Any, Any]) -> Iterator[tuple[str, NDArray[Any]]]
             yield str(key), np.asarray(value)
 
 
-def _model_file(model: Any, folder: Path) -> Path:
+def _model_file(model: Any, folder: Path, replace: bool) -> Path:
     if isinstance(model, str | Path):
         return Path(model)
     path = folder / "model.keras"
-    save_keras(model, path)
-    return path
+    with TemporaryDirectory() as scratch:
+        # Only a file shows whether this is the network that the folder is of.
+        draft = Path(scratch) / path.name
+        save_keras(model, draft)
+        content = draft.read_bytes()
+    if path.exists() and path.read_bytes() != content and not replace:
+        raise RunError(
+            f"{folder} holds a search of another network, {path}; name another out, or give replace=True to lose "
+            "that search"
+        )
+    return write_bytes(path, content)

@@ -39,7 +39,9 @@ from fpgaprune.fit.workplace import Here, Workplace
 from fpgaprune.flow import (
     Dataset,
     Flow,
+    Origin,
     Progress,
+    RunDirectory,
     TargetConfig,
     TrainConfig,
     check_flow,
@@ -65,6 +67,7 @@ class FitSearch:
         told: learns how far the search is, in words.
         options: how widely to search, and where.
         heard: learns how far the search is, as data.
+        replace: whether the answer of a search of another network in `out` is lost.
         notes: sentences on what stopped it.
     """
 
@@ -75,6 +78,7 @@ class FitSearch:
     told: Progress
     options: SearchOptions
     heard: Heard
+    replace: bool = False
     notes: list[str] = field(default_factory=list)
 
     def run(self) -> Fit:
@@ -89,6 +93,8 @@ class FitSearch:
         if self.options.searches:
             require_optuna()
         config, data = self.config, check_flow(self.config, self.told)
+        if not self.replace and (best := self.out / BEST).is_dir():
+            Origin.of(config, data).require_same(RunDirectory(best))
         start_session(config.seed)
         model = starting_model(config[TrainConfig].model, data)
         document = search_document(config, model, self.notes)

@@ -19,6 +19,7 @@ from .measured_run import settings_of as settings_of
 from .measuring import measured_tables as measured_tables
 from .models import import_pruned as import_pruned
 from .models import starting_model as starting_model
+from .origin import Origin as Origin
 from .pricing import load_designs as load_designs
 from .pricing import price as price
 from .pricing import price_verilog as price_verilog

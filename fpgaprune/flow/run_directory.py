@@ -222,8 +222,16 @@ def _are_records(manifest: Mapping[str, Any]) -> bool:
     return (
         isinstance(stages, dict)
         and isinstance(config, dict)
+        and all(isinstance(config.get(table, {}), dict) for table in ("train", "data"))
+        and _is_origin(manifest.get("network"))
         and all(isinstance(record, dict) and _is_record(record) for record in stages.values())
     )
+
+
+def _is_origin(network: Any) -> bool:
+    """Whether `network` has the fields of an `Origin`, or a run of an earlier version has none."""
+    keys = {"kind", "source", "content", "flow"}
+    return network is None or (isinstance(network, dict) and network.keys() == keys)
 
 
 def _is_record(record: Mapping[str, Any]) -> bool:

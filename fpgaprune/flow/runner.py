@@ -17,6 +17,7 @@ from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.flow.checking import check_flow, foresee_flow, read_data
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.origin import Origin
 from fpgaprune.flow.progress import Progress, Silent, tell_end
 from fpgaprune.flow.requirements import installed
 from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
@@ -28,10 +29,17 @@ from fpgaprune.masks import MaskSet
 from fpgaprune.target import hardware_path
 
 
-def run_flow(config: Flow, out: Path, progress: Progress | None = None) -> RunDirectory:
+def run_flow(config: Flow, out: Path, progress: Progress | None = None, *, replace: bool = False) -> RunDirectory:
     """`out` holds every artefact of the flow; stages whose inputs and settings are unchanged did not run.
 
+    Args:
+        config: the flow.
+        out: the run folder: new, or of an earlier run of the same network.
+        progress: learns of stages and steps.
+        replace: whether a run of another network in `out` is lost.
+
     Raises:
+        RunError: `out` holds a run of another network.
         FpgaPruneError: the configuration does not fit its data or model (then nothing is written), the
             directory is in use, or a stage could not keep its promise (then earlier artefacts stay).
     """
@@ -39,6 +47,9 @@ def run_flow(config: Flow, out: Path, progress: Progress | None = None) -> RunDi
     run = RunDirectory(out)
     # The slow checks come after this error.
     run.require_unused()
+    origin = Origin.of(config, data)
+    if not replace:
+        origin.require_same(run)
     versions = _versions()
     checked = _foreseen_key(config, versions)
     if run.manifest.get("checked") != checked:
@@ -48,6 +59,7 @@ def run_flow(config: Flow, out: Path, progress: Progress | None = None) -> RunDi
             config=json.loads(config.model_dump_json()), seed=config.seed, versions=versions, data=data.digest()
         )
         run.manifest["checked"] = checked
+        origin.record(run)
         # The manifest is written before any artefact, so that a killed run is recognised as a run.
         run.write_manifest()
         _finish(STAGES, StageContext(run, config, data, progress or Silent(), versions))

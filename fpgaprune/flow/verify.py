@@ -24,7 +24,7 @@ def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
     `memory`; here the file is checked that Keras loaded it from.
 
     Raises:
-        RunError: `path` is not a run folder, or the run has no certificate yet.
+        RunError: `path` is not a run folder, a run is in progress in it, or it has no certificate yet.
     """
     if (path / CERTIFICATE).is_file() and not (path / MANIFEST).is_file():
         return [], [f"{MANIFEST} is gone; the run wrote it"]
@@ -34,6 +34,7 @@ def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
         if not (path / MANIFEST).is_file():
             raise
         return [], [str(error)]
+    run.require_unused()
     if run.manifest.get(CERTIFICATE) is None and not run.file(CERTIFICATE).is_file():
         raise RunError(f"{run.path} has no {CERTIFICATE} yet; run the flow to its end first")
     links: list[LinkCheck] = []

@@ -261,7 +261,9 @@ def test_another_network_or_other_samples_under_the_old_names_are_tried_anew(sea
     def start():
         monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
         target = fp.Target.of("pynq-z2")
-        return fp.fit("mine.keras", "mine.npz", target, max_loss=0.05, out="again", minutes=0.01, epochs=1)
+        return fp.fit(
+            "mine.keras", "mine.npz", target, max_loss=0.05, out="again", minutes=0.01, epochs=1, replace=True
+        )
 
     def same_again(config, run, progress):
         """Every network comes out as the best one of the other search did, so that nothing is trained."""
