@@ -22,6 +22,8 @@ CAPACITIES = ("lut", "ff", "dsp", "bram18", "uram")
 
 _TEXTS = ("name", "family", "vendor", "source", "date", "note")
 
+# Their own tools compile no HLS.
+_WITHOUT_HLS = ("Lattice", "Gowin")
 # What may follow a device's name in an order number, by vendor: package, speed, temperature. With any other letter or
 # digit it is another device: xc7a100tcsg324-1 is an xc7a100t, but xcvu9px is not an xcvu9p.
 _ORDER_TAILS = {
@@ -66,6 +68,11 @@ class Part:
     date: str
     note: str = ""
     aliases: tuple[str, ...] = ()
+
+    @property
+    def compiles_hls(self) -> bool:
+        """Whether a tool of the vendor builds hls4ml projects; if none does, our Verilog is the way to hardware."""
+        return self.vendor not in _WITHOUT_HLS
 
     def is_meant_by(self, text: str) -> bool:
         """Whether `text` is the device's name or one of its order numbers, in any case."""

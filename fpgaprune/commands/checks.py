@@ -14,10 +14,17 @@ def require_checks(report: Mapping[str, Any]) -> None:
     """Prints each failed check of `report` (JSON data); the command then ends with status 1."""
     failed = [check for check in report["checks"] if check["holds"] is False]
     for check in failed:
-        wanted = f"{'at least' if check['at_least'] else 'at most'} {check['limit']:g}"
+        measured = _figure(check, "measured")
+        wanted = f"{'at least' if check['at_least'] else 'at most'} {_figure(check, 'limit')}"
         what = f"; {check['advice']}" if check.get("advice") else ""
-        print_problem(
-            "check fails", f"{check['name']}: {check['quantity']} {check['measured']:.4g}, wanted {wanted}{what}"
-        )
+        print_problem("check fails", f"{check['name']}: {check['quantity']} {measured}, wanted {wanted}{what}")
     if failed:
         raise typer.Exit(1)
+
+
+def _figure(check: Mapping[str, Any], key: str) -> str:
+    """What a check measured, or its limit, in the check's unit; a figure that is no number is text in JSON."""
+    if check[key] is None:
+        return "any number"
+    value, unit = float(check[key]), check.get("unit")
+    return f"{100 * value:.4g} {unit}" if unit else f"{value:.4g}"

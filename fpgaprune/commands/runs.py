@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -23,9 +23,6 @@ from fpgaprune.commands.common_options import (
 )
 from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
 from fpgaprune.watcher import Watcher
-
-if TYPE_CHECKING:
-    from fpgaprune.flow import Flow
 
 
 def run(
@@ -77,7 +74,7 @@ def run(
     if as_json:
         print_json({"run": str(folder), "report": report})
     elif not quiet:
-        _print_outcome(folder, finished.manifest["stages"], config, report.get("advice"))
+        _print_outcome(folder, finished.manifest["stages"], report)
         print_line(f"time        {watcher.where_the_time_went()}")
     require_checks(report)
 
@@ -147,20 +144,18 @@ def doctor(as_json: AsJson = False) -> None:
         print_line(f"{command} installs {', '.join(tools)}")
 
 
-def _print_outcome(folder: Path, records: dict[str, Any], config: Flow, advice: dict[str, Any] | None) -> None:
-    from fpgaprune.flow import STAGES, DataConfig, VerdictConfig, metric_of
+def _print_outcome(folder: Path, records: dict[str, Any], report: dict[str, Any]) -> None:
+    from fpgaprune.flow import STAGES
     from fpgaprune.measure import Advice
-    from fpgaprune.report import headline
 
     results = {name: record["results"] for name, record in records.items()}
-    text, tone = headline(metric_of(STAGES, results, config[VerdictConfig], config[DataConfig].source))
-    colour = {"good": "green", "bad": "bold red", "open": "yellow"}[tone]
-    print_line(text, colour)
+    said = report["headline"]
+    print_line(said["text"], {"good": "green", "bad": "bold red", "open": "yellow"}[said["tone"]])
     for stage in (stage for stage in STAGES if stage.name in results):
         for line, style in stage.outcome(results[stage.name]):
             print_line(line, style)
-    if advice:
-        print_advice(Advice.from_json(advice), shown=1)
+    if report.get("advice"):
+        print_advice(Advice.from_json(report["advice"]), shown=1)
     print_line(f"report      {folder / 'report.html'}")
 
 

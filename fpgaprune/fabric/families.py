@@ -6,12 +6,14 @@ from collections.abc import Callable
 from functools import partial
 
 from fpgaprune.errors import TargetError, ToolError
+from fpgaprune.fabric.cells import family_of
 from fpgaprune.fabric.ecp5.router import ECP5
 from fpgaprune.fabric.gowin import GOWIN
 from fpgaprune.fabric.ice40 import ICE40
 from fpgaprune.fabric.open_tools import YOSYS, OpenTool, find_open_tool
 from fpgaprune.fabric.router import Router
 from fpgaprune.fabric.verilator import simulator_version
+from fpgaprune.target import Part
 
 ROUTERS = {router.family: router for router in (ECP5, *ICE40, *GOWIN)}
 # Families that share a program name it once.
@@ -27,6 +29,13 @@ def find_router(family: str) -> Router:
     if family not in ROUTERS:
         raise TargetError(f"place and route for family {family!r} is not offered; wanted one of {', '.join(ROUTERS)}")
     return ROUTERS[family]
+
+
+def price_family_of(part: Part) -> str | None:
+    """The family whose price of Verilog stands for `part`; None if open synthesis does not know the part."""
+    family = family_of(part)
+    router = ROUTERS.get(family or "")
+    return family if router is None else router.devices.priced_as or family
 
 
 def versions_found(family: str) -> list[str]:

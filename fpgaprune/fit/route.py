@@ -22,8 +22,6 @@ from fpgaprune.vendor import find_reports
 
 # Cycles for each sample, as multiples of the fewest that a design can have.
 _SLOWER = (4, 16, 64, 256)
-# Their own tools compile no HLS.
-_WITHOUT_HLS = ("Lattice", "Gowin")
 # A trial is priced; no tool runs.
 _NOT_BUILT: dict[str, Any] = {"hls": {"simulate": 0, "build": []}}
 # Steps of a vendor's tool whose reports count resources: the one before them only estimates.
@@ -297,7 +295,7 @@ def find_route(name: str | None, target: Target, share: float = 0.8) -> Route:
     """
     family = family_of(target.part)
     if name is None:
-        name = VerilogRoute.name if target.part.vendor in _WITHOUT_HLS and family else HlsRoute.name
+        name = VerilogRoute.name if family and not target.part.compiles_hls else HlsRoute.name
     if name == HlsRoute.name:
         return HlsRoute(target)
     if name != VerilogRoute.name:

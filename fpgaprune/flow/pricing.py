@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from fpgaprune.design import Design
-from fpgaprune.errors import RunError
-from fpgaprune.estimate import Calibration, estimate, read_project, verilog_price
-from fpgaprune.fabric import family_of
-from fpgaprune.measure import Estimate, VerilogPrice
-from fpgaprune.target import Target
+from fpgaprune.errors import EstimateError, RunError
+from fpgaprune.estimate import Calibration, choose_layout, estimate, read_project, verilog_price
+from fpgaprune.fabric import price_family_of
+from fpgaprune.measure import Estimate, VerilogPrice, occupancy_of
+from fpgaprune.target import Part, Target
 
 _SIDES = {"before": "design_trained.json", "after": "design.json"}
 
@@ -49,11 +50,28 @@ def price_verilog(
     """
     found = {}
     for side, design in load_designs(source).items():
-        own = family or family_of(target_of(design, part).part)
+        own = family or price_family_of(target_of(design, part).part)
         if own is None:
             raise RunError(f"open synthesis does not know the part of design {design.name!r}; give --family")
         found[side] = verilog_price(design, own, interval=interval)
     return found
+
+
+def verilog_on(design: Design, part: Part) -> VerilogPrice:
+    """The price of the Verilog of `design` in its usual layout, or in one chosen for `part` if that does not fit.
+
+    Raises:
+        EstimateError: open synthesis does not know the part's family, or has no price for it.
+        RtlError, UnsupportedLayerError: as for `to_verilog`.
+    """
+    family = price_family_of(part)
+    if family is None:
+        raise EstimateError(f"open synthesis does not know the family of {part.name}")
+    usual = verilog_price(design, family)
+    if occupancy_of(usual.resources, part).fits is False:
+        with suppress(EstimateError):
+            return choose_layout(design, part, family).price
+    return usual
 
 
 def load_designs(source: Path) -> dict[str, Design]:

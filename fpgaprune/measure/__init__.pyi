@@ -20,6 +20,9 @@ from .estimate import Multiplications as Multiplications
 from .interval import interval_words as interval_words
 from .measurement import Cycles as Cycles
 from .measurement import Measurement as Measurement
+from .occupancy import Occupancy as Occupancy
+from .occupancy import Taken as Taken
+from .occupancy import occupancy_of as occupancy_of
 from .open_tools import FLATTENED as FLATTENED
 from .open_tools import SUM as SUM
 from .open_tools import Cells as Cells

@@ -10,9 +10,11 @@ from msgspec import Struct
 
 from fpgaprune.measure.chosen_layout import ChosenLayout
 from fpgaprune.measure.measurement import Measurement
+from fpgaprune.measure.occupancy import Occupancy, occupancy_of
 from fpgaprune.measure.plain import from_plain, to_plain
 from fpgaprune.measure.resources import RESOURCES, Resources, add
 from fpgaprune.measure.stage import OPEN_SYNTH, ROUTE_ECP5, Stage
+from fpgaprune.target import Part
 
 FLATTENED, SUM = "whole design, flattened", "sum of its layers"
 
@@ -241,6 +243,17 @@ class Measured(Struct, frozen=True, rename={"synthesis": str(OPEN_SYNTH), "route
     bitstream: Mapping[str, Any] | None = None
     layout: ChosenLayout | None = None
     format: int = 1
+
+    def counted_on(self, part: Part) -> Occupancy | None:
+        """What the whole design takes of the run's own `part`, as synthesis counted it; None if that is not known.
+
+        The sum of the layers leaves out the logic between them, so that it cannot say that a design fits.
+        """
+        found = self.synthesis.get(self.part_family or "")
+        if found is None or found.total is None:
+            return None
+        counted = occupancy_of(found.total, part)
+        return None if found.total_of == SUM and counted.fits else counted
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data."""

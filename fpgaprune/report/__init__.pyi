@@ -19,4 +19,5 @@ from .table import LABELS as LABELS
 from .timing import stage_times as stage_times
 from .verdict import ADVICE as ADVICE
 from .verdict import headline as headline
+from .verdict import loss_unit as loss_unit
 from .write import write_report as write_report

@@ -2,79 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
 
-from fpgaprune.measure import ANALYTIC_SYNTH, Estimate
+from fpgaprune.measure import ANALYTIC_SYNTH
 from fpgaprune.report.contents import Check, LinkSummary, RunReport
-from fpgaprune.report.estimate_tables import figure_of, share
+from fpgaprune.report.estimate_tables import figure_of
 from fpgaprune.report.estimates import RESOURCES
-from fpgaprune.report.numbers import change_text, count_text, percent_text, time_text
-from fpgaprune.report.table import LABELS
-from fpgaprune.report.verdict import ADVICE, loss_text, value_text
+from fpgaprune.report.fitting import Answer, fit_answer
+from fpgaprune.report.numbers import change_text, count_text, time_text
+from fpgaprune.report.verdict import ADVICE, limit_text, loss_text, value_text
 
 _PROVEN = "Are zeros and bits proven?"
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The answer to a question.
-
-    Attributes:
-        question: the question.
-        verdict: the answer in a few words.
-        lines: the details.
-        tone: `good`, `bad` or `open`.
-    """
-
-    question: str
-    verdict: str
-    lines: tuple[str, ...]
-    tone: str = "open"
-
-
 def give_answers(report: RunReport) -> tuple[Answer, ...]:
     """The four answers in the order of the report."""
-    return (_fit(report), _cost(report), _saved(report), _proven(report))
+    return (fit_answer(report), _cost(report), _saved(report), _proven(report))
 
 
 def left_out(report: RunReport) -> tuple[tuple[str, str], ...]:
     """What was not done, with the reason."""
     return (*report.left_out.items(), *_unchecked(report))
-
-
-def _fit(report: RunReport) -> Answer:
-    question, part = "Does it fit?", report.target.part.name
-    if report.after is None:
-        return Answer(question, "Not estimated", (report.left_out.get("estimate", "The run has no estimate."),))
-    fits, upper = report.after.fits, report.after.fits_upper
-    verdict = f"Cannot tell for {part}" if fits is None else f"{'Fits' if fits else 'Does not fit'} {part}"
-    if fits and upper is False:
-        verdict = f"May fit {part}"
-    lines = [_binding(report.after, "is the scarcest: ")]
-    if upper is not None and fits:
-        lines.append(
-            "The upper end of the 80 % range of the estimate fits too"
-            if upper
-            else "The upper end of the 80 % range of the estimate does not fit"
-        )
-    if report.before is not None:
-        fitted = report.before.fits
-        word = "" if fitted is None else " it fitted" if fitted else " it did not fit"
-        lines.append(f"Before{word}: {_binding(report.before, '')}")
-    tone = "open" if fits is None or (fits and upper is False) else "good" if fits else "bad"
-    return Answer(question, verdict, tuple(lines), tone)
-
-
-def _binding(estimate: Estimate, link: str) -> str:
-    """What runs out first, and by how much."""
-    binding = estimate.binding
-    if binding is None:
-        return "the scarcest resource is unknown"
-    where = f"; {binding.layer} takes most of it" if binding.layer else ""
-    return (
-        f"{LABELS[binding.resource]} {link}{percent_text(share(binding.used, binding.capacity))} of the part, "
-        f"{count_text(binding.used)} of {count_text(binding.capacity)} ({binding.stage} estimate){where}"
-    )
 
 
 def _cost(report: RunReport) -> Answer:
@@ -90,7 +38,9 @@ def _cost(report: RunReport) -> Answer:
     if metric.lost is None:
         return Answer("What was lost?", "Not measured", tuple(lines))
     if metric.max_loss is not None:
-        lines.append(f"A loss of at most {metric.max_loss:g} is allowed (verdict.max_loss)")
+        lines.append(
+            f"{limit_text(metric)[0].upper()}{limit_text(metric)[1:]}, and one standard error (verdict.max_loss)"
+        )
     if metric.holds is False:
         lines.append(f"What may help: {ADVICE}")
     tone = "open" if metric.holds is None else "good" if metric.holds else "bad"
@@ -137,25 +87,32 @@ def _proven(report: RunReport) -> Answer:
     outcomes = [claim.holds for claim in claims]
     failed, held = outcomes.count(False), outcomes.count(True)
     skipped = sum(claim.left_out is not None for claim in claims)
+    unlimited = outcomes.count(None) - skipped
+    counts = ((skipped, "left out"), (unlimited, "measured without a limit"))
+    open_ends = [f"{count} {what}" for count, what in counts if count]
     lines = []
-    violations = [link.violations for link in report.certificate if link.violations is not None]
-    if violations:
-        elements = max(link.locked or 0 for link in report.certificate)
-        lines.append(
-            f"{count_text(elements)} locked elements compared bit for bit in {len(violations)} "
-            f"place{'s' * (len(violations) != 1)}: {count_text(sum(violations))} violations"
+    compared = Counter(link.locked or 0 for link in report.certificate if link.violations is not None)
+    if compared:
+        where = ", ".join(
+            f"{count_text(elements)} in {places} place{'s' * (places != 1)}"
+            for elements, places in sorted(compared.items(), reverse=True)
         )
+        violations = sum(link.violations or 0 for link in report.certificate)
+        lines.append(f"Locked elements compared bit for bit: {where}; {count_text(violations)} violations")
     lines += [f"{check.name} does not hold" for check in checks if check.holds is False]
     lines += [f"{name} was left out: {why}" for name, why in _unchecked(report)]
     checked = failed + held
     if not checked:
         return Answer(_PROVEN, "Nothing was checked", tuple(lines))
+    whole = f"{'All ' if checked > 1 and not failed and not open_ends else ''}{checked}"
     if failed:
-        return Answer(_PROVEN, f"{failed} of {checked} checks fail{'s' * (failed == 1)}", tuple(lines), "bad")
-    verdict = f"{checked} check{'s' * (checked != 1)} hold{'s' * (checked == 1)}"
-    if skipped:
-        return Answer(_PROVEN, f"{verdict}, {skipped} left out", tuple(lines))
-    return Answer(_PROVEN, f"All {verdict}" if checked > 1 else verdict, tuple(lines), "good")
+        verdict = f"{failed} of {checked} checks of zeros and bits fail{'s' * (failed == 1)}"
+    else:
+        verdict = f"{whole} check{'s' * (checked != 1)} of zeros and bits hold{'s' * (checked == 1)}"
+    if open_ends:
+        verdict = f"{verdict}, {', '.join(open_ends)}"
+    tone = "bad" if failed else "open" if skipped else "good"
+    return Answer(_PROVEN, verdict, tuple(lines), tone)
 
 
 def _unchecked(report: RunReport) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.errors import ReportError
-from fpgaprune.measure import Advice, Estimate, Measured
+from fpgaprune.measure import Advice, Estimate, Measured, VerilogPrice
 from fpgaprune.target import Target
 
 FORMAT = 1
@@ -68,6 +68,16 @@ class Metric:
         return self.lost - (self.lost_error or 0.0) <= self.max_loss
 
 
+def count_kernels(
+    free: NDArray[np.bool_], removed_inputs: Sequence[int], removed_outputs: Sequence[int]
+) -> tuple[int, int, int]:
+    """How many kernels are kept, locked, and free but removed with a channel; `free` is (C_in, C_out)."""
+    stays = np.ones(free.shape, bool)
+    stays[list(removed_inputs), :] = False
+    stays[:, list(removed_outputs)] = False
+    return int((free & stays).sum()), int((~free).sum()), int((free & ~stays).sum())
+
+
 @dataclass(frozen=True, eq=False)
 class LayerReport:
     """One layer that carries weights, before and after removal.
@@ -75,8 +85,8 @@ class LayerReport:
     Attributes:
         name: name of the layer.
         kind: its class, as `Conv2D`.
-        kernels_kept: number of free kernels; a kernel of a Dense layer is one weight.
-        kernels_locked: number of locked kernels.
+        kernels_kept: number of free kernels that stay in the network; a kernel of a Dense layer is one weight.
+        kernels_locked: number of locked kernels, whatever became of their channels.
         channels_before: (inputs, outputs) before removal.
         channels_after: (inputs, outputs) after removal; None if the layer left the network.
         parameters_before: numbers in the layer's weights before removal.
@@ -84,6 +94,7 @@ class LayerReport:
         mask: bool (C_in, C_out) before removal, True = the kernel is kept; None for a Dense layer.
         removed_inputs: indices of the removed input channels.
         removed_outputs: indices of the removed output channels.
+        kernels_removed: number of free kernels that left the network with a channel.
     """
 
     name: str
@@ -97,6 +108,7 @@ class LayerReport:
     mask: NDArray[np.bool_] | None = None
     removed_inputs: tuple[int, ...] = ()
     removed_outputs: tuple[int, ...] = ()
+    kernels_removed: int = 0
 
     def __post_init__(self) -> None:
         for axis, removed in enumerate((self.removed_inputs, self.removed_outputs)):
@@ -113,11 +125,12 @@ class LayerReport:
             raise ReportError(
                 f"mask of layer {self.name!r} is {mask.dtype} {mask.shape}; wanted bool {tuple(self.channels_before)}"
             )
-        kept = int(mask.sum())
-        if (kept, mask.size - kept) != (self.kernels_kept, self.kernels_locked):
+        said = (self.kernels_kept, self.kernels_locked, self.kernels_removed)
+        found = count_kernels(mask, self.removed_inputs, self.removed_outputs)
+        if said != found:
             raise ReportError(
-                f"layer {self.name!r} says {self.kernels_kept} kernels kept and {self.kernels_locked} locked; "
-                f"its mask has {kept} and {mask.size - kept}"
+                f"layer {self.name!r} says {said[0]} kernels kept, {said[1]} locked and {said[2]} removed; its mask "
+                f"and its removed channels have {found[0]}, {found[1]} and {found[2]}"
             )
         mask.setflags(write=False)
         object.__setattr__(self, "mask", mask)
@@ -129,8 +142,8 @@ class LayerReport:
 
     @property
     def kernels_total(self) -> int:
-        """Kernels before removal, kept and locked."""
-        return self.kernels_kept + self.kernels_locked
+        """Kernels before removal."""
+        return self.kernels_kept + self.kernels_locked + self.kernels_removed
 
     def to_json(self) -> dict[str, Any]:
         """The layer as JSON data; a mask is one string of 1 (kept) and 0 (locked) per input channel."""
@@ -184,6 +197,7 @@ class Check:
         samples: number of compared samples.
         left_out: why the comparison was not made; then `measured` is None.
         advice: what to do if the check fails, with the key of the flow file.
+        unit: `points` or `%` where the figure and the limit are hundredths of them; empty for plain numbers.
         about: `bits` for a check of zeros, bits or rounding; `metric` for a check of the quality of the network.
     """
 
@@ -195,6 +209,7 @@ class Check:
     samples: int | None = None
     left_out: str | None = None
     advice: str | None = None
+    unit: Literal["", "points", "%"] = ""
     about: Literal["bits", "metric"] = "bits"
 
     def __post_init__(self) -> None:
@@ -241,6 +256,8 @@ class RunReport:
         before: analytic estimate of the trained network; None where `left_out` has a reason.
         after: analytic estimate of the removed network; None where `left_out` has a reason.
         advice: what the removed network lacks on its part and what would help, or None.
+        verilog: estimate of our Verilog of the removed network where no tool for the part builds the hls4ml project,
+            whose estimates are then None; else None.
         measured: what open tools measured of the removed network, or None.
         certificate: one entry for each link.
         checks: all other comparisons.
@@ -257,6 +274,7 @@ class RunReport:
     before: Estimate | None = None
     after: Estimate | None = None
     advice: Advice | None = None
+    verilog: VerilogPrice | None = None
     measured: Measured | None = None
     certificate: Sequence[LinkSummary] = ()
     checks: Sequence[Check] = ()

@@ -43,8 +43,15 @@ def kernel_states(layer: LayerReport) -> NDArray[np.uint8] | None:
     return states
 
 
-def mask_figure(states: NDArray[np.uint8], name: str) -> Markup:
-    """The kernels of one convolution as cells, input channels down and output channels across.
+def kernels_text(layer: LayerReport) -> str:
+    """How many kernels are kept, locked and removed, as the table of all layers counts them."""
+    counts = {"kept": layer.kernels_kept, "locked": layer.kernels_locked, "removed": layer.kernels_removed}
+    inputs, outputs = layer.channels_before
+    return f"{inputs} × {outputs} kernels: " + ", ".join(f"{count_text(n)} {word}" for word, n in counts.items())
+
+
+def mask_figure(states: NDArray[np.uint8], label: str) -> Markup:
+    """The kernels of one convolution as cells of the `states`, input channels down and output channels across.
 
     Up to 64 x 64 cells, each state is one path. More cells are one picture with a pixel for each cell, so that the page
     stays small.
@@ -52,8 +59,6 @@ def mask_figure(states: NDArray[np.uint8], name: str) -> Markup:
     rows, columns = states.shape
     across, down = (float(np.clip(_LARGEST_SIDE / count, *_CELL_SIDES)) for count in (columns, rows))
     width, height = columns * across, rows * down
-    counts = ", ".join(f"{count_text(int((states == state).sum()))} {word}" for state, word in STATES)
-    label = f"{name}: {rows} by {columns} kernels: {counts}"
     if states.size <= _MOST_CELLS_DRAWN:
         # There is a gap between cells if they are large enough.
         gap = 1.0 if min(across, down) >= 5 else 0.0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.masks import MaskSet
-from fpgaprune.report.contents import LayerReport
+from fpgaprune.report.contents import LayerReport, count_kernels
 from fpgaprune.weights import by_weight_path
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -41,18 +41,22 @@ def _layer(
     units = np.asarray(free.any(axis=tuple(range(kernel.ndim - 2))))
     axes = kept.get(path)
     stays = path in after
+    removed_inputs = _removed(inputs, axes[-2] if axes else None, stays)
+    removed_outputs = _removed(outputs, axes[-1] if axes else None, stays)
+    in_network, locked, removed = count_kernels(units, removed_inputs, removed_outputs)
     return LayerReport(
         name=name,
         kind=f"Conv{kernel.ndim - 2}D" if is_convolution else "Dense",
-        kernels_kept=int(units.sum()),
-        kernels_locked=int(units.size - units.sum()),
+        kernels_kept=in_network,
+        kernels_locked=locked,
         channels_before=(inputs, outputs),
         channels_after=(after[path].shape[-2], after[path].shape[-1]) if stays else None,
         parameters_before=_parameters(before, name),
         parameters_after=_parameters(after, name),
         mask=units if is_convolution else None,
-        removed_inputs=_removed(inputs, axes[-2] if axes else None, stays),
-        removed_outputs=_removed(outputs, axes[-1] if axes else None, stays),
+        removed_inputs=removed_inputs,
+        removed_outputs=removed_outputs,
+        kernels_removed=removed,
     )
 
 

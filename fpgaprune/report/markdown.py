@@ -24,7 +24,7 @@ from fpgaprune.report.measured import measured_tables
 from fpgaprune.report.numbers import NO_BREAK
 from fpgaprune.report.run_tables import (
     certificate_table,
-    checks_table,
+    checks_tables,
     facts,
     kernels_table,
     provenance,
@@ -46,7 +46,7 @@ def render_markdown(report: RunReport) -> str:
     """
     blocks = [f"# {escape_text(report.name)}", _wrap(" · ".join(facts(report)))]
     # The last line has room for the two marks of its end.
-    blocks.append(f"{_wrap(headline(report.metric)[0], '**', '')}**")
+    blocks.append(f"{_wrap(headline(report)[0], '**', '')}**")
     blocks += [_list([f"Warning: {text}" for text in report.warnings])] if report.warnings else []
     for answer in give_answers(report):
         blocks += [f"## {answer.question} {escape_text(answer.verdict)}", _list(answer.lines)]
@@ -79,7 +79,7 @@ def render_markdown(report: RunReport) -> str:
         blocks += _table(multiplications) if multiplications else []
     blocks.append("## What is proven")
     blocks += _table(certificate_table(report)) if report.certificate else []
-    blocks += _table(checks_table(report)) if report.checks else []
+    blocks += [block for table in checks_tables(report) for block in _table(table)]
     if not report.certificate and not report.checks:
         blocks.append("This run checked nothing.")
     omitted = left_out(report)

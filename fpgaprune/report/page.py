@@ -23,13 +23,11 @@ from fpgaprune.report.estimate_tables import (
 )
 from fpgaprune.report.estimates import RESOURCES, pair_layers
 from fpgaprune.report.figures import (
-    KEPT,
-    LOCKED,
-    REMOVED,
     Bar,
     axis_end,
     bars_figure,
     kernel_states,
+    kernels_text,
     mask_figure,
     shares_figure,
 )
@@ -37,7 +35,7 @@ from fpgaprune.report.measured import kernel_plots, measured_tables
 from fpgaprune.report.numbers import DASH, count_text, percent_text
 from fpgaprune.report.run_tables import (
     certificate_table,
-    checks_table,
+    checks_tables,
     facts,
     kernels_table,
     provenance,
@@ -62,7 +60,7 @@ def render_page(report: RunReport) -> str:
         .render(
             report=report,
             facts=facts(report),
-            headline=headline(report.metric),
+            headline=headline(report),
             answers=give_answers(report),
             advice=_advice(report),
             stages=_stages(report),
@@ -76,7 +74,7 @@ def render_page(report: RunReport) -> str:
             multiplications=multiplications_table(report),
             multiplication_bars=_multiplication_bars(report),
             certificate=certificate_table(report),
-            checks=checks_table(report),
+            checks=checks_tables(report),
             left_out=left_out(report),
             layer_speed=layer_speed_table(report),
             flow_stages=stages_table(report),
@@ -193,15 +191,14 @@ def _masks(report: RunReport) -> list[dict[str, Any]]:
         states = kernel_states(layer)
         if states is None:
             continue
-        kept, locked, removed = (count_text(int((states == state).sum())) for state in (KEPT, LOCKED, REMOVED))
         rows, columns = states.shape
         masks.append(
             {
                 "name": layer.name,
-                "figure": mask_figure(states, layer.name),
+                "figure": mask_figure(states, f"{layer.name}: {kernels_text(layer)}"),
                 "down": f"{rows} in",
                 "across": f"{columns} output channel{'s' * (columns != 1)}",
-                "caption": f"{rows} × {columns} kernels: {kept} kept, {locked} locked, {removed} removed",
+                "caption": kernels_text(layer),
             }
         )
     return masks

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fpgaprune.report.contents import LayerReport, RunReport
-from fpgaprune.report.numbers import DASH, change_text, count_text, error_text, percent_text
+from fpgaprune.report.contents import Check, LayerReport, RunReport
+from fpgaprune.report.numbers import DASH, NO_BREAK, change_text, count_text, error_text, percent_text
 from fpgaprune.report.table import Column, Table
 
 
@@ -16,7 +16,8 @@ def kernels_table(report: RunReport) -> Table:
     def with_total(key: str, summed: Sequence[LayerReport]) -> list[int]:
         return [*(getattr(layer, key) for layer in layers), sum(getattr(layer, key) for layer in summed)]
 
-    kept, locked = (with_total(key, counted) for key in ("kernels_kept", "kernels_locked"))
+    kinds = ("kept", "locked", "removed", "total")
+    kept, locked, removed, total = (with_total(f"kernels_{kind}", counted) for kind in kinds)
     before, after = (with_total(key, layers) for key in ("parameters_before", "parameters_after"))
     return Table(
         "Layers that carry weights",
@@ -24,15 +25,16 @@ def kernels_table(report: RunReport) -> Table:
             Column("layer", (*(layer.name for layer in layers), "all"), numeric=False),
             Column("kept", tuple(map(count_text, kept)), group="kernels"),
             Column("locked", tuple(map(count_text, locked)), group="kernels"),
-            Column("sparsity", tuple(map(_sparsity, kept, locked)), group="kernels"),
+            Column("removed", tuple(map(count_text, removed)), group="kernels"),
+            Column("sparsity", tuple(map(_sparsity, locked, total)), group="kernels"),
             Column("before", (*(_channels(x.channels_before) for x in layers), ""), group="in × out"),
             Column("after", (*(_channels(x.channels_after) for x in layers), ""), group="in × out"),
             Column("before", tuple(map(count_text, before)), group="parameters"),
             Column("after", tuple(map(count_text, after)), group="parameters"),
             Column("change", tuple(map(change_text, before, after)), group="parameters"),
         ),
-        "in × out are numbers of channels. A kernel of a Dense layer is one weight"
-        + (", and the total does not count those." if len(counted) < len(layers) else "."),
+        "in × out are numbers of channels. Removed kernels were free, and left with a channel. A kernel of a Dense "
+        "layer is one weight" + (", and the total does not count those." if len(counted) < len(layers) else "."),
         totals=True,
     )
 
@@ -52,25 +54,33 @@ def certificate_table(report: RunReport) -> Table:
     )
 
 
-def checks_table(report: RunReport) -> Table:
-    """The other comparisons, each with its limit."""
-    checks = report.checks
+def checks_tables(report: RunReport) -> list[Table]:
+    """The other comparisons, each with its limit: those of zeros and bits, then those of the network's quality."""
+    kinds = {"bits": "Comparisons of zeros and bits", "metric": "Quality against its limit"}
+    rows = {caption: [check for check in report.checks if check.about == about] for about, caption in kinds.items()}
+    return [_checks_table(caption, checks) for caption, checks in rows.items() if checks]
 
-    def shown(value: float | None, at_least: bool) -> str:
-        return percent_text(value, 2) if at_least else error_text(value)
 
-    limits = [DASH if c.limit is None else f"{'≥' if c.at_least else '≤'} {shown(c.limit, c.at_least)}" for c in checks]
+def _checks_table(caption: str, checks: Sequence[Check]) -> Table:
+    limits = [DASH if c.limit is None else f"{'≥' if c.at_least else '≤'} {check_text(c, c.limit)}" for c in checks]
     return Table(
-        "Comparisons",
+        caption,
         (
             Column("check", tuple(check.name for check in checks), numeric=False),
             Column("quantity", tuple(check.quantity for check in checks), numeric=False),
-            Column("measured", tuple(shown(check.measured, check.at_least) for check in checks)),
+            Column("measured", tuple(check_text(check, check.measured) for check in checks)),
             Column("wanted", tuple(limits)),
             Column("samples", tuple(count_text(check.samples) for check in checks)),
             Column("result", tuple(verdict(check.holds, check.left_out) for check in checks), numeric=False),
         ),
     )
+
+
+def check_text(check: Check, value: float | None) -> str:
+    """The figure of `check` or its limit, in its unit."""
+    if check.unit and value is not None:
+        return f"{100 * value:.2f}{NO_BREAK}{check.unit}"
+    return percent_text(value, 2) if check.at_least else error_text(value)
 
 
 def facts(report: RunReport) -> tuple[str, ...]:
@@ -109,5 +119,5 @@ def _channels(pair: tuple[int, int] | None) -> str:
     return "gone" if pair is None else f"{pair[0]} × {pair[1]}"
 
 
-def _sparsity(kept: int, locked: int) -> str:
-    return f"{locked / (kept + locked):.2f}" if kept + locked else DASH
+def _sparsity(locked: int, total: int) -> str:
+    return f"{locked / total:.2f}" if total else DASH

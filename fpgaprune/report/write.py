@@ -11,6 +11,7 @@ from fpgaprune.files import write_bytes
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.markdown import render_markdown
 from fpgaprune.report.page import render_page
+from fpgaprune.report.verdict import headline
 
 
 class ReportPaths(NamedTuple):
@@ -30,9 +31,9 @@ def write_report(out_dir: str | os.PathLike[str], report: RunReport) -> ReportPa
     # All three are made before the first is written, so that bad input leaves the folder as it was.
     page = render_page(report).encode()
     text = render_markdown(report).encode()
-    document = (
-        json.dumps(report.to_json(), indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
-    ).encode()
+    said, tone = headline(report)
+    content = {**report.to_json(), "headline": {"text": said, "tone": tone}}
+    document = (json.dumps(content, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n").encode()
     folder = Path(out_dir)
     return ReportPaths(
         write_bytes(folder / "report.html", page),

@@ -6,23 +6,28 @@ from collections.abc import Iterator
 from typing import Any
 
 from fpgaprune.design import Design
-from fpgaprune.errors import EstimateError
+from fpgaprune.errors import EstimateError, RtlError, UnsupportedLayerError
 from fpgaprune.flow.dependence import section_json
+from fpgaprune.flow.pricing import verilog_on
 from fpgaprune.flow.sections import TargetConfig
 from fpgaprune.flow.stage import FlowStage, ReportPart, Results, StageContext
-from fpgaprune.measure import Advice, Estimate
+from fpgaprune.measure import Advice, Estimate, VerilogPrice, occupancy_of
+from fpgaprune.target import Part
 
 
 def _estimate(context: StageContext) -> dict[str, Any]:
     """`estimate.json` holds the estimates of the network before and after; null if no calibrated model fits it.
 
-    Its `advice` says what the network after lacks on the part, and what each change would bring.
+    Its `advice` says what the network after lacks on the part, and what each change would bring. Where no tool for the
+    part builds an hls4ml project, it holds the estimate of our `verilog` of the network after, and nothing else.
     """
     from fpgaprune.advice import advise
     from fpgaprune.estimate import estimate as price
 
     target = context.config[TargetConfig].target()
     trained, design = (Design.load(context.run.file(name)) for name in ("design_trained.json", "design.json"))
+    if not target.part.compiles_hls:
+        return _estimate_verilog(context, design, target.part)
     try:
         figures = {"before": price(trained, target).to_json(), "after": price(design, target).to_json()}
         advice = advise(design, target, trained=trained).to_json()
@@ -36,11 +41,31 @@ def _estimate(context: StageContext) -> dict[str, Any]:
     return {**sides, "advice": advice}
 
 
+def _estimate_verilog(context: StageContext, design: Design, part: Part) -> dict[str, Any]:
+    """`estimate.json` holds the estimate of our Verilog of `design`, or null if there is none."""
+    try:
+        made = verilog_on(design, part)
+    except (EstimateError, RtlError, UnsupportedLayerError) as error:
+        context.run.write_json("estimate.json", None)
+        return {"left_out": f"{_no_project(part)}, and our Verilog has no estimate: {error}"}
+    context.run.write_json("estimate.json", {"verilog": made.to_json()})
+    words = occupancy_of(made.resources, part).words
+    return {"verilog": {"words": words, "latency_cycles": made.latency_cycles, "no_project": _no_project(part)}}
+
+
+def _no_project(part: Part) -> str:
+    return f"no tool of {part.vendor} builds an hls4ml project"
+
+
 def _part(context: StageContext, results: Results) -> ReportPart:
     figures, target = context.run.read_json("estimate.json") or {}, context.config[TargetConfig].target()
     sides = {side: figures.get(side) and Estimate.from_json(figures[side], target) for side in ("before", "after")}
     advice = figures.get("advice") and Advice.from_json(figures["advice"])
-    return ReportPart({**sides, "advice": advice}, left_out=results.get("left_out"))
+    verilog = figures.get("verilog") and VerilogPrice.from_json(figures["verilog"])
+    found = results.get("verilog", {})
+    return ReportPart(
+        {**sides, "advice": advice, "verilog": verilog}, left_out=results.get("left_out") or found.get("no_project")
+    )
 
 
 def _outcome(results: Results) -> Iterator[tuple[str, str]]:
@@ -53,6 +78,11 @@ def _outcome(results: Results) -> Iterator[tuple[str, str]]:
             fits = "fits by the middle of its range, not by the upper end"
         cycles = f"{figure['latency_cycles']:,} cycles"
         yield f"{side:<11} {fits}, {cycles} (analytic estimate for logic synthesis)", ""
+    if "verilog" in results:
+        made = results["verilog"]
+        yield f"price       {made['no_project']}; our Verilog is judged", ""
+        cycles = f"{made['latency_cycles']:,} cycles"
+        yield f"after       {made['words']}; {cycles} (estimate for open synthesis, without a harness)", ""
 
 
 STAGE = FlowStage(

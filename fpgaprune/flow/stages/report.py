@@ -10,7 +10,7 @@ from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import DataConfig, TargetConfig, VerdictConfig
 from fpgaprune.flow.stage import FlowStage, StageContext
-from fpgaprune.report import ADVICE, Check, LinkSummary, Metric, RunReport, stage_times, write_report
+from fpgaprune.report import ADVICE, Check, LinkSummary, Metric, RunReport, loss_unit, stage_times, write_report
 
 
 def _report(context: StageContext) -> dict[str, Any]:
@@ -69,8 +69,9 @@ def _loss_checks(metric: Metric) -> list[Check]:
     where = "removed network" if metric.hardware is None else "hardware"
     # Other samples would give another loss, so its standard error is added to the limit.
     limit = metric.max_loss + (metric.lost_error or 0.0)
-    name, quantity = f"{where} against the trained network", f"{metric.name} lost"
-    return [Check(name, quantity, metric.lost, limit, samples=metric.samples, advice=ADVICE, about="metric")]
+    quantity, unit = f"{metric.name} {'lost' if metric.higher_is_better else 'grown'}", loss_unit(metric)
+    name, samples = f"{where} against the trained network", metric.samples
+    return [Check(name, quantity, metric.lost, limit, samples=samples, advice=ADVICE, unit=unit, about="metric")]
 
 
 def _settings(config: Flow) -> Any:

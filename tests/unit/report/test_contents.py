@@ -42,7 +42,7 @@ def test_json_takes_numpy_scalars_and_names_what_it_cannot():
         (lambda: Check("x", "y", 1.0, left_out="why"), r"'x' has both a figure and a reason"),
         (
             lambda: LayerReport("c", "Conv2D", 3, 1, (2, 2), (2, 2), 4, 4, np.ones((2, 2), bool)),
-            r"layer 'c' says 3 kernels kept and 1 locked; its mask has 4 and 0",
+            r"layer 'c' says 3 kernels kept, 1 locked and 0 removed; its mask and its removed channels have 4, 0 and 0",
         ),
         (
             lambda: LayerReport("c", "Conv2D", 4, 0, (2, 3), (2, 2), 4, 4, np.ones((2, 2), bool)),
@@ -67,9 +67,9 @@ def test_kernels_of_convolutions_are_not_added_to_weights_of_dense_layers():
     dense = LayerReport("d", "Dense", 1000, 0, (100, 10), (100, 10), 1010, 1010)
     mixed = run_report(layers=[conv("c", (4, 4), kept=0.0), dense])
     assert [layer.name for layer in mixed.kernel_layers] == ["c"]
-    assert kernels_table(mixed).rows[-1][1:4] == ("0", "16", "1.00")
+    assert kernels_table(mixed).rows[-1][1:5] == ("0", "16", "0", "1.00")
     assert "16 of 16 kernels locked, sparsity 1.00" in give_answers(mixed)[2].lines
-    assert kernels_table(run_report(layers=[dense])).rows[-1][1:4] == ("1,000", "0", "0.00")
+    assert kernels_table(run_report(layers=[dense])).rows[-1][1:5] == ("1,000", "0", "0", "0.00")
 
 
 def test_a_layer_keeps_its_own_mask():
@@ -102,5 +102,5 @@ def test_whether_a_check_holds(check, holds):
 def test_the_first_line_is_bold_and_a_warning_is_escaped_once():
     text = render_markdown(run_report(warnings=["a [b] c"]))
     first = next(line for line in text.splitlines() if line.startswith("**"))
-    assert first.startswith(f"**{headline(run_report().metric)[0].split()[0]} ")
+    assert first.startswith(f"**{headline(run_report())[0].split()[0]} ")
     assert "- Warning: a \\[b\\] c" in text

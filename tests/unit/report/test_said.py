@@ -62,7 +62,7 @@ def test_what_became_of_layers_that_stay_shrink_and_leave():
     ]
     assert said == [("a", "Conv2D", (2, 4), (2, 3), 76, 57), ("b", "Dense", (4, 5), (3, 5), 20, 15)]
     assert (a.kernels_kept, a.kernels_locked, a.removed_inputs, a.removed_outputs) == (5, 3, (), (2,))
-    assert (b.kernels_kept, b.mask, b.removed_inputs, b.removed_outputs) == (20, None, (2,), ())
+    assert (b.kernels_kept, b.kernels_removed, b.mask, b.removed_inputs) == (15, 5, None, (2,))
     assert isinstance(gone, LayerReport)
     assert (gone.kind, gone.channels_after, gone.parameters_after) == ("Conv1D", None, 0)
     assert (gone.removed_inputs, gone.removed_outputs) == ((0, 1), (0, 1))

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.report import Check, LinkSummary, Metric, write_report
+from fpgaprune.report import Check, LinkSummary, Metric, headline, write_report
 from fpgaprune.report.answers import give_answers
 
 from .samples import conv, estimate, layer, resources, run_report
@@ -41,7 +41,8 @@ def test_all_three_say_the_same_and_equal_runs_give_equal_bytes(tmp_path):
     for wanted in ("Fits xc7z020", "97.22", "97.50", "g++ not found", "not asked for", "a note of the estimate"):
         assert wanted in page
         assert wanted in text
-    assert json.loads(first.json.read_text()) == run_report().to_json()
+    text, tone = headline(run_report())
+    assert json.loads(first.json.read_text()) == {**run_report().to_json(), "headline": {"text": text, "tone": tone}}
     assert sorted(p.name for p in (tmp_path / "a").iterdir()) == ["report.html", "report.json", "report.md"]
 
 
@@ -84,7 +85,7 @@ def test_tables_in_markdown_are_aligned(tmp_path):
         ({}, 0, "Fits xc7z020"),
         ({"after": estimate(fits=False)}, 0, "Does not fit xc7z020"),
         ({"after": estimate(fits=None)}, 0, "Cannot tell for xc7z020"),
-        ({"after": None}, 0, "Not estimated"),
+        ({"after": None}, 0, "Not estimated for xc7z020"),
         ({}, 1, "Lost 0.28 ± 0.40\u00a0points of accuracy"),
         (
             {"metric": Metric("accuracy", 0.9, 0.1, 9, "x", lost=0.8, max_loss=0.02)},
@@ -94,12 +95,20 @@ def test_tables_in_markdown_are_aligned(tmp_path):
         ({"after": estimate(total={"csynth": resources(4000), "synth": resources(53200)})}, 0, "May fit xc7z020"),
         ({}, 2, "LUT \u221260\u00a0%"),
         ({"before": None}, 2, "267 of 528 kernels locked, sparsity 0.51"),
-        ({}, 3, "2 checks hold, 2 left out"),
-        ({"certificate": [LinkSummary("x", 1, 1, 0)], "checks": [Check("a", "b", 0.0, 1.0)]}, 3, "All 2 checks hold"),
-        ({"checks": [], "certificate": [LinkSummary("x", 1, 1, 0)]}, 3, "1 check holds"),
-        ({"certificate": [LinkSummary("hls", 1, 5, 1)]}, 3, "1 of 2 checks fails"),
+        ({}, 3, "2 checks of zeros and bits hold, 2 left out"),
+        (
+            {"certificate": [LinkSummary("x", 1, 1, 0)], "checks": [Check("a", "b", 0.0, 1.0)]},
+            3,
+            "All 2 checks of zeros and bits hold",
+        ),
+        ({"checks": [], "certificate": [LinkSummary("x", 1, 1, 0)]}, 3, "1 check of zeros and bits holds"),
+        ({"certificate": [LinkSummary("hls", 1, 5, 1)]}, 3, "1 of 2 checks of zeros and bits fails, 1 left out"),
         ({"certificate": [], "checks": []}, 3, "Nothing was checked"),
-        ({"checks": [Check("a", "b", 2.0, 1.0)], "certificate": [LinkSummary("x", 1, 1, 3)]}, 3, "2 of 2 checks fail"),
+        (
+            {"checks": [Check("a", "b", 2.0, 1.0)], "certificate": [LinkSummary("x", 1, 1, 3)]},
+            3,
+            "2 of 2 checks of zeros and bits fail",
+        ),
     ],
 )
 def test_answers(changes, question, verdict):
