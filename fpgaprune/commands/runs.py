@@ -52,6 +52,7 @@ def run(
 
     Run the same command again after a stop: it skips stages whose inputs and settings are unchanged. A folder with a
     run of another network is refused, unless --replace is given. The exit status is 1 if a check of the report fails.
+    A network that does not fit by its estimate fails no check; the first line of the result says so.
     If a flow file names package.module:function, this command runs that code, so check a flow file that is not yours.
     `fpgaprune config` lists every key of a flow file.
     """
