@@ -9,14 +9,15 @@ import typer
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.files import shipped_names
+from fpgaprune.loss_limit import loss_text, parse_loss
 
 DATA_HELP = "'digits', an .npz file, or package.module:function (its code runs)."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ClockNs = Annotated[float | None, typer.Option(help="Clock period in ns. Key target.clock_ns.")]
 MaxLoss = Annotated[
-    float | None,
-    typer.Option(help="Largest allowed loss in per cent: 0.5 is half a point of accuracy. Key verdict.max_loss."),
+    str | None,
+    typer.Option(help="Largest allowed loss with its unit: 0.5% is half a point of accuracy. Key verdict.max_loss."),
 ]
 Replace = Annotated[
     bool, typer.Option("--replace", help="Lose what the folder holds of another network; without it, that is refused.")
@@ -27,17 +28,18 @@ Sparsity = Annotated[
 ]
 
 
-def parse_max_loss(per_cent: float | None) -> float | None:
-    """The fraction that `--max-loss` asks for.
+def read_max_loss(given: str | None) -> str | None:
+    """What `--max-loss` asks for, as a flow file writes it.
 
     Raises:
-        ConfigError: it is not 0 per cent or more.
+        ConfigError: it is no loss with its unit.
     """
-    if per_cent is not None and not per_cent >= 0:
-        raise ConfigError(
-            f"--max-loss is {per_cent:g}; wanted per cent, 0 or more, as 0.5 for half a point of accuracy"
-        )
-    return None if per_cent is None else per_cent / 100
+    if given is None:
+        return None
+    try:
+        return loss_text(parse_loss(given))
+    except ValueError as error:
+        raise ConfigError(f"--max-loss: {error}") from error
 
 
 # Read from the names of files: what knows boards would be loaded before every --help.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, MaxLoss, Quiet, Replace, parse_max_loss
+from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, MaxLoss, Quiet, Replace, read_max_loss
 from fpgaprune.errors import ConfigError
 from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
@@ -85,7 +85,7 @@ def fit(
     from fpgaprune.fit import Limits, SearchOptions, fit_flow
     from fpgaprune.flow import VerdictConfig, asked_config, kind_of
 
-    loss = parse_max_loss(max_loss)
+    loss = read_max_loss(max_loss)
     is_model = kind_of(flow) == "model"
     missing = [option for option, value in (("--data", data), ("--part", part)) if value is None]
     if is_model and missing and flow.exists():

@@ -18,8 +18,8 @@ from fpgaprune.commands.common_options import (
     Quiet,
     Replace,
     Sparsity,
-    parse_max_loss,
     parse_sparsity,
+    read_max_loss,
 )
 from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
 from fpgaprune.watcher import Watcher
@@ -66,7 +66,7 @@ def run(
         clock_ns=clock_ns,
         sparsity=parse_sparsity(sparsity),
         epochs=epochs,
-        max_loss=parse_max_loss(max_loss),
+        max_loss=read_max_loss(max_loss),
     )
     folder = out or Path("runs") / config.name
     with Watcher(quiet=quiet or as_json) as watcher:

@@ -123,7 +123,7 @@ class Fit(Struct, frozen=True):
     clock_ns: float
     route: str
     price: str
-    limits: dict[str, float | None]
+    limits: dict[str, float | str | None]
     best: FitPoint
     points: tuple[FitPoint, ...]
     notes: tuple[str, ...] = ()

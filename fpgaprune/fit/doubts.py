@@ -8,12 +8,12 @@ from fpgaprune.fit.limits import Limits
 
 def few_samples(point: FitPoint, limits: Limits) -> str | None:
     """A sentence if the samples that judged `point` tell its loss less exactly than the limit needs; else None."""
-    if not 0 < limits.max_loss < point.lost_error:
+    if not 0 < limits.most_lost < point.lost_error:
         return None
     key = "x_valid" if point.judged_on == HELD_BACK else "x_test"
     return (
         f"{point.samples:,} {point.judged_on} samples tell a loss only to ± {100 * point.lost_error:.2f} %, and at "
-        f"most {100 * limits.max_loss:g} % may be lost: chance decides whether a network keeps this limit; "
+        f"most {100 * limits.most_lost:g} % may be lost: chance decides whether a network keeps this limit; "
         f"give more {key}"
     )
 

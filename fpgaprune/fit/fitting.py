@@ -75,7 +75,7 @@ def fit(
     model: Any,
     data: Any,
     target: Target,
-    max_loss: float = 0.005,
+    max_loss: str = "0.5 %",
     *,
     out: str | Path,
     share: float = 0.8,
@@ -105,7 +105,8 @@ def fit(
             perhaps x_valid, y_valid, sample_weight_train and the like, each (samples, ...), or a mapping of the names
             of inputs or outputs to such arrays.
         target: part and clock. Its io type, strategy and reuse factor are where the search begins.
-        max_loss: largest loss of the metric on the held-out samples, as a fraction; one standard error may be added.
+        max_loss: largest loss of the metric on the held-out samples: `0.5 %` is half a point of accuracy, or an error
+            that grew by 0.5 %. One standard error may be added.
         out: folder for the answer, new or of an earlier search that goes on.
         share: largest share of each resource of the part, 0..1, for the upper end of the estimate.
         latency_us: longest latency in microseconds.

@@ -53,7 +53,7 @@ class Job(Struct, frozen=True):
     route: str
     target: dict[str, Any]
     clock_ns: float
-    limits: dict[str, float | None]
+    limits: dict[str, float | str | None]
     document: dict[str, Any]
     knobs: str
     asked: dict[str, Any]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.changes import layer_changes, reasons
+from fpgaprune.fit.limits import Limits
 from fpgaprune.measure import interval_words
 from fpgaprune.report import LABELS, NO_BREAK, FrontPoint, FrontReport, time_text, write_front
 
@@ -43,8 +44,8 @@ def write_page(answer: Fit, folder: Path) -> Path:
             facts(answer.best, answer),
             answer.best.folder,
             points,
-            (answer.limits["max_loss"] or 0.0) + (answer.limits["forgotten"] or 0.0),
-            float(answer.limits["share"] or 1.0),
+            _limits(answer).most_loss(searching=True),
+            _limits(answer).share,
             f"Shares are upper ends of the {answer.price}, divided by what the part has.",
             answer.notes,
             layer_changes(Path(answer.best.folder)),
@@ -74,7 +75,7 @@ def headline(answer: Fit) -> str:
 
 def front_title(answer: Fit) -> str:
     """What stands over the table of the points that no other beats."""
-    more = f"; in the search {100 * extra:.2f} % more may be lost" if (extra := answer.limits["forgotten"]) else ""
+    more = f"; in the search {100 * extra:.2f} % more may be lost" if (extra := _limits(answer).forgotten) else ""
     return f"the best networks: no other is better in loss, share and latency at once{more}"
 
 
@@ -95,17 +96,17 @@ def front_rows(answer: Fit) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 def limit_words(answer: Fit) -> list[str]:
     """What must hold, each in words."""
-    limits = answer.limits
-    words = [f"{answer.clock_ns:g} ns", f"at most {100 * (limits['max_loss'] or 0):g} % lost, plus one standard error"]
-    if limits["forgotten"]:
-        words.append(f"in the search {100 * limits['forgotten']:.2f} % more")
-    words.append(f"at most {100 * (limits['share'] or 1):g} % of each resource")
-    if (latency := limits["latency_us"]) is not None:
-        words.append(f"at most {latency:g} µs")
-    if (interval := limits["interval_cycles"]) is not None:
-        words.append(f"a sample {interval_words(int(interval))}")
-    if (rate := limits["samples_per_s"]) is not None:
-        words.append(f"at least {rate:,.10g} samples a second")
+    limits = _limits(answer)
+    words = [f"{answer.clock_ns:g} ns", f"at most {limits.max_loss} lost, plus one standard error"]
+    if limits.forgotten:
+        words.append(f"in the search {100 * limits.forgotten:.2f} % more")
+    words.append(f"at most {100 * limits.share:g} % of each resource")
+    if limits.latency_us is not None:
+        words.append(f"at most {limits.latency_us:g} µs")
+    if limits.interval_cycles is not None:
+        words.append(f"a sample {interval_words(limits.interval_cycles)}")
+    if limits.samples_per_s is not None:
+        words.append(f"at least {limits.samples_per_s:,.10g} samples a second")
     return words
 
 
@@ -134,3 +135,7 @@ def facts(best: FitPoint, answer: Fit) -> list[tuple[str, str]]:
 def _link(run: Path, folder: Path) -> str | None:
     page = run / "report.html"
     return str(page.relative_to(folder)) if page.is_file() and page.is_relative_to(folder) else None
+
+
+def _limits(answer: Fit) -> Limits:
+    return Limits(**answer.limits)  # type: ignore[arg-type]

@@ -104,7 +104,7 @@ class Phases:
         self.trials.limits = replace(self.trials.limits, forgotten=first.lost)
         self.log.judge_by(self.trials.limits)
         self.notes.append(known_samples(self.trials.limits))
-        if first.lost > self.trials.limits.max_loss:
+        if first.lost > self.trials.limits.most_lost:
             self.log.warn(self.notes[-1])
         return structs.replace(first, loses_little=True)
 
@@ -119,7 +119,7 @@ class Phases:
         descent = Descent(["filters"], self.foresight, self._judge(clock), clock.has_time, room)
         found = list(descent.run(start, good, _FINEST_NARROW))
         self.notes += descent.notes
-        kept = [pair for pair in found if room(pair[1]) >= self.log.ranking.limits.max_loss / 2]
+        kept = [pair for pair in found if room(pair[1]) >= self.log.ranking.limits.most_lost / 2]
         if not kept:
             return start, good, ways
         start, good = min(kept, key=lambda pair: self.log.ranking.rank(pair[1]))

@@ -65,7 +65,7 @@ class Ranking:
 
     def lost_beyond(self, point: FitPoint) -> float:
         """How far its loss is beyond the limit, as a fraction of the limit; 0 or less keeps to it."""
-        return -self.room(point) / max(self.limits.max_loss, _LEAST)
+        return -self.room(point) / max(self.limits.most_lost, _LEAST)
 
     def room(self, point: FitPoint) -> float:
         """The loss that a network of the search still leaves to the limit."""

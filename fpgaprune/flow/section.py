@@ -7,12 +7,13 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from fpgaprune.errors import FpgaPruneError
 from fpgaprune.flow.named_function import beside
 from fpgaprune.hls import PROJECT_NAMES, is_project_name
+from fpgaprune.loss_limit import loss_text, parse_loss
 
 # The type of a problem whose message is complete: it names the value.
 WHOLE = "whole"
@@ -84,6 +85,18 @@ def read_by(check: Callable[[str], Any], *words: str) -> AfterValidator:
         return value
 
     return AfterValidator(checked)
+
+
+def _with_unit(given: Any) -> Any:
+    """A largest loss, if it is a text with its unit; a zero needs none."""
+    try:
+        return loss_text(parse_loss(given, unit=1))
+    except ValueError as error:
+        raise PydanticCustomError(WHOLE, "{text}", {"text": str(error)}) from error
+
+
+# A largest loss, as `0.5 %`.
+LossLimit = Annotated[str, BeforeValidator(_with_unit)]
 
 
 def one_of(known: Iterable[str]) -> AfterValidator:

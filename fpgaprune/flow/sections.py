@@ -14,7 +14,7 @@ from fpgaprune.errors import shown
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.named_function import FORMS, is_function_name
 from fpgaprune.flow.schedule_config import Fraction, OneShotConfig, RoundsConfig, ScheduleConfig
-from fpgaprune.flow.section import Section, one_of, read_by, require
+from fpgaprune.flow.section import LossLimit, Section, one_of, read_by, require
 from fpgaprune.select import CRITERIA, NORMALIZATIONS, parse_cost, parse_granularity
 from fpgaprune.slices import parse_slice
 from fpgaprune.target import Target, find_part
@@ -192,8 +192,8 @@ class FinetuneConfig(Section):
 class VerdictConfig(Section):
     """What a run may lose without a failed verdict."""
 
-    max_loss: float = Field(default=0.02, ge=0)
-    """Largest loss of the metric from the trained network to the hardware: 0.02 is two points of accuracy, or an error
+    max_loss: LossLimit = "2 %"
+    """Largest loss of the metric from the trained network to the hardware: `2 %` is two points of accuracy, or an error
     that grew by 2 %. One standard error may be added."""
     agreement: float | None = Field(default=None, ge=0, le=1)
     """Smallest share of held-out samples for which the hardware gives Keras's class. No limit if left out."""

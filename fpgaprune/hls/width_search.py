@@ -29,6 +29,7 @@ from fpgaprune.hls.layer_options import LayerOptions, with_widths
 from fpgaprune.hls.precision import Precision, Types, choose_types
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
 from fpgaprune.hls.ranges import Range, Samples
+from fpgaprune.loss_limit import parse_loss
 from fpgaprune.network import producer
 
 # The search begins with this width; most networks lose little with it.
@@ -44,7 +45,7 @@ class AutoPrecision:
     """The loss that precision `auto` allows, and the widths between which it searches.
 
     Attributes:
-        max_loss: accuracy that may be lost against Keras in floating point, as a fraction (0.005 is half a point).
+        max_loss: accuracy that may be lost against Keras in floating point: `0.5 %` is half a point.
         samples: number of samples, the first of the data, that measure the loss.
         spare: the loss plus this many of its standard errors must be within `max_loss`, so that other data lose no
             more either.
@@ -53,7 +54,7 @@ class AutoPrecision:
         sum_bits: width of the outputs of convolutions and Dense layers.
     """
 
-    max_loss: float = 0.005
+    max_loss: str = "0.5 %"
     samples: int = 2000
     spare: float = 1.0
     narrowest: int = 2
@@ -61,14 +62,21 @@ class AutoPrecision:
     sum_bits: int = 16
 
     def __post_init__(self) -> None:
-        if not 0 <= self.max_loss <= 1:
-            raise HlsError(f"max_loss is {self.max_loss}; wanted a fraction from 0 to 1, as 0.005 for half a point")
+        try:
+            parse_loss(self.max_loss, unit=1)
+        except ValueError as error:
+            raise HlsError(f"max_loss: {error}") from error
         if not 2 <= self.narrowest <= self.widest <= 24:
             raise HlsError(f"widths from {self.narrowest} to {self.widest}; wanted 2 <= narrowest <= widest <= 24")
         if self.samples < 1:
             raise HlsError(f"samples is {self.samples}; wanted 1 or more")
         if not self.spare >= 0:
             raise HlsError(f"spare is {self.spare}; wanted a number of standard errors, 0 or more")
+
+    @property
+    def most_lost(self) -> float:
+        """`max_loss` as a fraction."""
+        return parse_loss(self.max_loss)
 
 
 @dataclass(frozen=True)
@@ -192,7 +200,7 @@ class WidthSearch:
         if found is None:
             raise HlsError(
                 f"with {auto.widest} bits everywhere the loss is {loss.value:.2%} with a standard error of "
-                f"{loss.error:.2%}, together over {auto.max_loss:.2%} ({self.measure}): give more samples, allow more "
+                f"{loss.error:.2%}, together over {auto.most_lost:.2%} ({self.measure}): give more samples, allow more "
                 "loss or wider types, or train with less extreme weights"
             )
         return found
@@ -299,7 +307,7 @@ class _Loss:
 
     def within(self, auto: AutoPrecision) -> bool:
         """Whether the loss, plus the spare standard errors, is allowed."""
-        return self.value + auto.spare * self.error <= auto.max_loss
+        return self.value + auto.spare * self.error <= auto.most_lost
 
 
 def _loss(wanted: Any, labels: Labels | None) -> tuple[str, Callable[[Any], _Loss]]:

@@ -262,7 +262,7 @@ def fitted(folder: Path, model: Path, data: Path, name: str, chosen: argparse.Na
     if not (out / "front.json").exists():
         command = [sys.executable, "-m", "fpgaprune", "fit", str(model), "--data", str(data), "--part", PART]
         command += ["--route", "verilog", "--interval-cycles", str(NETWORKS[name][1]), "--latency-us", "10"]
-        command += ["--max-loss", str(chosen.max_loss), "--minutes", str(chosen.minutes), "--out", str(out), "--quiet"]
+        command += ["--max-loss", f"{chosen.max_loss}%", "--minutes", str(chosen.minutes), "--out", str(out), "--quiet"]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode not in (0, 1):
             raise SystemExit(f"the search failed: {' '.join(command)}\n{ended.stderr}")

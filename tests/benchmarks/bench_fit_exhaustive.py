@@ -35,6 +35,7 @@ from fpgaprune.fit.outlook import Outlook  # noqa: E402
 from fpgaprune.fit.ranking import Ranking  # noqa: E402
 from fpgaprune.fit.route import find_route  # noqa: E402
 from fpgaprune.flow import load_data, parse_config  # noqa: E402
+from fpgaprune.loss_limit import loss_text  # noqa: E402
 from fpgaprune.target import Target  # noqa: E402
 
 NAMES = ("sparsity", "weight_bits", "activation_bits")
@@ -115,7 +116,7 @@ def main() -> None:
             found = [point for _, point in Descent(NAMES, foresight, judge, lambda: True, room).run(Knobs("weight"))]
             first = [*found]
             outlook = Outlook(
-                NAMES, foresight, Ranking(Limits(max_loss=limit, **TIME), target.clock_ns), whole=1, epochs=1
+                NAMES, foresight, Ranking(Limits(max_loss=loss_text(limit), **TIME), target.clock_ns), whole=1, epochs=1
             )
             for _ in range(OUTLOOK):
                 asked = outlook.next(found)

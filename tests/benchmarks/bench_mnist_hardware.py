@@ -132,7 +132,7 @@ def flows(
         return found
     flow = {"name": f"{way}_{seed}", **common, **_MEASURED, "train": {"model": str(base)}, "select": {"zeros": True}}
     # Types from the search: at most 0.2 points lost on held-out images, a standard error to spare.
-    flow = merged(flow, {"hls": {"precision": "auto", "max_loss": 0.02 if small else 0.002}})
+    flow = merged(flow, {"hls": {"precision": "auto", "max_loss": "2 %" if small else "0.2 %"}})
     if way == "unpruned":
         more = {"epochs": 4, "batch_size": BATCH, "learning_rate": RATE}
         return [merged(merged(flow, {"select": {"zeros": False}, "finetune": more}), _SHORT if small else {})]

@@ -51,7 +51,7 @@ reuse_factor = 4
 [measure]
 families = ["xc7"]
 [verdict]
-max_loss = 0.05
+max_loss = "5 %"
 [target]
 part = "zcu104"
 clock_ns = 4.5

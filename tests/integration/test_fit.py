@@ -57,7 +57,7 @@ def searched(tmp_path_factory):
     # Without rounding a training is traced in half of the time; the search on two workers rounds.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fpgaprune.hls.require_roundable", cannot_round)
-        found = fp.fit(model, data, fp.Target.of("pynq-z2"), max_loss=0.05, out=folder / "out", minutes=0.01, epochs=1)
+        found = fp.fit(model, data, fp.Target.of("pynq-z2"), max_loss="5 %", out=folder / "out", minutes=0.01, epochs=1)
     return folder, data, found
 
 
@@ -95,7 +95,7 @@ def test_a_second_start_trains_nothing(searched, monkeypatch):
     monkeypatch.setattr(job, "run_flow", lambda *_: pytest.fail("a trial that has ended was done again"))
     monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
     again = fp.fit(
-        folder / "out" / "model.keras", data, fp.Target.of("pynq-z2"), max_loss=0.05, out=folder / "out",
+        folder / "out" / "model.keras", data, fp.Target.of("pynq-z2"), max_loss="5 %", out=folder / "out",
         minutes=0.01, epochs=1,
     )  # fmt: skip
     assert again == found
@@ -121,7 +121,7 @@ def test_a_wish_that_cannot_be_met_ends_with_the_nearest_network(searched, tmp_p
         "--epochs",
         "1",
         "--max-loss",
-        "5",
+        "5%",
         "--out",
         str(out),
         "--json",
@@ -152,7 +152,9 @@ def test_a_vendors_tool_builds_the_answer_and_its_count_decides(searched, tmp_pa
     monkeypatch.setattr(route, "can_count", can_count)
     monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
     out = tmp_path / "out"
-    built = fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss=0.05, out=out, minutes=0.01, epochs=1)
+    built = fp.fit(
+        folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss="5 %", out=out, minutes=0.01, epochs=1
+    )
     called = (tmp_path / "called.txt").read_text().split()
     assert found.best.measured is None
     assert found.best.fits
@@ -192,7 +194,7 @@ def test_a_higher_rate_that_loses_the_network_is_given_up(searched, tmp_path, mo
     monkeypatch.setattr(Training, "at_a_higher_rate", classmethod(lambda *_: bolder))
     monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
     monkeypatch.setattr(job, "run_flow", run)
-    fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss=0.05, out=tmp_path / "out", minutes=0.01)
+    fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss="5 %", out=tmp_path / "out", minutes=0.01)
     assert asked[0] == 0.02
     assert set(asked[1:]) == {rate}
 
@@ -219,7 +221,7 @@ def test_a_large_network_loses_filters_first_and_is_then_trained_for_longer(sear
     monkeypatch.setattr(phases, "_ROUGH", 1.0)
     monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
     monkeypatch.setattr(job, "run_flow", run)
-    fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss=0.2, out=tmp_path / "out", minutes=0.1)
+    fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss="20 %", out=tmp_path / "out", minutes=0.1)
     narrowing = [one for one in asked if one[2] == 2]
     filters = [one[0] for one in narrowing]
     assert narrowing[0] == (0.0, 0.0, 2, None)
@@ -262,7 +264,7 @@ def test_another_network_or_other_samples_under_the_old_names_are_tried_anew(sea
         monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
         target = fp.Target.of("pynq-z2")
         return fp.fit(
-            "mine.keras", "mine.npz", target, max_loss=0.05, out="again", minutes=0.01, epochs=1, replace=True
+            "mine.keras", "mine.npz", target, max_loss="5 %", out="again", minutes=0.01, epochs=1, replace=True
         )
 
     def same_again(config, run, progress):
@@ -291,7 +293,7 @@ def test_another_network_or_other_samples_under_the_old_names_are_tried_anew(sea
 def test_a_loss_below_nothing_is_refused_in_the_unit_of_the_option(searched, loss):
     folder, _, _ = searched
     done = CliRunner().invoke(app, ["fit", str(folder / "mine.keras"), f"--max-loss={loss}"])
-    assert f"--max-loss is {loss}; wanted per cent" in str(done.exception)
+    assert f"--max-loss: '{loss}' is no loss; wanted a text in per cent" in str(done.exception)
 
 
 def test_wrong_limits_and_folders_are_refused_before_anything_is_trained(searched, tmp_path):
@@ -312,7 +314,7 @@ def test_a_study_on_two_workers_goes_on_where_it_was(searched, tmp_path):
     pytest.importorskip("distributed")
     pytest.importorskip("optuna")
     folder, data, _ = searched
-    given = {"max_loss": 0.05, "out": tmp_path / "out", "minutes": 1, "epochs": 4, "workers": 2, "trials": 6}
+    given = {"max_loss": "5 %", "out": tmp_path / "out", "minutes": 1, "epochs": 4, "workers": 2, "trials": 6}
     found = fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), **given)
     assert found.meets_limits
     assert verify_run(tmp_path / "out" / "best")[1] == []

@@ -38,7 +38,7 @@ batch = 1
 [hls]
 simulate = 4
 [verdict]
-max_loss = 1.0
+max_loss = "100 %"
 [target]
 part = "{part}"
 """

@@ -128,7 +128,7 @@ def test_a_search_that_was_stopped_goes_on_and_finds_the_same(trained, tmp_path,
     assert searched(truth=np.roll(labels, 1))[1] > 0
     assert searched(data=x + 0.01)[1] > 0
     own = [lambda a, b, shift=shift: (float(np.abs(a - b).mean()) + shift, 0.0) for shift in (0.0, 1e-4)]
-    auto = fp.AutoPrecision(max_loss=0.2)
+    auto = fp.AutoPrecision(max_loss="20 %")
     counts = []
     for judge in (own[0], own[0], own[1]):
         emulated.clear()
@@ -144,7 +144,7 @@ def test_a_search_that_was_stopped_goes_on_and_finds_the_same(trained, tmp_path,
 
 def test_a_loss_that_no_types_keep_is_refused(trained, tmp_path):
     model, x, labels, _ = trained
-    auto = fp.AutoPrecision(max_loss=0.0, widest=2)
+    auto = fp.AutoPrecision(max_loss="0 %", widest=2)
     with pytest.raises(HlsError, match=r"with 2 bits everywhere the loss is .*, together over 0\.00% \(accuracy lost"):
         fp.to_hls(model, TARGET, x, tmp_path / "hls", auto, labels=labels)
     assert list(tmp_path.iterdir()) == []
@@ -152,7 +152,7 @@ def test_a_loss_that_no_types_keep_is_refused(trained, tmp_path):
 
 def test_without_labels_the_class_of_keras_counts(trained):
     model, x, _, _ = trained
-    design = fp.make_design(model, TARGET, x[:200], fp.AutoPrecision(max_loss=0.02))
+    design = fp.make_design(model, TARGET, x[:200], fp.AutoPrecision(max_loss="2 %"))
     same = fp.emulate(design, x[:200]).argmax(axis=-1) == model.predict(x[:200], verbose=0).argmax(axis=-1)
     assert same.mean() >= 0.98
 
@@ -161,7 +161,7 @@ def test_labels_must_fit_the_data(trained):
     model, x, labels, _ = trained
     with pytest.raises(DataError, match="there are 10 labels for 600 samples"):
         fp.make_design(model, TARGET, x, "auto", labels=labels[:10])
-    with pytest.raises(HlsError, match="max_loss is 5; wanted a fraction from 0 to 1"):
+    with pytest.raises(HlsError, match=r"max_loss is 5; without a unit; it was a fraction, so write \"500 %\""):
         fp.AutoPrecision(max_loss=5)
 
 

@@ -59,12 +59,12 @@ sparsity = 0.4
 [finetune]
 epochs = 4
 [verdict]
-max_loss = {allowed}
+max_loss = "{allowed} %"
 """
 
 
 def test_several_inputs_and_outputs_arrive(two_ends):
-    report, done = report_of(two_ends, FLOW.format(allowed=0.1))
+    report, done = report_of(two_ends, FLOW.format(allowed=10))
     metric = report["metric"]
     assert metric["name"] == "kind_accuracy"
     assert metric["before"] > 0.8
@@ -76,7 +76,7 @@ def test_several_inputs_and_outputs_arrive(two_ends):
 
 def test_a_loss_beyond_what_was_allowed_fails_and_says_what_helps(two_ends):
     text = (
-        FLOW.format(allowed=0.0)
+        FLOW.format(allowed=0)
         .replace('"conv/kernel", ', "")
         .replace("sparsity = 0.4", "sparsity = 0.99")
         .replace("epochs = 4", "epochs = 0")
@@ -91,7 +91,7 @@ def test_a_loss_beyond_what_was_allowed_fails_and_says_what_helps(two_ends):
 
 
 def test_a_run_works_from_any_directory(two_ends, tmp_path):
-    report_of(two_ends, FLOW.format(allowed=0.1))
+    report_of(two_ends, FLOW.format(allowed=10))
     before = (two_ends / "run" / "manifest.json").read_bytes()
     succeed("run", two_ends / "mine.toml", "--out", two_ends / "run", "--quiet", folder=tmp_path, compiler=False)
     assert (two_ends / "run" / "manifest.json").read_bytes() == before
@@ -112,7 +112,7 @@ def test_an_autoencoder_arrives_with_r2(tmp_path):
         tmp_path,
         "[data]\nsource = 'mine.npz'\n[train]\nmodel = 'mine.keras'\n[select]\npaths = ['a/kernel']\n"
         "granularity = 'weight'\nsparsity = 0.3\n[finetune]\nepochs = 5\n"
-        "[hls]\nprecision = 'auto'\nmax_loss = 0.05\n[verdict]\nmax_loss = 0.2",
+        "[hls]\nprecision = 'auto'\nmax_loss = '5 %'\n[verdict]\nmax_loss = '20 %'",
     )
     assert (report["metric"]["name"], report["metric"]["is_fraction"]) == ("r2", True)
     assert report["metric"]["before"] > 0.7
@@ -139,7 +139,7 @@ def test_images_of_bytes_and_operations_without_a_layer_arrive(tmp_path):
     model.fit(x[:200], y[:200], epochs=8, verbose=0)
     model.save(tmp_path / "mine.keras")
     np.savez(tmp_path / "mine.npz", x_train=x[:200], y_train=y[:200], x_test=x[200:], y_test=y[200:])
-    text = FLOW.format(allowed=0.1).replace('"conv/kernel", "joined/kernel"', '"fc/kernel"')
+    text = FLOW.format(allowed=10).replace('"conv/kernel", "joined/kernel"', '"fc/kernel"')
     report, done = report_of(tmp_path, text)
     assert report["metric"]["before"] > 0.9
     assert report["metric"]["holds"]

@@ -21,10 +21,11 @@ from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import judging, section_json
 from fpgaprune.flow.requirements import Row, package, program, row
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras, in_shape, predict
-from fpgaprune.flow.section import Flow, Section, read_by
+from fpgaprune.flow.section import Flow, LossLimit, Section, read_by
 from fpgaprune.flow.sections import TargetConfig, VerdictConfig
 from fpgaprune.flow.simulating import OTHER_BITS
 from fpgaprune.flow.stage import HELD, MASKS, NETWORK, TYPES, Artefacts, FlowStage, ReportPart, Results, StageContext
+from fpgaprune.loss_limit import parse_loss
 from fpgaprune.report import Check
 from fpgaprune.vendor import TOOLS, find_tools
 from fpgaprune.weights import uncomputed_names
@@ -76,7 +77,7 @@ class HlsConfig(Section):
     precision: Annotated[str, read_by(FixedType.parse, "widths", "auto")] = "widths"
     """`widths` (the three widths below), `auto` (the narrowest widths within `max_loss`), or one type for everything,
     as `fixed<16,6>`."""
-    max_loss: float = Field(default=0.005, ge=0, le=1)
+    max_loss: LossLimit = "0.5 %"
     """Most accuracy that precision `auto` may lose, on the validation samples, or on the training samples if there are
     none."""
     weight_bits: int = Field(default=8, ge=2, le=32)
@@ -271,14 +272,15 @@ def _compared(name: str, found: Results, config: Flow, searched: Results | None)
                 against,
                 f"{metric} lost, by widths searched on {searched['on']}",
                 found["lost"],
-                config[HlsConfig].max_loss + found["lost_error"],
+                parse_loss(config[HlsConfig].max_loss) + found["lost_error"],
                 samples=samples,
+                unit="%",
                 advice="let the search lose less (hls.max_loss), or give it other samples (x_valid, y_valid)",
                 about="metric",
             )
         )
     else:
-        checks.append(Check(against, f"{metric} lost", found["lost"], samples=samples, about="metric"))
+        checks.append(Check(against, f"{metric} lost", found["lost"], samples=samples, unit="%", about="metric"))
     if "outputs_unlike_emulation" in found:
         different = found["outputs_unlike_emulation"]
         checks.append(Check(f"{name} against emulation", OTHER_BITS, different, 0, samples=samples))

@@ -10,6 +10,7 @@ from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import DataConfig, TargetConfig, VerdictConfig
 from fpgaprune.flow.stage import FlowStage, StageContext
+from fpgaprune.loss_limit import parse_loss
 from fpgaprune.report import ADVICE, Check, LinkSummary, Metric, RunReport, loss_unit, stage_times, write_report
 
 
@@ -58,7 +59,7 @@ def metric_of(
         is_fraction=before["is_fraction"],
         lost=last["lost"],
         lost_error=last["lost_error"],
-        max_loss=settings.max_loss,
+        max_loss=parse_loss(settings.max_loss),
     )
 
 

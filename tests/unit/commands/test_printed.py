@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from fpgaprune.cli import app
 from fpgaprune.commands.advice_text import print_advice
-from fpgaprune.commands.common_options import by_pattern, parse_max_loss, parse_sparsity
+from fpgaprune.commands.common_options import by_pattern, parse_sparsity, read_max_loss
 from fpgaprune.errors import ConfigError
 from fpgaprune.masks import MaskSet
 from fpgaprune.measure import Advice, Figure, Prediction, Resources, Shortage
@@ -45,13 +45,18 @@ def test_options_are_one_value_or_values_by_glob():
     assert parse_sparsity(["a*=0.5", "b=0.25"]) == {"a*": 0.5, "b": 0.25}
 
 
-def test_a_loss_is_given_in_per_cent():
-    assert parse_max_loss(None) is None
-    assert parse_max_loss(0.0) == 0.0
-    assert parse_max_loss(0.5) == 0.005
-    for wrong in (-1.0, float("nan")):
-        with pytest.raises(ConfigError, match="wanted per cent, 0 or more"):
-            parse_max_loss(wrong)
+def test_a_loss_has_its_unit():
+    assert read_max_loss(None) is None
+    assert read_max_loss("0") == "0 %"
+    assert read_max_loss("0.5%") == "0.5 %"
+    with pytest.raises(ConfigError, match=r'--max-loss: 0\.5 has no unit; here it was per cent: write "0\.5 %"'):
+        read_max_loss("0.5")
+    for wrong in ("-1", "nan", "much", "-1 %"):
+        with pytest.raises(ConfigError, match=f"--max-loss: '{wrong}' is no loss; wanted a text in per cent"):
+            read_max_loss(wrong)
+
+
+def test_values_by_pattern_are_all_or_none():
     assert by_pattern(["a=b=c"], "--fixed") == {"a": "b=c"}
     with pytest.raises(ConfigError, match="--fixed is given x, a=y; wanted one value"):
         by_pattern(["x", "a=y"], "--fixed")

@@ -20,10 +20,11 @@ from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.rungs import Rungs
 from fpgaprune.fit.study import Space, Study
 from fpgaprune.fit.workers import Workers
+from fpgaprune.loss_limit import loss_text
 
 LIMIT = 0.01
 TOLERANCE = (0.6, 3, 3)
-LIMITS = Limits(max_loss=LIMIT)
+LIMITS = Limits(max_loss=loss_text(LIMIT))
 # Epochs of a short training and of a whole one.
 EPOCHS = (2, 8)
 

@@ -15,10 +15,11 @@ from fpgaprune.fit.page import front_title, limit_words
 from fpgaprune.fit.phases import Phases
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.training import Training
+from fpgaprune.loss_limit import loss_text
 from tests.unit.fit.made_up import Prices, made
 
 TOLERANCE = (0.6, 3, 3)
-LIMITS = Limits(max_loss=0.01)
+LIMITS = Limits(max_loss="1 %")
 
 
 class Told:
@@ -47,7 +48,7 @@ def log_of(limits):
     ("limit", "error", "doubted"), [(0.01, 0.0099, False), (0.01, 0.0101, True), (0.0, 0.01, False)]
 )
 def test_few_samples_are_those_whose_error_is_beyond_the_limit(limit, error, doubted):
-    assert (few_samples(point(error=error), Limits(max_loss=limit)) is not None) == doubted
+    assert (few_samples(point(error=error), Limits(max_loss=loss_text(limit))) is not None) == doubted
 
 
 @pytest.mark.parametrize(("judged_on", "key"), [("held-back", "x_valid"), ("held-out", "x_test")])
@@ -92,6 +93,6 @@ def test_the_table_says_that_the_search_allows_more():
 
 def test_every_limit_is_named_in_words():
     one = point()
-    limits = Limits(max_loss=0.01, latency_us=2.5, interval_cycles=1, samples_per_s=1e6)
+    limits = Limits(max_loss="1 %", latency_us=2.5, interval_cycles=1, samples_per_s=1e6)
     said = limit_words(Fit("n", "p", 5.0, "hls", "estimate", asdict(limits), one, (one,)))
     assert said[-3:] == ["at most 2.5 µs", "a sample every cycle", "at least 1,000,000 samples a second"]

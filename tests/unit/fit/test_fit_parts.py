@@ -84,26 +84,26 @@ def test_limits_of_time_become_cycles_of_the_clock():
 
 
 def test_a_search_does_not_trust_luck():
-    assert Limits(max_loss=0.01).room(0.012, 0.003) > 0
-    assert Limits(max_loss=0.01).room(0.011, 0.006, searching=True) < 0
-    assert Limits(max_loss=0.01).room(0.009, 0.003, searching=True) > 0
+    assert Limits(max_loss="1 %").room(0.012, 0.003) > 0
+    assert Limits(max_loss="1 %").room(0.011, 0.006, searching=True) < 0
+    assert Limits(max_loss="1 %").room(0.009, 0.003, searching=True) > 0
 
 
 def test_a_loss_that_is_just_the_limit_keeps_to_it():
-    assert Limits(max_loss=0.005).room(0.961 - 0.956, 0.0, searching=True) == 0
-    assert Limits(max_loss=0.005).room(0.961 - 0.956, 0.0) == 0
-    assert Limits(max_loss=0.005).room(0.0051, 0.0) < 0
+    assert Limits(max_loss="0.5 %").room(0.961 - 0.956, 0.0, searching=True) == 0
+    assert Limits(max_loss="0.5 %").room(0.961 - 0.956, 0.0) == 0
+    assert Limits(max_loss="0.5 %").room(0.0051, 0.0) < 0
 
 
 def test_where_few_samples_judge_a_search_adds_half_of_the_standard_error():
-    assert Limits(max_loss=0.005).room(0.008, 0.008, searching=True) > 0
-    assert Limits(max_loss=0.005).room(0.010, 0.008, searching=True) < 0
-    assert Limits(max_loss=0.005).room(0.0056, 0.0038, searching=True) > 0
-    assert Limits(max_loss=0.005).room(0.0056, 0.0033, searching=True) < 0
+    assert Limits(max_loss="0.5 %").room(0.008, 0.008, searching=True) > 0
+    assert Limits(max_loss="0.5 %").room(0.010, 0.008, searching=True) < 0
+    assert Limits(max_loss="0.5 %").room(0.0056, 0.0038, searching=True) > 0
+    assert Limits(max_loss="0.5 %").room(0.0056, 0.0033, searching=True) < 0
 
 
 def test_what_training_without_a_sample_forgets_is_allowed_in_the_search_only():
-    limits = Limits(max_loss=0.01, forgotten=0.02)
+    limits = Limits(max_loss="1 %", forgotten=0.02)
     assert limits.room(0.025, 0.0, searching=True) > 0
     assert limits.room(0.035, 0.0, searching=True) < 0
     assert limits.room(0.015, 0.0) < 0
@@ -115,9 +115,9 @@ def test_what_training_without_a_sample_forgets_is_allowed_in_the_search_only():
 
 
 def test_limits_that_become_known_later_hold_for_what_was_judged_before():
-    log = SearchLog(Ranking(Limits(max_loss=0.01), 5.0), Silent(), lambda _: None)
+    log = SearchLog(Ranking(Limits(max_loss="1 %"), 5.0), Silent(), lambda _: None)
     log.points = {"a": point(0.025, loses_little=False), "b": point(0.035, loses_little=False)}
-    log.judge_by(Limits(max_loss=0.01, forgotten=0.02))
+    log.judge_by(Limits(max_loss="1 %", forgotten=0.02))
     assert [one.loses_little for one in log.points.values()] == [True, False]
     assert log.ranking.limits.forgotten == 0.02
 
@@ -125,7 +125,7 @@ def test_limits_that_become_known_later_hold_for_what_was_judged_before():
 def test_a_network_that_two_phases_ask_for_is_told_once():
     told, heard = [], []
     progress = SimpleNamespace(stage=lambda name, state, *_: told.append((name, state)), step=None)
-    log = SearchLog(Ranking(Limits(max_loss=0.01), 5.0), progress, heard.append)
+    log = SearchLog(Ranking(Limits(max_loss="1 %"), 5.0), progress, heard.append)
     for key in ("a", "a", "b"):
         job = SimpleNamespace(key=key, knobs="nothing")
         log.begin(job)

@@ -14,10 +14,11 @@ from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.outlook import Outlook
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.single_layers import SingleLayers
+from fpgaprune.loss_limit import loss_text
 from tests.unit.fit.made_up import LIMIT, Prices, made
 
 NAMES = ("sparsity", "weight_bits", "activation_bits")
-RANKING = Ranking(Limits(max_loss=LIMIT, latency_us=10.0), 5.0)
+RANKING = Ranking(Limits(max_loss=loss_text(LIMIT), latency_us=10.0), 5.0)
 OUTLOOK = Outlook(NAMES, Prices(), RANKING, whole=1, epochs=1)
 
 

@@ -12,6 +12,7 @@ from fpgaprune.fit.phases import Phases
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.single_layers import SingleLayers
 from fpgaprune.fit.training import Training
+from fpgaprune.loss_limit import loss_text
 from tests.unit.fit.made_up import LIMIT, Prices, made
 
 TOLERANCE = (0.6, 3, 3)
@@ -36,7 +37,7 @@ def phases_of(judge, points, deadline, training=TRAINING):
     trials = SimpleNamespace(
         job=lambda knobs, laid, passes, good: (knobs, passes), judge=judge, impossible={}, place=None
     )
-    ranking = Ranking(Limits(max_loss=LIMIT, latency_us=10.0), 5.0)
+    ranking = Ranking(Limits(max_loss=loss_text(LIMIT), latency_us=10.0), 5.0)
     began = time.monotonic()
     log = SimpleNamespace(
         at=lambda share: began + share * (deadline - began),

@@ -17,6 +17,7 @@ from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.outlook import Outlook
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.single_layers import SingleLayers
+from fpgaprune.loss_limit import loss_text
 from tests.unit.fit.made_up import LIMIT, Prices, made
 
 # With four bits of activations three quarters of the largest loss are lost, with three one and a half of it.
@@ -137,7 +138,7 @@ class Halfway(Prices):
 def test_the_outlook_suggests_a_bit_less_here_and_there():
     layers = {("a", "activation_bits"): 0.01, ("b", "activation_bits"): 0.99}
     single = SingleLayers(layers, tuple(layers))
-    ranking = Ranking(Limits(max_loss=LIMIT, latency_us=10.0), 5.0)
+    ranking = Ranking(Limits(max_loss=loss_text(LIMIT), latency_us=10.0), 5.0)
     outlook = Outlook(("activation_bits",), Halfway(), ranking, 1, 1, lambda _: single)
     # The layer `a` hardly matters.
     tried = [Knobs("weight", 0.8, activation_bits=bits) for bits in range(3, 9)]

@@ -56,7 +56,7 @@ def test_two_processes_do_not_do_the_same_trial(tmp_path):
 
 def test_a_point_is_judged_by_the_limits_of_the_search_that_reads_it(tmp_path):
     assert outcome_of(job(tmp_path), None, point).fits is False
-    assert kept_outcome(job(tmp_path, limits=Limits(share=1.0, max_loss=0.0))).fits is False
+    assert kept_outcome(job(tmp_path, limits=Limits(share=1.0, max_loss="0 %"))).fits is False
     small = job(tmp_path, 0.9)
     assert outcome_of(small, None, point).fits
     strict = kept_outcome(job(tmp_path, 0.9, limits=Limits(share=0.01, latency_us=0.1)))

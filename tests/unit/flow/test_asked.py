@@ -42,8 +42,8 @@ def test_the_largest_loss_is_asked_for_only_where_it_is_given(model, monkeypatch
     documents = []
     monkeypatch.setattr(asked, "parse_config", lambda document, _: documents.append(document))
     asked_config(model, **GIVEN)
-    asked_config(model, **GIVEN, max_loss=0.01)
-    assert [document.get("verdict") for document in documents] == [None, {"max_loss": 0.01}]
+    asked_config(model, **GIVEN, max_loss="1 %")
+    assert [document.get("verdict") for document in documents] == [None, {"max_loss": "1 %"}]
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def test_a_given_type_that_the_recurrent_weights_overflow_is_refused():
 
 def test_widths_are_searched():
     model = network(kl.GRU(4, name="g"), kl.Dense(3, activation="softmax"), scale=0.5)
-    auto = fp.AutoPrecision(max_loss=0.1, spare=0.0)
+    auto = fp.AutoPrecision(max_loss="10 %", spare=0.0)
     made = fp.make_design(model, target(), X, auto)
     types = made["g"].types
     assert types["weight"].width == types["recurrent_weight"].width < 16
