@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -15,13 +16,16 @@ from typing import Any
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.documents import read_toml
-from fpgaprune.errors import TargetError
+from fpgaprune.errors import TargetError, shown
 from fpgaprune.files import shipped_folder
 
 CAPACITIES = ("lut", "ff", "dsp", "bram18", "uram")
 
 _TEXTS = ("name", "family", "vendor", "source", "date", "note")
 
+# The slowest clock: the oscillator for low power in an iCE40 UltraPlus (FPGA-DS-02008).
+SLOWEST_NS = 100_000.0
+_ROUNDED = 1.001
 # Their own tools compile no HLS.
 _WITHOUT_HLS = ("Lattice", "Gowin")
 # What may follow a device's name in an order number, by vendor: package, speed, temperature. With any other letter or
@@ -126,8 +130,7 @@ class Target:
             raise TargetError(f"target io_type is {self.io_type!r}; wanted one of {', '.join(IO_TYPES)}")
         if self.strategy not in STRATEGIES:
             raise TargetError(f"target strategy is {self.strategy!r}; wanted one of {', '.join(STRATEGIES)}")
-        if not self.clock_ns > 0:
-            raise TargetError(f"target clock period is {self.clock_ns} ns; wanted more than 0")
+        require_clock(self.clock_ns, self.part.family)
         if self.reuse_factor < 1:
             raise TargetError(f"target reuse factor is {self.reuse_factor}; wanted 1 or more")
 
@@ -164,6 +167,34 @@ class Target:
             part = board.part
         order_number = part.strip() if own is None else own["name"] or found.name
         return cls(found, order_number, clock_ns, io_type, strategy, reuse_factor, backend)
+
+
+def require_clock(clock_ns: float, family: str) -> None:
+    """A part of `family` can have a clock of this period.
+
+    A family that is not listed, as that of a part of your own, is bounded by the fastest one that is.
+
+    Raises:
+        TargetError: the period is no number above 0, or the clock is faster or slower than any on such a part.
+    """
+    if isinstance(clock_ns, bool) or not isinstance(clock_ns, int | float) or not 0 < clock_ns < math.inf:
+        raise TargetError(f"target clock period is {shown(clock_ns)} ns; wanted a number above 0, as 5")
+    fastest = _fastest_mhz()
+    mhz, most = 1e3 / clock_ns, fastest.get(family, max(fastest.values()))
+    asked = f"target clock period is {clock_ns:g} ns, a clock of {mhz:,.6g} MHz"
+    # A clock at the bound itself may come back from a period that was rounded.
+    if mhz > most * _ROUNDED:
+        known = f"the clock network of {family} parts ends" if family in fastest else "those of all known families end"
+        raise TargetError(f"{asked}; {known} at {most:g} MHz: wanted {1e3 / most:.4g} ns or more")
+    if clock_ns > SLOWEST_NS:
+        raise TargetError(f"{asked}; wanted at most {SLOWEST_NS:,.0f} ns, 10 kHz, the slowest oscillator of any part")
+
+
+@cache
+def _fastest_mhz() -> dict[str, float]:
+    """Family of parts to the fastest clock that one can have, from `hw/family_clocks.toml`."""
+    document = read_toml(hardware_path("family_clocks.toml"), TargetError, "list of the clocks of families")
+    return {row["name"]: float(row["max_mhz"]) for row in document["family"]}
 
 
 def hardware_path(*names: str) -> Path:

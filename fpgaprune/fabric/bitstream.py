@@ -25,7 +25,7 @@ from fpgaprune.fabric.wrapped import wrapped_netlist
 from fpgaprune.files import write_bytes
 from fpgaprune.measure import Cells, Resources, to_plain
 from fpgaprune.rtl import VerilogProject
-from fpgaprune.target import find_part, hardware_path
+from fpgaprune.target import find_part, hardware_path, require_clock
 
 _RESULT = "bitstream.json"
 
@@ -83,6 +83,7 @@ def find_board_router(board: str | os.PathLike[str]) -> tuple[Board, Router, Pac
     """
     place = find_board(board)
     part = find_part(place.device)
+    require_clock(1e3 / place.clock_mhz, part.family)
     router = find_router(family_of(part) or part.family)
     if router.packing is None:
         raise TargetError(f"fpgaprune makes no bitstream for {router.devices.name}; wanted a board with another FPGA")

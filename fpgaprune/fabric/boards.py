@@ -102,6 +102,8 @@ def find_board(board: str | os.PathLike[str]) -> Board:
         raise TargetError(f"board file {path}: {error}; see hw/boards for the form") from None
     if sorted(found.pins) != sorted(_PINS):
         raise TargetError(f"board file {path} has pins {', '.join(found.pins)}; wanted {', '.join(_PINS)}")
+    if not found.clock_mhz > 0:
+        raise TargetError(f"board file {path}: clock_mhz is {found.clock_mhz:g}; wanted a number above 0")
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,7 +18,7 @@ from fpgaprune.flow.schedule_config import Fraction, OneShotConfig, RoundsConfig
 from fpgaprune.flow.section import LossLimit, Section, one_of, read_by, require
 from fpgaprune.select import CRITERIA, NORMALIZATIONS, parse_cost, parse_granularity
 from fpgaprune.slices import parse_slice
-from fpgaprune.target import Target, find_part
+from fpgaprune.target import Target, find_part, require_clock
 
 # A class number has fewer digits.
 _DIGITS = 10
@@ -220,6 +221,13 @@ class TargetConfig(Section):
             part = str(Path(info.context["folder"]) / part)
         require(find_part, part)
         return part
+
+    @field_validator("clock_ns")
+    @classmethod
+    def _possible(cls, clock_ns: float, info: ValidationInfo) -> float:
+        if "part" in info.data:
+            require(partial(require_clock, clock_ns), find_part(info.data["part"]).family)
+        return clock_ns
 
     def target(self) -> Target:
         """The target that these settings describe."""

@@ -159,7 +159,7 @@ def test_a_run_whose_check_fails_ends_with_1(command, holds, status, tmp_path, m
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     finished = SimpleNamespace(file=tmp_path.joinpath, manifest={})
     work = {"run": "run_flow", "measure": "measure_run"}[command]
-    monkeypatch.setattr(f"fpgaprune.flow.{work}", lambda *_: finished)
+    monkeypatch.setattr(f"fpgaprune.flow.{work}", lambda *_, **__: finished)
     arguments = ["--out", str(tmp_path)] if command == "run" else [str(tmp_path), "--family", "xc7"]
     done = CliRunner().invoke(app, [command, "--quiet", *arguments])
     assert done.exit_code == status

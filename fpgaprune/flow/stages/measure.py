@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import structs
@@ -36,7 +37,7 @@ from fpgaprune.flow.stage import MASKS, Artefacts, FlowStage, ReportPart, Result
 from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured
 from fpgaprune.report import LinkSummary
 from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
-from fpgaprune.target import find_part
+from fpgaprune.target import find_part, require_clock
 
 
 class MeasureConfig(Section):
@@ -62,6 +63,14 @@ class MeasureConfig(Section):
     """Held-out samples that Verilator runs; 0 for none."""
     timeout_s: float = Field(default=3600.0, gt=0)
     """Most seconds for each run of a tool."""
+
+    @field_validator("target_mhz")
+    @classmethod
+    def _possible(cls, target_mhz: float | None) -> float | None:
+        if target_mhz is not None:
+            # Place and route with seeds is on an ECP5.
+            require(partial(require_clock, 1e3 / target_mhz), "ECP5")
+        return target_mhz
 
     @field_validator("device")
     @classmethod
