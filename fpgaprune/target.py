@@ -225,9 +225,8 @@ def named_board(name: str) -> NamedBoard | None:
     Raises:
         TargetError: that board is sold with several parts; the message lists them.
     """
-    wanted = _plain(name)
     for board in list_boards():
-        if wanted in map(_plain, (board.name, *board.aliases)):
+        if any(same_board(name, known) for known in (board.name, *board.aliases)):
             return board
     variants = [board.name for board in list_boards() if board.name.lower().startswith(f"{name.strip().lower()}-")]
     if variants:
@@ -235,8 +234,10 @@ def named_board(name: str) -> NamedBoard | None:
     return None
 
 
-def _plain(board: str) -> str:
-    return re.sub(r"[-_ ]", "", board.lower())
+def same_board(name: str, other: str) -> bool:
+    """Whether both are one name of a board, in any case, with or without dashes."""
+    plain, likewise = (re.sub(r"[-_ ]", "", one.lower()) for one in (name, other))
+    return plain == likewise
 
 
 def read_parts(path: Path) -> tuple[Part, ...]:

@@ -186,9 +186,10 @@ def fitting_paths(fits: Callable[[str], Any], known: Collection[str]) -> list[st
 
 
 def near_misses(name: str, known: Iterable[str]) -> str:
-    """Half a sentence that lists the known names near `name`."""
+    """Half a sentence that lists the known names near `name`; for a kernel kernels, if there are any near."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=4, cutoff=0.5)
+    alike = [one for one in names if one.rpartition("/")[2] == name.rpartition("/")[2]]
+    near = next(filter(None, (difflib.get_close_matches(name, some, n=4, cutoff=0.5) for some in (alike, names))), None)
     if near:
         return f"did you mean {', '.join(near)}?"
     shown = ", ".join(names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")

@@ -107,15 +107,15 @@ def verify(
 
 def inspect(
     model: Annotated[Path, typer.Argument(help="A .keras file.")],
-    out: Annotated[Path | None, typer.Option(help="Folder for the pictures (PNG), one for each convolution.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Draw each convolution's kernels as PNG in this folder.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the layers of a model with shapes and parameters, and draw the kernels of each convolution."""
+    """List the layers of a model with shapes and parameters; with --out, draw the kernels of each convolution."""
     from fpgaprune.flow import inspect_model, require_kind
 
     require_kind(model, "model")
-    found = inspect_model(model, out or model.parent / f"{model.stem}_kernels")
+    found = inspect_model(model, out)
     if as_json:
         print_json(found)
     elif not quiet:

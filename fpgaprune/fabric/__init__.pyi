@@ -10,6 +10,7 @@ from .board_folder import golden_bytes as golden_bytes
 from .board_folder import vector_files as vector_files
 from .board_folder import write_simulation as write_simulation
 from .boards import find_board as find_board
+from .boards import is_serial_board as is_serial_board
 from .boards import list_serial_boards as list_serial_boards
 from .cells import family_of as family_of
 from .cells import find_family as find_family

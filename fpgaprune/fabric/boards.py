@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from fpgaprune.documents import read_toml
 from fpgaprune.errors import TargetError
 from fpgaprune.fabric.identity import identity_of
 from fpgaprune.files import shipped_names
 from fpgaprune.rtl import VerilogProject
-from fpgaprune.target import hardware_path
+from fpgaprune.target import find_part, hardware_path, named_board, same_board
 
 TOP = "fpgaprune_board"
 BAUD = 1_000_000
@@ -82,15 +84,35 @@ def list_serial_boards() -> tuple[str, ...]:
     return shipped_names("boards", ".toml")
 
 
+def is_serial_board(name: str) -> bool:
+    """Whether `name` means a board of `hw/boards`: in any case, without dashes, or as one of its variants."""
+    return _serial_board(name) is not None
+
+
+def _serial_board(name: str) -> tuple[str, str | None] | None:
+    """The name of the board's file, and the FPGA of the variant that `name` means, if it names one: `ulx3s-25f`."""
+    names = list_serial_boards()
+    whole = next((known for known in names if same_board(known, name)), None)
+    if whole is not None:
+        return whole, None
+    with suppress(TargetError):  # It is sold with several parts, none of them in hw/boards.
+        found = named_board(name)
+        of = None if found is None else next((known for known in names if found.name.startswith(f"{known}-")), None)
+        if found is not None and of is not None:
+            return of, find_part(found.part).name
+    return None
+
+
 def find_board(board: str | os.PathLike[str]) -> Board:
     """The board of that name in `hw/boards`, or the board that a TOML file describes.
 
     Raises:
         TargetError: the name is unknown, or the file has another form.
     """
-    path = Path(board)
+    path, variant = Path(board), None
     if path.suffix != ".toml":
-        path = hardware_path("boards", f"{board}.toml")
+        name, variant = _serial_board(str(board)) or (str(board), None)
+        path = hardware_path("boards", f"{name}.toml")
     try:
         document = read_toml(path, TargetError, "board file", "see hw/boards for the form")
     except FileNotFoundError:
@@ -104,7 +126,7 @@ def find_board(board: str | os.PathLike[str]) -> Board:
         raise TargetError(f"board file {path} has pins {', '.join(found.pins)}; wanted {', '.join(_PINS)}")
     if not found.clock_mhz > 0:
         raise TargetError(f"board file {path}: clock_mhz is {found.clock_mhz:g}; wanted a number above 0")
-    return found
+    return found if variant is None else structs.replace(found, device=variant)
 
 
 def board_top(project: VerilogProject, board: Board, uart: str) -> str:

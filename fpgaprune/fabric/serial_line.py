@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fpgaprune.errors import BoardError, TargetError, ToolError
-from fpgaprune.fabric.boards import BAUD, Board, find_board, list_serial_boards
+from fpgaprune.fabric.boards import BAUD, Board, find_board, is_serial_board, list_serial_boards
 
 # What a port is called on Linux, macOS and Windows, and by pyserial's own protocols.
 _PORT = re.compile(r"/dev/.+|com\d+|\w+://.+", re.IGNORECASE)
@@ -62,7 +62,7 @@ def open_line(board_or_port: str, baud: int | None, timeout_s: float) -> SerialL
 
 
 def _board(name: str, here: Iterable[Any]) -> Board:
-    if not name.endswith(".toml") and name not in list_serial_boards():
+    if not name.endswith(".toml") and not is_serial_board(name):
         raise BoardError(
             f"{name!r} is neither a port nor a board; wanted a port such as /dev/ttyUSB0, a board's TOML file or "
             f"one of {', '.join(list_serial_boards())}; {_listed(here)}"

@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin
 from pydantic import ValidationError, create_model
 
 from fpgaprune.documents import read_toml
-from fpgaprune.errors import SHOWN, ConfigError, shown
+from fpgaprune.errors import SHOWN, ConfigError, fraction_meant, shown
 from fpgaprune.flow.file_kinds import kind_of
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.section import WHOLE, Flow, Section, all_problems, sections_in
@@ -123,7 +123,10 @@ def _problem_text(problem: Any) -> str:
     said = problem["msg"].removeprefix("Value error, ")
     found, parsed, _ = said.partition("; wanted")
     # A parser's message names the value first, and then says what it wanted.
-    return f"{where}: {said}" if parsed and got in found else f"{where} is {got}; {_wanted(said)}"
+    if parsed and got in found:
+        return f"{where}: {said}"
+    meant = fraction_meant(problem["input"]) if problem.get("ctx", {}).get("le") == 1 else ""
+    return f"{where} is {got}; {_wanted(said)}{meant}"
 
 
 def _wanted(said: str) -> str:

@@ -24,6 +24,7 @@ from fpgaprune.fabric import (
     digest_of_verilog,
     golden_bytes,
     golden_vectors,
+    is_serial_board,
     list_overlays,
     list_serial_boards,
     make_bitstream,
@@ -104,7 +105,7 @@ def hand_over(
         raise RunError(f"{run} has no design.json, so nothing can be handed over; run the flow up to its stage hls")
     design = Design.load(found.file("design.json"))
     told, named = progress or Silent(), receiver.lower()
-    if named in list_serial_boards():
+    if is_serial_board(receiver):
         return _board(found, design, named, folder, interval, told)
     told.stage("export", "running")
     if named in (HLS, "vitis"):

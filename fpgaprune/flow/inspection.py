@@ -12,8 +12,8 @@ from fpgaprune.report import kernel_norm_png
 from fpgaprune.weights import named_weights
 
 
-def inspect_model(path: Path, folder: Path) -> dict[str, Any]:
-    """Layers with shapes, parameters and l1 norms per kernel, as JSON data; one PNG per convolution in `folder`.
+def inspect_model(path: Path, folder: Path | None = None) -> dict[str, Any]:
+    """Layers with shapes, parameters and l1 norms per kernel, as JSON data; one PNG per convolution in a `folder`.
 
     Raises:
         ConfigError: `path` is no Keras model.
@@ -28,8 +28,9 @@ def inspect_model(path: Path, folder: Path) -> dict[str, Any]:
             for name, array in arrays.items()
             if name.endswith("/kernel") and array.ndim > 2
         }
-        for name, of_kernels in norms.items():
-            heat_maps.append(kernel_norm_png(of_kernels, name, folder / f"{name.replace('/', '_')}.png"))
+        if folder is not None:
+            for name, of_kernels in norms.items():
+                heat_maps.append(kernel_norm_png(of_kernels, name, folder / f"{name.replace('/', '_')}.png"))
         layers.append(
             {
                 "name": layer.name,

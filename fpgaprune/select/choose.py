@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import MaskError
+from fpgaprune.errors import MaskError, fraction_meant
 from fpgaprune.masks import Mask, MaskSet
 from fpgaprune.network import coupled_outputs, weights_of
 from fpgaprune.select.allot import Units, lock_lowest, merge_units
@@ -166,7 +166,7 @@ def _fraction(sparsity: Any, granularity: Granularity) -> float:
             )
         return granularity.sparsity
     if isinstance(sparsity, bool) or not isinstance(sparsity, int | float | np.number) or not 0 <= sparsity <= 1:
-        raise MaskError(f"sparsity is {sparsity}; wanted a fraction from 0 to 1")
+        raise MaskError(f"sparsity is {sparsity}; wanted a fraction from 0 to 1{fraction_meant(sparsity)}")
     return float(sparsity)
 
 

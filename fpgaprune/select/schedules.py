@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fpgaprune.errors import MaskError
+from fpgaprune.errors import MaskError, fraction_meant
 
 # Step to (whether to prune at this step, the sparsity). TF-MOT's schedules return the same as tensors.
 Schedule = Callable[[int], tuple[Any, Any]]
@@ -138,7 +138,7 @@ def _check(schedule: Any, sparsities: tuple[float, ...], begin: int, end: int, f
     name = type(schedule).__name__
     for sparsity in sparsities:
         if not 0 <= sparsity <= 1:
-            raise MaskError(f"{name} has sparsity {sparsity}; wanted a fraction from 0 to 1")
+            raise MaskError(f"{name} has sparsity {sparsity}; wanted a fraction from 0 to 1{fraction_meant(sparsity)}")
     if begin < 0 or end < -1 or (end != -1 and end < begin) or frequency < 1:
         raise MaskError(
             f"{name} runs from step {begin} to {end} every {frequency}; wanted 0 or more, a later end or -1, 1 or more"

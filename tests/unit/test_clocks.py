@@ -73,7 +73,6 @@ def test_place_and_route_aims_at_a_clock_of_an_ecp5(mhz):
 def test_commands_refuse_it_before_they_price_anything(tmp_path):
     mlp().save(tmp_path / "design.json")
     (tmp_path / "model.keras").write_bytes(b"")
-    model = str(tmp_path / "model.keras")
     for words in (
         ["estimate", str(tmp_path / "design.json"), "--part", "xc7z020", "--clock-ns", "0.1"],
         [

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fpgaprune.errors import CertificateError, ConfigError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import judging, section_json
@@ -182,7 +184,11 @@ def _fitting(config: Flow, data: Dataset) -> Dataset:
                 f"{where} takes samples of shape {wanted}{which}; data {data.name!r} has {array.shape[1:]}"
             )
     if ends.classes is not None and ends.classes > 1 and data.classes is not None and data.classes > ends.classes:
-        raise ConfigError(f"{where} has {ends.classes} outputs; data {data.name!r} has {data.classes} classes")
+        labels = np.concatenate([arrays_of(y)[0].ravel() for y in (data.y_train, data.y_test)])
+        raise ConfigError(
+            f"data {data.name!r}: labels {labels.min():g} to {labels.max():g}; wanted 0 to {ends.classes - 1}, because "
+            f"{where} has {ends.classes} outputs"
+        )
     return ordered
 
 
