@@ -100,7 +100,7 @@ def bold(folder, lost_later, price=0.5):
         parallel_design(3, 3).save(home / "design.json")
         share = 0.6 if name == "good" else 0.6 * price
         points.append(structs.replace(point, share=share, used={"lut": 100}, fits=True, folder=str(home)))
-    limit = RANKING.limits.max_loss
+    limit = RANKING.limits.most_lost
     points[1] = structs.replace(points[1], lost=limit + 0.002, lost_error=0.0025, loses_little=False)
     asked = []
 
@@ -182,7 +182,7 @@ def test_after_a_network_that_loses_too_much_a_milder_one_comes_before_a_far_lar
 )
 def test_what_the_samples_of_the_search_hid_of_one_network_they_hid_of_the_next(tmp_path, losses, wanted):
     """On held-out samples each network loses twice the limit more than in the search."""
-    limit = RANKING.limits.max_loss
+    limit = RANKING.limits.most_lost
     points = []
     for number, lost in enumerate(losses):
         home = tmp_path / str(number)
