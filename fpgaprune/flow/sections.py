@@ -70,8 +70,10 @@ class TrainConfig(Section):
     def _numbers(
         cls, weights: dict[str, float | dict[str, float]] | None
     ) -> dict[str, float | dict[str, float]] | None:
-        tables: list[Mapping[str, Any]] = [table for table in (weights or {}).values() if isinstance(table, dict)]
-        for table in tables or [weights or {}]:
+        if weights is None:  # as a manifest writes it
+            return None
+        tables: list[Mapping[str, Any]] = [table for table in weights.values() if isinstance(table, dict)]
+        for table in tables or [weights]:
             wrong = [number for number in table if not (number.isdecimal() and len(number) < _DIGITS)]
             if wrong:
                 raise ValueError(
