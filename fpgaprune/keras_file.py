@@ -161,6 +161,28 @@ def read_keras_weights(path: str | os.PathLike[str]) -> NamedWeights[NDArray[Any
     return NamedWeights({path: array for _, path, array in found}, names)
 
 
+def read_quantised(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The path of each layer whose weights Keras's `quantize` has replaced, to its mode, such as `int8`.
+
+    Raises:
+        CertificateError: the file is missing, or is not a `.keras` file.
+    """
+    return dict(_quantised(_config(Path(path)).get("layers", []), ""))
+
+
+def _quantised(layers: Any, nested: str) -> Iterator[tuple[str, str]]:
+    for layer in layers:
+        config = layer["config"]
+        yield from _quantised(config.get("layers", []), f"{nested}{config.get('name')}/")
+        if isinstance(config.get("layer"), Mapping) and isinstance(config["layer"].get("config"), Mapping):
+            yield from _quantised([config["layer"]], f"{nested}{config.get('name')}/")
+        policy = config.get("dtype")
+        settings = policy.get("config") if isinstance(policy, Mapping) else None
+        # Only the policies of quantised layers have a mode.
+        if isinstance(settings, Mapping) and settings.get("mode"):
+            yield f"{nested}{config.get('name')}", str(settings["mode"])
+
+
 @dataclass(frozen=True)
 class Ends:
     """The inputs and outputs of a saved model, as far as its file tells.

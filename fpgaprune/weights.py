@@ -124,6 +124,14 @@ def named_weights(model: Any) -> NamedWeights[Any]:
     return NamedWeights(found, names)
 
 
+def every_path(model: Any) -> dict[str, Any]:
+    """Path to variable, where a variable that several layers share has the path of each of them."""
+    found: dict[str, Any] = {}
+    for nested, tail, variable in _walk(model, ""):
+        found.setdefault(nested + tail, variable)
+    return found
+
+
 def _walk(model: Any, nested: str) -> Iterator[tuple[str, str, Any]]:
     """The names of the nested models around each variable, its path within them, and the variable."""
     for layer in model.layers:

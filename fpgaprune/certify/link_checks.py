@@ -15,7 +15,7 @@ from fpgaprune.certify.firmware_weights import as_numbers, count_firmware, read_
 from fpgaprune.certify.onnx_weights import read_onnx_weights
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
-from fpgaprune.keras_file import read_keras_weights
+from fpgaprune.keras_file import read_keras_weights, read_quantised
 from fpgaprune.masks import MaskSet
 from fpgaprune.weights import by_weight_path, named_weights
 
@@ -46,7 +46,8 @@ def certify(subject: Any, masks: MaskSet, values: Values | None = None) -> LockC
             `certify(model, held.masks, held.values)`. A project must have their exact values.
 
     Raises:
-        CertificateError: the file cannot be read, or a masked weight is missing from it.
+        CertificateError: the file cannot be read, or a masked weight is missing from it; or the model computes with
+            something else than the weight, as after `enable_lora` or Keras's `quantize`.
     """
     if isinstance(subject, str | os.PathLike):
         path = Path(subject)
@@ -62,17 +63,35 @@ def certify(subject: Any, masks: MaskSet, values: Values | None = None) -> LockC
 
 
 def check_model(model: Any, masks: MaskSet, values: Values | None = None) -> LinkCheck:
-    """The link `memory`: the variables of a live Keras model."""
+    """The link `memory`: the variables of a live Keras model, which are what it computes with.
+
+    Raises:
+        CertificateError: the model computes with something else, as after `enable_lora`, or a weight is missing.
+    """
+    # Commands that read no model start faster without it.
+    from fpgaprune.network import require_in_use, require_whole
+
     weights = named_weights(model)
     masks = MaskSet(by_weight_path(masks, weights))
     arrays = {path: weights[path].numpy() for path in masks if path in weights}
-    return check_link("memory", arrays, masks, values=_named_as(weights, values))
+    require_whole(model, arrays, CertificateError)
+    link = check_link("memory", arrays, masks, values=_named_as(weights, values))
+    require_in_use(model, masks, CertificateError, arrays, stays=False)
+    return link
 
 
 def check_keras_file(path: Path, masks: MaskSet, values: Values | None = None) -> LinkCheck:
     """The link of a `.keras` or `.h5` file, read without Keras."""
     arrays = read_keras_weights(path)
-    return check_link(path.name, arrays, MaskSet(by_weight_path(masks, arrays)), values=_named_as(arrays, values))
+    masks = MaskSet(by_weight_path(masks, arrays))
+    for layer, mode in read_quantised(path).items():
+        for masked in masks:
+            if masked.startswith(f"{layer}/"):
+                raise CertificateError(
+                    f"{path.name}: weight {masked!r} is not what its layer computes with: Keras's quantize({mode!r}) "
+                    "has made other numbers of it; certify the file from before quantize()"
+                )
+    return check_link(path.name, arrays, masks, values=_named_as(arrays, values))
 
 
 def check_onnx_file(path: Path, masks: MaskSet, values: Values | None = None) -> LinkCheck:

@@ -30,13 +30,16 @@ from .graph import structures as structures
 from .graph import unconnected as unconnected
 from .graph import value_of as value_of
 from .identities import IDENTITIES as IDENTITIES
+from .in_use import require_in_use as require_in_use
 from .linear import Linear as Linear
 from .linear import Taps as Taps
 from .liveness import Liveness as Liveness
 from .liveness import pick_carrier as pick_carrier
+from .parts import require_whole as require_whole
 from .role import CHANNELWISE as CHANNELWISE
 from .role import KERNEL as KERNEL
 from .role import Role as Role
+from .sharing import require_unshared as require_unshared
 from .site import LayerRule as LayerRule
 from .site import Site as Site
 from .slots import Ids as Ids

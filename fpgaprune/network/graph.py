@@ -40,9 +40,14 @@ class Call:
     outputs: tuple[Any, ...]
 
 
+def is_keras_model(model: Any) -> bool:
+    """Whether `model` is Keras's, and not only layers with named arrays, which compute nothing."""
+    return any(is_of_keras(kind) for kind in type(model).__mro__)
+
+
 def is_model(operation: Any) -> bool:
     """Whether `operation` is a model whose graph says everything that it computes."""
-    if not any(is_of_keras(kind) for kind in type(operation).__mro__):
+    if not is_keras_model(operation):
         return False
     import keras
     from keras.src.models.functional import Functional
@@ -124,6 +129,24 @@ def producer(tensor: Any) -> Any:
 def structures(graph: Any) -> tuple[Any, Any]:
     """The inputs and the outputs of `graph`, nested as they were passed to the model."""
     return graph._inputs_struct, graph._outputs_struct
+
+
+def signature_of(model: Any) -> Any:
+    """The inputs of `model`, nested as it takes them, as TensorFlow's own description of each.
+
+    Raises:
+        RemovalError: the model was never called, so that their shapes are not known.
+    """
+    import keras
+    import tensorflow as tf
+
+    graph = getattr(model, "_functional", None) or model
+    if hasattr(graph, "_inputs_struct"):
+        return keras.tree.map_structure(lambda tensor: tf.TensorSpec(tensor.shape, tensor.dtype), graph._inputs_struct)
+    shapes = list((getattr(model, "_build_shapes_dict", None) or {}).values())
+    if len(shapes) != 1:
+        raise RemovalError(f"the input shapes of model {model.name!r} are not known; call it on samples first")
+    return keras.tree.map_shape_structure(lambda shape: tf.TensorSpec((None, *shape[1:]), model.input_dtype), shapes[0])
 
 
 def unconnected(operation: Any) -> Any:

@@ -54,11 +54,6 @@ class Site:
         return self.call.operation
 
     @property
-    def weights_in_parts(self) -> bool:
-        """Whether LoRA or `quantize()` splits the layer's weights, so that no single array is its kernel."""
-        return bool(getattr(self.layer, "lora_enabled", False) or getattr(self.layer, "quantization_mode", None))
-
-    @property
     def path(self) -> str:
         """The path of the call."""
         return self.call.path

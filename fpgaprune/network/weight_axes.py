@@ -105,7 +105,7 @@ class Weight:
 
 def weights_of(model: Any) -> dict[str, Weight]:
     """Weight path to `Weight`, for every weight of `model` in the model's order."""
-    layers = {id(variable): layer for layer in _layers(model) for variable in layer.variables}
+    layers = {id(variable): layer for layer in leaf_layers(model) for variable in layer.variables}
     return {
         path: Weight(path, layers.get(id(variable)), len(variable.shape))
         for path, variable in named_weights(model).items()
@@ -124,10 +124,11 @@ def _class_name(layer: Any) -> str:
     return "" if known is None else known.__name__
 
 
-def _layers(model: Any) -> Iterator[Any]:
+def leaf_layers(model: Any) -> Iterator[Any]:
+    """The layers of `model` and of the models inside it; one that is in several of them comes several times."""
     for layer in model.layers:
         if hasattr(layer, "layers"):
-            yield from _layers(layer)
+            yield from leaf_layers(layer)
         else:
             yield layer
 

@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError, UnsupportedLayerError
-from fpgaprune.network import Count, Linear, Listed, Liveness, Trace, pick_carrier, trace_channels, value_of
+from fpgaprune.network import (
+    Count,
+    Linear,
+    Listed,
+    Liveness,
+    Trace,
+    pick_carrier,
+    require_unshared,
+    trace_channels,
+    value_of,
+)
 from fpgaprune.remove.collapsing import collapses, collapsible, made_multiplications, made_weights
 from fpgaprune.remove.plan import Delta, Indices, LayerChannels, RemovalPlan
 from fpgaprune.remove.proof import equivalence
@@ -38,13 +48,15 @@ def plan_removal(
             stay, with the reason `multiple`. With 4, reuse factors that divide 4 stay possible.
 
     Raises:
-        RemovalError: the model's graph cannot be read, all its outputs are constants, or `multiple_of` is below 1.
+        RemovalError: the model's graph cannot be read, all its outputs are constants, two layers share a weight, or
+            `multiple_of` is below 1.
         UnsupportedLayerError: a layer has no rule, and `strict` is set.
     """
     if not tolerance >= 0:
         raise RemovalError(f"tolerance is {tolerance}; wanted 0 or more")
     if multiple_of < 1:
         raise RemovalError(f"multiple_of is {multiple_of}; wanted 1 or more, as 4 for layers of 4, 8, 12 channels")
+    require_unshared(model)
     weights = named_weights(model) if model.weights else {}
     paths = {id(variable): path for path, variable in weights.items()}
     trace, alive = _analyse(model, paths, tolerance, multiple_of)

@@ -28,7 +28,7 @@ from fpgaprune.network import (
     value_of,
 )
 from fpgaprune.remove.plan import Collapse, RemovalPlan
-from fpgaprune.weights import named_weights
+from fpgaprune.weights import every_path, named_weights
 
 Swap = Callable[[Any], Any]
 
@@ -56,7 +56,7 @@ def rebuild(
     """
     final = _final_layers(graph_of(model)) if bare else set()
     copy = _Builder(plan, dtype, final, swaps or {}).build(model, "", "")
-    sources = named_weights(model) if model.weights else {}
+    sources = every_path(model)
     for path, variable in named_weights(copy).items():
         if swaps and path.rpartition("/")[0] in swaps:
             continue

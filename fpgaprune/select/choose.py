@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError, fraction_meant
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.network import coupled_outputs, weights_of
+from fpgaprune.network import coupled_outputs, require_in_use, weights_of
 from fpgaprune.select.allot import Units, lock_lowest, merge_units
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.cost import Adders, parse_cost
@@ -93,8 +93,9 @@ def select(
 
     Raises:
         DataError: the data have a wrong form.
-        MaskError: an option is not allowed, data are missing, no weight fits, a weight or a score is NaN, or the
-            sparsity cannot be reached (the message names the largest that can).
+        MaskError: an option is not allowed, data are missing, no weight fits, a weight or a score is NaN, the
+            sparsity cannot be reached (the message names the largest that can), or a layer computes with something else
+            than its weight, as after `enable_lora` or Keras's `quantize`.
     """
     protection = protect if isinstance(protect, Protection) else Protection(_strings(protect, "protect"))
     choice = _Choice(
@@ -106,6 +107,7 @@ def select(
     variables = named_weights(model)
     base = None if base is None else base.fitted(model)
     shares = _shares(model, sparsity, choice.granularity, variables, _strings(paths, "paths"))
+    require_in_use(model, {path: _one_locked(variables[path].shape) for path in shares}, MaskError, stays=True)
     question = _question(model, variables, shares, data, batch_size, seed, progress)
     scores = _scores(choice.criterion, question, criterion)
     protected = protection.paths(variables)
@@ -119,6 +121,12 @@ def select(
         return selected
     followed = follow(model, selected)
     return selected & MaskSet({path: mask for path, mask in followed.items() if path not in protected})
+
+
+def _one_locked(shape: Sequence[int]) -> Mask:
+    mask = np.ones(shape, dtype=bool)
+    mask.flat[:1] = False
+    return mask
 
 
 def _strings(values: Sequence[str], name: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fpgaprune.errors import DesignError, MaskError
 from fpgaprune.fixed import FixedType
 from fpgaprune.masks import MaskSet
+from fpgaprune.network import require_whole
 from fpgaprune.weights import match_paths, named_weights
 
 KERNELS = ("*kernel",)
@@ -24,7 +25,7 @@ def from_zeros(model: Any, paths: Sequence[str] = KERNELS) -> MaskSet:
         paths: globs of weight paths; the default is every kernel.
 
     Raises:
-        MaskError: a glob matches no weight.
+        MaskError: a glob matches no weight, or LoRA or Keras's `quantize` has split its layer's kernel.
     """
     return MaskSet({path: array != 0 for path, array in _chosen(model, paths).items()})
 
@@ -41,7 +42,7 @@ def from_fixed(model: Any, types: str | FixedType | Mapping[str, str | FixedType
 
     Raises:
         DesignError: a type cannot be read.
-        MaskError: a glob matches no weight, or a weight holds NaN.
+        MaskError: a glob matches no weight, a weight holds NaN, or its layer's kernel is split as by LoRA.
     """
     by_pattern = types if isinstance(types, Mapping) else {KERNELS[0]: types}
     masks: dict[str, NDArray[np.bool_]] = {}
@@ -68,4 +69,5 @@ def _chosen(model: Any, patterns: Sequence[str]) -> dict[str, NDArray[Any]]:
         raise MaskError(f"paths is the string {patterns!r}; wanted a sequence of globs, as [{patterns!r}]")
     weights = named_weights(model)
     chosen = [path for pattern in patterns for path in match_paths(pattern, weights)]
+    require_whole(model, chosen, MaskError)
     return {path: np.asarray(weights[path].numpy()) for path in dict.fromkeys(chosen)}

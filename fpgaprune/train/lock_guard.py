@@ -107,12 +107,13 @@ def _constrained(model: Any) -> Iterator[tuple[Any, str, Any]]:
 
 
 @contextmanager
-def guards_aside(variables: Iterable[Any]) -> Iterator[None]:
-    """Gives the variables their own constraints inside the block."""
+def constraints_aside(variables: Iterable[Any]) -> Iterator[dict[int, Any]]:
+    """Takes the constraints off the locked `variables` inside the block; yields each one's own by `id(variable)`."""
     guarded = [(v, v.constraint) for v in variables if isinstance(getattr(v, "constraint", None), LockGuard)]
-    remove_guards(variable for variable, _ in guarded)
+    for variable, _ in guarded:
+        variable.constraint = None
     try:
-        yield
+        yield {id(variable): guard.constraint for variable, guard in guarded if guard.constraint is not None}
     finally:
         for variable, guard in guarded:
             variable.constraint = guard

@@ -15,7 +15,7 @@ from fpgaprune.masks import MaskSet
 from fpgaprune.train.codec import decode_mask
 from fpgaprune.train.gradients import clips_by_norm, divides_by_gradients, is_elementwise, zero_locked
 from fpgaprune.train.hold import Hold, held
-from fpgaprune.train.lock_guard import guards_aside, set_guards
+from fpgaprune.train.lock_guard import constraints_aside, set_guards
 from fpgaprune.train.lock_plan import Plan, held_array, settle
 from fpgaprune.train.optimizer_slots import find_slots, members
 from fpgaprune.train.places import known_variables, place_of, resolve_places, tf_variable
@@ -192,8 +192,13 @@ class LockedOptimizer(keras.optimizers.Optimizer):
                 else grad
                 for grad, variable in zip(grads, variables, strict=True)
             ]
-        with guards_aside(variables), self._held():
+        with constraints_aside(variables) as constraints, self._held():
             self.inner_optimizer.apply(list(grads), variables)
+        # A constraint that scales a whole column has to see the locked elements as they are held.
+        for hold in self._plan.holds:
+            if id(hold.variable) in constraints:
+                now = tf.convert_to_tensor(hold.variable.value)
+                hold.variable.assign(tf.where(hold.mask.value, constraints[id(hold.variable)](now), now))
 
     def _held(self) -> AbstractContextManager[None]:
         inside = list(members(self.inner_optimizer))

@@ -9,6 +9,7 @@ import keras
 
 from fpgaprune.errors import LockError
 from fpgaprune.masks import MaskSet
+from fpgaprune.network import require_in_use, require_whole
 from fpgaprune.train.lock_guard import erase_guards, remove_guards, write_guards
 from fpgaprune.train.locked_optimizer import LockedGradients, LockedOptimizer
 from fpgaprune.train.places import place_of, tf_variable
@@ -36,13 +37,15 @@ def lock(
             them in the norm.
 
     Raises:
-        LockError: the model is not compiled, is locked already, or a value cannot be held.
+        LockError: the model is not compiled, is locked already, or a value cannot be held; or a layer computes with
+            something else than the weight, as after `enable_lora` or Keras's `quantize`.
         MaskError: a path is unknown, a shape differs or a mask is not bool.
     """
     if locked_optimizer(model) is not None:
         raise LockError(f"model {model.name!r} is locked already; change the lock with fp.relock")
     masks = MaskSet(masks).fitted(model)
     weights, arrays, held = _checked(model, masks, values)
+    require_in_use(model, masks, LockError, arrays, stays=True)
     inner = _usable(_inner(model.optimizer))
     with model.distribute_strategy.scope():
         locked = LockedOptimizer(
@@ -75,17 +78,21 @@ def relock(model: Any, masks: MaskSet | Mapping[str, Any], values: Values = "zer
         values: as in `lock`.
 
     Raises:
-        LockError: the model is not locked, or a value cannot be held.
+        LockError: the model is not locked, or, as in `lock`, a value cannot be held or is not what the model computes
+            with.
         MaskError: a path is unknown, a shape differs or a mask is not bool.
     """
     locked = _required(model)
     masks = MaskSet(masks).fitted(model)
-    _checked(model, masks, values)
-    covered = set(locked.masks)
+    _, arrays, _ = _checked(model, masks, values)
+    before = locked.masks
+    newly = {path: mask for path, mask in masks.items() if path not in before or before[path].all()}
+    require_in_use(model, newly, LockError, arrays, stays=True)
+    covered = set(before)
     if set(masks) <= covered and (locked.holds_zero_only is False or values == "zero"):
         locked.change(masks, values)
         return
-    free = {path: mask | True for path, mask in locked.masks.items() if path not in masks}
+    free = {path: mask | True for path, mask in before.items() if path not in masks}
     unlock(model)
     lock(model, MaskSet({**free, **masks}), values, locked_gradients=locked.locked_gradients)
 
@@ -127,6 +134,7 @@ def locked_optimizer(model: Any) -> LockedOptimizer | None:
 
 def _checked(model: Any, masks: MaskSet, values: Values) -> tuple[dict[str, Any], dict[str, Any], MaskSet]:
     """The weights by path, the values to hold, and the masks of weights that the optimizer trains."""
+    require_whole(model, masks, LockError)
     weights = named_weights(model)
     arrays = held_values(values, masks, weights)
     trained = {place_of(variable) for variable in model.trainable_variables}

@@ -7,6 +7,7 @@ than 0, because taps in the padding read 0 instead of the constant.
 from __future__ import annotations
 
 from fpgaprune.network.channels import Channels
+from fpgaprune.network.parts import in_parts
 from fpgaprune.network.role import Role
 from fpgaprune.network.rules.activations import activate
 from fpgaprune.network.site import LayerRule, Site, of_each_size
@@ -17,7 +18,7 @@ from fpgaprune.network.windows import channel_axis, pads_zeros, positions, spati
 def convolution(site: Site) -> Channels:
     """The rule of Conv1D, Conv2D, Conv3D, with strides, dilation and groups."""
     layer = site.layer
-    if site.weights_in_parts:
+    if in_parts(layer):
         return site.keep_all()[0]
     axis = channel_axis(layer)
     line = site.line(axis)

@@ -10,6 +10,7 @@ from keras import layers
 
 from fpgaprune.network.channels import Channels
 from fpgaprune.network.graph import value_of
+from fpgaprune.network.parts import in_parts
 from fpgaprune.network.role import Role
 from fpgaprune.network.rules.activations import activate
 from fpgaprune.network.site import LayerRule, Site
@@ -20,7 +21,7 @@ from fpgaprune.network.windows import positions
 def dense(site: Site) -> Channels:
     """The rule of `Dense`, which works on the last axis."""
     layer = site.layer
-    if site.weights_in_parts:
+    if in_parts(layer):
         return site.keep_all()[0]
     line = site.line(-1)
     ids = site.own(layer.units)
@@ -42,7 +43,7 @@ def einsum_dense(site: Site) -> Channels:
         and kernel[0] != source[0]
         and layer.bias_axes in (None, made)
     )
-    if not simple or site.weights_in_parts:
+    if not simple or in_parts(layer):
         return site.keep_all()[0]
     line = site.line(source.index(kernel[0]) - 1)
     bias, uses = layer.bias, positions(site.shape[: len(site.shape) - len(made)])

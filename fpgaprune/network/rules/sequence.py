@@ -10,6 +10,7 @@ from keras import layers
 
 from fpgaprune.network.channels import AxisChannels, Channels
 from fpgaprune.network.graph import value_of
+from fpgaprune.network.parts import in_parts
 from fpgaprune.network.role import Role
 from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.trace import Count
@@ -18,7 +19,7 @@ from fpgaprune.network.trace import Count
 def embedding(site: Site) -> Channels:
     """The rule of `Embedding`: a column with the same value in all rows is a constant."""
     layer = site.layer
-    if site.weights_in_parts:
+    if in_parts(layer):
         return site.keep_all()[0]
     ids = site.own(layer.output_dim)
     site.weight(layer.embeddings, None, ids)
