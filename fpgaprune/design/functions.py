@@ -33,14 +33,14 @@ class FunctionTable:
     Attributes:
         form: `CENTRED`, `NEGATIVE` or `RECTIFIED`.
         reach: the largest magnitude that it covers.
-        slope: the largest magnitude of the slope of what the entries hold.
+        slope: the largest magnitude of the slope of what the entries hold; None where a slope is its entry.
         written: how the C++ of hls4ml 1.3.0 computes the entries, a mix of single and double precision; None where
-            hls4ml has no template, and fpgaprune writes one with the exact entries (of the form `RECTIFIED`).
+            hls4ml has no template, and fpgaprune writes one with the exact entries (not of the form `NEGATIVE`).
     """
 
     form: str
     reach: int
-    slope: float
+    slope: float | None
     written: Values | None = None
 
     @property
@@ -48,9 +48,9 @@ class FunctionTable:
         """The distance between the two ends of the table."""
         return 2 * self.reach if self.form == CENTRED else self.reach
 
-    def error(self, size: int) -> float:
-        """The most by which an entry differs from the function between the table's ends, with `size` entries."""
-        return self.slope * self.span / size
+    def error(self, size: int, result: FixedType) -> float:
+        """The most by which one of `size` entries differs from the function where that is a number of `result`."""
+        return self._steepest(result) * self.span / size
 
     def needed(self, source: FixedType, result: FixedType) -> int:
         """The number of entries, a power of two, with which the table costs no more than rounding its result does.
@@ -58,8 +58,11 @@ class FunctionTable:
         That is an entry for each number of type `source`, or steps so fine that an entry is within half the last place
         of `result`, whichever takes fewer.
         """
-        every, enough = self.span / source.lsb, self.span * self.slope / (result.lsb / 2)
+        every, enough = self.span / source.lsb, self.span * self._steepest(result) / (result.lsb / 2)
         return 1 << max(math.ceil(math.log2(min(every, enough))), 0)
+
+    def _steepest(self, result: FixedType) -> float:
+        return result.magnitude if self.slope is None else self.slope
 
     def places(self, size: int) -> NDArray[np.float64]:
         """The number that each of `size` entries stands for, as float32 holds it."""
@@ -204,10 +207,11 @@ _ROWS = (
     ),
     ScalarFunction("gelu", 0.0, _gelu, FunctionTable(RECTIFIED, 4, 0.5)),
     ScalarFunction("silu", 0.0, lambda x: x * _sigmoid(x), FunctionTable(RECTIFIED, 8, 0.5), spellings=("swish",)),
+    ScalarFunction("exponential", 1.0, np.exp, FunctionTable(CENTRED, 8, None)),
     # What hls4ml makes of quantisers of other libraries: projects that hold them can be priced.
     *(_known("binary_tanh", None), _known("ternary_tanh", 0.0), _known("clipped_relu", 0.0)),
     *(_known(name, 0.0) for name in ("celu", "hard_shrink", "hard_silu", "mish", "soft_shrink")),
-    *(_known("tanh_shrink", 0.0), _known("exponential", 1.0), _known("log_sigmoid", -math.log(2.0))),
+    *(_known("tanh_shrink", 0.0), _known("log_sigmoid", -math.log(2.0))),
     *(_known("sparse_plus", 0.25), _known("sparse_sigmoid", 0.5), _known("squareplus", 1.0), _known("threshold", None)),
 )
 FUNCTIONS: Mapping[str, ScalarFunction] = {row.name: row for row in _ROWS}

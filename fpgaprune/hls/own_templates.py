@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fpgaprune.design import AP_BACKENDS, FUNCTIONS, Design, LookUp, ScalarFunction, function_of
+from fpgaprune.design import AP_BACKENDS, CENTRED, FUNCTIONS, RECTIFIED, Design, LookUp, ScalarFunction, function_of
 from fpgaprune.errors import HlsError
 
 _FOLDER = Path("firmware", "nnet_utils")
@@ -64,8 +64,17 @@ _TABLE = """\
     static_assert(CONFIG_T::table_size == {size}, "the table was written for {size} entries");
     static const typename CONFIG_T::table_t table[{size}] = {{{entries}}};
 """
-_LOOK_UP = """\
-int scaled = {x}[j] * CONFIG_T::table_size / {reach};
+_CENTRED = """\
+int scaled = {x}[j] * CONFIG_T::table_size / {span};
+int index = scaled + CONFIG_T::table_size / 2;
+if (index < 0)
+    index = 0;
+if (index > CONFIG_T::table_size - 1)
+    index = CONFIG_T::table_size - 1;
+{y}[j] = table[index];
+"""
+_RECTIFIED = """\
+int scaled = {x}[j] * CONFIG_T::table_size / {span};
 unsigned index = scaled < 0 ? -scaled : scaled;
 if (index > CONFIG_T::table_size - 1)
     index = CONFIG_T::table_size - 1;
@@ -74,6 +83,12 @@ if ({x}[j] > 0)
 else
     {y}[j] = table[index];
 """
+
+# How the function is computed of a table's entry, and in words.
+_FORMS = {
+    CENTRED: (_CENTRED, "the entry of the table at or next to x on the side of zero"),
+    RECTIFIED: (_RECTIFIED, "x where that is positive, and the table of what -|x| gives"),
+}
 
 
 def has_template(function: ScalarFunction, backend: str, io_type: str) -> bool:
@@ -129,11 +144,11 @@ def _template(design: Design, function: ScalarFunction, size: int) -> str:
     if function.table is None or function.values is None:
         label, what, table, number = "ReLU6", "what nnet::relu6 is for arrays", "", _RELU6
     else:
-        label = function.operation
-        what = f"{function.name} of x is x where that is positive, and the table of what -|x| gives"
+        label, (number, what) = function.operation, _FORMS[function.table.form]
         entries = function.values(function.table.places(size))
         table = _TABLE.format(size=size, entries=", ".join(repr(float(entry)) for entry in entries))
-        number = _LOOK_UP.format(x=x, y=y, reach=function.table.reach)
+        number = number.format(x=x, y=y, span=function.table.span)
+        what = f"{function.name} of x is {what}"
     indent = " " * (12 if streamed else 8)
     number = "".join(f"{indent}{line}\n" for line in number.splitlines())
     stream = STREAMS[design.backend]

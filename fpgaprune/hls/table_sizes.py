@@ -53,13 +53,17 @@ def looked_up(layer: Any) -> ScalarFunction | None:
 def entry_type(layer: Any, result: FixedType, usual: FixedType) -> FixedType:
     """The type of the entries of the table of `layer`: `usual`, unless `result` tells more numbers apart.
 
-    Then it is the type of as many bits with the fewest left of the point that holds every entry.
+    Then it is the type of as many bits with the fewest left of the point that holds every entry. Where `usual` does not
+    hold every entry, it is the type with as many bits more.
     """
     function = looked_up(layer)
-    if function is None or function.table is None or function.values is None or result.lsb >= usual.lsb:
+    if function is None or function.table is None or function.values is None:
         return usual
-    largest = abs(function.values(function.table.places(USUAL_SIZE))).max()
-    return FixedType.holding(float(largest), usual.width, True)
+    largest = float(abs(function.values(function.table.places(USUAL_SIZE))).max())
+    held = FixedType.holding(largest, usual.width, True)
+    if held.integer > usual.integer:
+        return FixedType.holding(largest, held.integer + max(usual.fraction, result.fraction), True)
+    return usual if result.lsb >= usual.lsb else held
 
 
 def table_sizes(
@@ -130,7 +134,7 @@ def _coarsest(layer: Any) -> ScalarFunction | None:
     if not isinstance(layer, RECURRENT):
         return looked_up(layer)
     both = map(FUNCTIONS.get, functions_of(layer).values())
-    tables = [(each.table.error(USUAL_SIZE), each) for each in both if each is not None and each.table is not None]
+    tables = [(each.table.slope or 0.0, each) for each in both if each is not None and each.table is not None]
     return max(tables, key=lambda found: found[0])[1] if tables else None
 
 
@@ -159,7 +163,7 @@ def _one_size_each(folded: Any, entries: Mapping[str, int]) -> dict[str, int]:
 
 
 def _note(layer: Any, function: ScalarFunction, size: int, needed: int, result: FixedType, backend: str) -> str:
-    error = function.table.error(size) if function.table is not None else 0.0
+    error = function.table.error(size, result) if function.table is not None else 0.0
     text = (
         f"layer {layer.name!r}: its table of {function.name} has {size:,} entries, so a value can be off by "
         f"{error:.2g}, and its result rounds to {result.lsb:.2g}"

@@ -19,7 +19,20 @@ TARGET = fp.Target.of("xc7z020clg400-1")
 PRECISION = fp.Precision(16, 16, 24)
 X = np.random.default_rng(0).normal(size=(64, 6)).astype("float32")
 # What the steps of a table may add to a result, beside what its type rounds.
-TABLES = {"silu", "swish", "gelu", "selu", "elu", "celu", "softplus", "softsign", "sigmoid", "tanh", "softmax"}
+TABLES = {
+    "silu",
+    "swish",
+    "gelu",
+    "selu",
+    "elu",
+    "celu",
+    "softplus",
+    "softsign",
+    "sigmoid",
+    "tanh",
+    "softmax",
+    "exponential",
+}
 
 
 def own(name, compute=lambda x: 0.5 * x + 0.25):

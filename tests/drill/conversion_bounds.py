@@ -33,6 +33,7 @@ _TABLES = {
     # Their tables hold f(-|x|), whose slope is at most a half; beyond the end stands gelu(-3.99), silu(-7.99).
     "gelu": (0.5 / 256, 1.13, 1.4e-4),
     "silu": (0.5 / 128, 1.1, 2.8e-3),
+    "exponential": (1 / 64, math.inf, 4e-4),
 }
 
 
@@ -63,6 +64,8 @@ class Bounds:
     def table(self, name: str, function: str) -> tuple[float, float, float]:
         """Step, slope and tail of the table of `function` in layer `name`."""
         step, slope, tail = _TABLES[function]
+        # Its slope is its value, here that of the largest that the samples give.
+        slope = 1.1 * self.size(name) if function == "exponential" else slope
         return step * _ENTRIES / (self.entries.get(name) or _ENTRIES), slope, tail
 
     def _kind(self, name: str, role: str) -> FixedType | None:

@@ -58,6 +58,7 @@ def all_branches(rng: np.random.Generator, io_type: str, strategy: str, second: 
         "relu6": chain((n,), kl.Activation("relu6")),
         "gelu": chain((n,), kl.Activation("gelu")),
         "silu": chain((n,), kl.Activation("swish")),
+        "exponential": chain((n,), kl.Activation("exponential")),
         "linear_copy": chain((n,), kl.Activation("relu"), kl.Activation("relu")),
         "leaky": chain((n,), kl.LeakyReLU(float(rng.uniform(0.05, 0.9)))),
         "thresholded": chain((n,), kl.ReLU(threshold=float(rng.uniform(0.1, 1.5)))),

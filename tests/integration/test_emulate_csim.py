@@ -63,6 +63,7 @@ NOT_AC = (
     "selu",
     "gelu",
     "silu",
+    "exponential",
     "sigmoid",
     "tanh",
     "soft",

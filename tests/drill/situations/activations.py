@@ -112,8 +112,8 @@ def an_elu_of_her_alpha(folder: Path) -> None:
 
 
 def names_that_users_write(folder: Path) -> None:
-    """`relu6`, `leaky_relu`, `elu` and `swish` as strings work everywhere, within what types and tables leave."""
-    for name, bound in (("relu6", 3e-4), ("leaky_relu", 3e-4), ("elu", 0.02), ("swish", 0.02)):
+    """`relu6`, `leaky_relu`, `elu`, `swish`, `exponential` as strings work everywhere, but for what types round."""
+    for name, bound in (("relu6", 3e-4), ("leaky_relu", 3e-4), ("elu", 0.02), ("swish", 0.02), ("exponential", 0.02)):
         _everywhere(name, folder / name, bound)
 
 

@@ -60,7 +60,7 @@ def test_no_output_is_a_negative_zero():
             lambda: design(
                 layer("x", "Input", None, (2,)), layer("a", "Activation", "x", (2,), attributes={"activation": "mish"})
             ),
-            "layer 'a': activation 'mish' has no emulation; those that have: elu, gelu, hard_sigmoid",
+            "layer 'a': activation 'mish' has no emulation; those that have: elu, exponential, gelu",
         ),
         (
             lambda: design(

@@ -16,7 +16,7 @@ TABLE_SIZE = 2048
 
 
 @pytest.mark.parametrize(("width", "entries"), [(6, 64), (10, 1024), (11, TABLE_SIZE), (13, TABLE_SIZE)])
-@pytest.mark.parametrize("name", ["sigmoid", "tanh", "softplus", "softsign", "selu", "gelu", "silu"])
+@pytest.mark.parametrize("name", ["sigmoid", "tanh", "softplus", "softsign", "selu", "gelu", "silu", "exponential"])
 def test_a_narrow_input_has_an_entry_for_each_value_and_a_wide_one_the_table_of_the_template(name, width, entries):
     source, result = FixedType(width, 4), FixedType(10, 2, True, "RND", "SAT")
     attributes = {"activation": name, "table_size": TABLE_SIZE}
