@@ -95,23 +95,46 @@ class Task:
         Raises:
             ConfigError: it does not.
         """
-        some = slice(2)
-        weights = None if self.weights is None else for_keras(at(self.weights, some))
-        outputs = for_keras(some_outputs(model, min(2, count_of(labels))))
+        if not _has_known_sizes(model):
+            return
+        first = arrays_of(labels)[0].reshape(count_of(labels), -1)
+        other = int((first != first[0]).any(axis=1).argmax())
+        one = None if self.weights is None else self._weights_of_one(2)
         try:
-            model.compute_loss(y=for_keras(at(labels, some)), y_pred=outputs, sample_weight=weights)
+            pair, twice = (float(self._loss_of(model, at(labels, [0, n]), one)) for n in (other, 0))
         except Exception as error:
             # A loss of hers may raise anything, and Keras's own do for labels of another shape.
             raise ConfigError(
                 f"the loss cannot be computed of these labels: {in_a_line(error)}; name another with train.loss"
             ) from error
+        if one is not None and not np.isclose(pair, twice):
+            raise ConfigError(
+                "the loss counts a sample of weight 0, because it is one number for a whole batch; wanted a loss with "
+                "a value for each sample, or data without weights of samples and classes"
+            )
+
+    def _weights_of_one(self, count: int) -> Samples:
+        """Weights of `count` samples of which the first one alone counts, in the form of those of the task."""
+        found = []
+        for array in arrays_of(self.weights):  # type: ignore[arg-type]
+            weights = np.zeros((count, *array.shape[1:]), np.float32)
+            weights[0] = 1.0
+            found.append(weights)
+        return tuple(found) if isinstance(self.weights, tuple) else found[0]
+
+    @staticmethod
+    def _loss_of(model: Any, labels: Samples, weights: Samples | None) -> Any:
+        outputs = for_keras(some_outputs(model, count_of(labels)))
+        return model.compute_loss(
+            y=for_keras(labels), y_pred=outputs, sample_weight=None if weights is None else for_keras(weights)
+        )
 
     def prepare(self, model: Any, labels: Samples) -> None:
         """Loss and metrics of the compiled `model` have their variables, so that its training is traced once.
 
         Keras makes them in the first step of the training. TensorFlow traces a function that makes variables twice.
         """
-        if all(size is not None for output in model.outputs for size in output.shape[1:]):
+        if _has_known_sizes(model):
             some, outputs = for_keras(at(labels, slice(2))), for_keras(some_outputs(model, min(2, count_of(labels))))
             weights = None if self.weights is None else for_keras(at(self.weights, slice(2)))
             model.compute_loss(y=some, y_pred=outputs, sample_weight=weights)
@@ -129,6 +152,10 @@ def learning_rate_of(settings: TrainConfig, model: Any, data: Dataset) -> tuple[
     task = read_task(settings, model, data)
     optimizer = keras.optimizers.deserialize(dict(task.optimizer))
     return type(optimizer).__name__, float(optimizer.learning_rate) if task.has_rate else FINETUNE_RATE
+
+
+def _has_known_sizes(model: Any) -> bool:
+    return all(size is not None for output in model.outputs for size in output.shape[1:])
 
 
 def some_outputs(model: Any, samples: int) -> Samples:

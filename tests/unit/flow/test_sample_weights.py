@@ -256,3 +256,19 @@ def test_a_metric_of_hers_takes_weights_or_is_refused(tmp_path):
         judged(network("classes"), data, metric=f"{own}without")
     judge = judged(network("classes"), data, metric=f"{own}share")[1]
     assert judge.value(np.eye(3)[CLASSES]) == pytest.approx(WEIGHTS[CLASSES == 1].sum() / WEIGHTS.sum())
+
+
+def test_a_loss_of_a_whole_batch_cannot_count_weights(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "import keras\n"
+        "def whole(y, outputs):\n    return keras.ops.mean((y - outputs) ** 2)\n"
+        "def each(y, outputs):\n    return keras.ops.mean((y - outputs) ** 2, axis=-1)\n"
+    )
+    for name, weights, refused in (("whole", WEIGHTS, True), ("whole", None, False), ("each", WEIGHTS, False)):
+        model, data = network("numbers"), data_of(NUMBERS, weights)
+        task, _ = judged(model, data, loss=f"{tmp_path / 'own.py'}:{name}")
+        if not refused:
+            task.check_loss(model, data.y_train)
+            continue
+        with pytest.raises(ConfigError, match="it is one number for a whole batch; wanted a loss with a value for"):
+            task.check_loss(model, data.y_train)
