@@ -135,10 +135,13 @@ def test_removal_keeps_what_keras_computes(name):
     kernel, bias, *more = model.get_layer("hidden").get_weights()
     kernel[:, :2], bias[:] = 0.0, 0.5
     model.get_layer("hidden").set_weights([kernel, bias, *more])
-    small = fp.apply_removal(model, fp.plan_removal(model))
+    plan = fp.plan_removal(model)
+    small = fp.apply_removal(model, plan)
     elementwise = name in WORKING and name not in ("softmax", "Softmax")
     assert small.get_layer("hidden").units == (3 if elementwise or name in ELEMENTWISE else 5)
     assert error(small(X), model) < 1e-6
+    exact = fp.apply_removal(model, plan, dtype="float64")
+    fp.equivalence(model, exact, X).require()
 
 
 # Removal knows them, though no hardware does.

@@ -112,8 +112,8 @@ def test_what_is_not_rounded_exactly_is_refused():
     normed = keras.Model(entry, layers.BatchNormalization(name="bn")(layers.MaxPooling1D(2)(entry)))
     with pytest.raises(UnsupportedLayerError, match="layer 'bn' is a BatchNormalization, which quantize cannot round"):
         fp.quantize(normed, TARGET, x)
-    hard = keras.Model(entry, layers.Activation("leaky_relu", name="gate")(layers.Conv1D(2, 3)(entry)))
-    with pytest.raises(UnsupportedLayerError, match="layer 'gate' is a leaky_relu activation, which quantize"):
+    hard = keras.Model(entry, layers.PReLU(name="gate")(layers.Conv1D(2, 3)(entry)))
+    with pytest.raises(UnsupportedLayerError, match="layer 'gate' is a PReLU, which quantize"):
         fp.quantize(hard, TARGET, x)
     averaged = layers.AveragePooling1D(4, padding="same", name="edges")(layers.Conv1D(2, 3)(entry))
     edges = keras.Model(entry, averaged)

@@ -1,6 +1,8 @@
 """An activation is known by what it is: a function of another library or of the user's is not Keras's of that name."""
 
 import functools
+import json
+import zipfile
 
 import keras
 import pytest
@@ -9,7 +11,7 @@ from keras import layers
 
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.keras_classes import keras_class
-from fpgaprune.keras_file import save_keras
+from fpgaprune.keras_file import read_keras_weights, save_keras
 from fpgaprune.keras_functions import Activation, activation_in, activation_of, described
 
 NAMES = ("linear", "relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "selu", "softplus", "softsign", "softmax")
@@ -176,3 +178,26 @@ def test_a_function_that_keras_would_save_as_another_one_is_not_saved(activation
 def test_a_function_that_keras_reads_back_is_saved(activation, tmp_path):
     loaded = keras.saving.load_model(saved(activation, tmp_path))
     assert activation_in(loaded.layers[0]) == activation_in(layers.Dense(2, activation=activation))
+
+
+@pytest.mark.parametrize(
+    ("changes", "read"),
+    [
+        ({}, True),
+        ({"registered_name": "mine>Dense", "module": "mine"}, False),
+        ({"registered_name": "mine>Dense"}, False),
+        ({"module": "mine.layers"}, False),
+    ],
+)
+def test_the_weights_of_a_layer_of_hers_called_dense_are_not_read_as_those_of_keras(changes, read, tmp_path):
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(2, name="one")], name="model")
+    path = save_keras(model, tmp_path / "model.keras")
+    with zipfile.ZipFile(path) as source:
+        parts = {name: source.read(name) for name in source.namelist()}
+    document = json.loads(parts["config.json"])
+    document["config"]["layers"][1] |= changes
+    parts["config.json"] = json.dumps(document).encode()
+    with zipfile.ZipFile(path, "w") as target:
+        for name, data in parts.items():
+            target.writestr(name, data)
+    assert set(read_keras_weights(path)) == ({"one/kernel", "one/bias"} if read else set())
