@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from fpgaprune.design import Design, LayerSpec, as_built
 
 Settings = Mapping[str, Any]
 # The order of the sections.
-_SECTIONS = ("target", "select", "hls")
+_SECTIONS = ("target", "select", "hls", "measure")
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class Edit:
 
     Attributes:
         knobs: names of the settings that changed.
-        settings: section of the flow file to its keys, as `{"target": {"strategy": "resource"}}`.
+        settings: section of the flow file to the keys that change, as `{"target": {"strategy": "resource"}}`; of
+            `[hls.layers]` only the layers that change.
         design: the changed design.
         keeps_function: whether the changed design computes the same, apart from rounding.
     """
@@ -34,7 +35,7 @@ class Edit:
         """Both changes; `other` was made on the design of this one."""
         return Edit(
             tuple(dict.fromkeys((*self.knobs, *other.knobs))),
-            _merged(self.settings, other.settings),
+            merged(self.settings, other.settings),
             other.design,
             self.keeps_function and other.keeps_function,
         )
@@ -46,20 +47,27 @@ def with_layers(design: Design, layers: Sequence[LayerSpec]) -> Design:
 
 
 def flow_text(settings: Settings) -> str:
-    """`settings` as TOML: a table for each section, and `[hls.layers]` with a line for each layer."""
-    blocks = []
-    for section in sorted(settings, key=_SECTIONS.index):
+    """`settings` as TOML: keys, then a table for each section, and `[hls.layers]` with a line for each layer."""
+    single = {key: value for key, value in settings.items() if not isinstance(value, Mapping)}
+    blocks = ["\n".join(_lines(single))] if single else []
+    for section in sorted(settings.keys() - single.keys(), key=_place(list(settings))):
         table = settings[section]
-        plain = {key: value for key, value in table.items() if (section, key) != ("hls", "layers")}
+        # A table without entries needs a line too.
+        plain = {key: value for key, value in table.items() if (section, key) != ("hls", "layers") or not value}
         if plain:
-            blocks.append(_block(section, plain))
+            blocks.append("\n".join([f"[{section}]", *_lines(plain)]))
         if len(plain) < len(table):
-            blocks.append(_block("hls.layers", table["layers"]))
+            blocks.append("\n".join(["[hls.layers]", *_lines(table["layers"])]))
     return "\n\n".join(blocks)
 
 
-def _block(name: str, table: Settings) -> str:
-    return "\n".join([f"[{name}]", *(f"{_key(key)} = {_value(value)}" for key, value in table.items())])
+def _place(sections: list[str]) -> Callable[[str], tuple[int, int]]:
+    """Where a section stands: first those that suggestions change, then the others as they come."""
+    return lambda name: (_SECTIONS.index(name) if name in _SECTIONS else len(_SECTIONS), sections.index(name))
+
+
+def _lines(table: Settings) -> Iterator[str]:
+    return (f"{_key(key)} = {_value(value)}" for key, value in table.items())
 
 
 def _key(key: str) -> str:
@@ -74,9 +82,10 @@ def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
-def _merged(first: Settings, second: Settings) -> Settings:
+def merged(first: Settings, second: Settings) -> Settings:
+    """`first` with the keys of `second`, table by table."""
     both = dict(first)
     for key, value in second.items():
         nested = isinstance(value, Mapping) and isinstance(both.get(key), Mapping)
-        both[key] = _merged(both[key], value) if nested else value
+        both[key] = merged(both[key], value) if nested else value
     return both

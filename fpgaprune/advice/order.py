@@ -1,25 +1,27 @@
-"""The order of suggestions: first those that surely fit, then those that keep the function, then the fastest."""
+"""The order of suggestions: first those that surely fit, of these the ones that cost least, then the fastest."""
 
 from __future__ import annotations
 
-from fpgaprune.measure import FLOW, MODEL, Prediction, Suggestion
+from fpgaprune.measure import MODEL, Prediction, Suggestion
 from fpgaprune.target import Part, find_part
 
-_PART = 3.0
+# What a change costs: another tool that fills the part, nothing, another model file, the accuracy, the speed, the part.
+_VERILOG, _NOTHING, _MODEL, _ACCURACY, _SPEED, _PART = range(6)
+# A design that takes so many times as long as the one now is no longer the one that was wanted.
+_SLOW = 20
 
 
-def rank(suggestion: Suggestion, own: Part) -> tuple[float, ...]:
-    """The rank of a suggestion for a design on the part `own`; a smaller rank is better.
+def rank(suggestion: Suggestion, own: Part, now: Prediction) -> tuple[float, ...]:
+    """The rank of a suggestion for a design on the part `own`, whose estimate is `now`; a smaller rank is better.
 
-    The first criterion is whether the changed design fits: by the upper end of its estimate, by the middle, not at all,
-    unknown. The second is what the change costs: nothing, another model file, the accuracy, another part (of the same
-    family first, then the smaller one). The last are latency and interval or, if the design does not fit, how far it
-    exceeds the part.
+    The first criterion is whether the changed design fits: by the upper end of its estimate, by the middle, not at all.
+    The second is what the change costs. Our own Verilog stands first, because it has as many multipliers as the part
+    has room for; then come changes that cost nothing, another model file, the accuracy, most of the speed, another part
+    (of the same family first, then the smaller one). The last are latency and interval or, if the design does not fit,
+    how far it exceeds the part.
     """
     after = suggestion.after
-    if after is None:
-        return (3.0, 0.0 if suggestion.place == FLOW else 1.0)
-    taken = _taken(suggestion, own)
+    taken = _taken(suggestion, own, now)
     time: tuple[float, ...] = (after.latency_cycles, after.interval_cycles)
     if taken == _PART:
         # Parts of the same family come first, then smaller parts; latency counts last.
@@ -29,12 +31,17 @@ def rank(suggestion: Suggestion, own: Part) -> tuple[float, ...]:
     return (1.0, taken, *time) if after.fits else (2.0, after.excess, taken, *time)
 
 
-def _taken(suggestion: Suggestion, own: Part) -> float:
-    if suggestion.after is not None and suggestion.after.part != own.name:
+def _taken(suggestion: Suggestion, own: Part, now: Prediction) -> int:
+    after = suggestion.after
+    if after.part != own.name:
         return _PART
+    if after.stage != now.stage:
+        return _VERILOG
+    if after.latency_cycles > _SLOW * now.latency_cycles:
+        return _SPEED
     if not suggestion.keeps_function:
-        return 2.0
-    return 1.0 if suggestion.place == MODEL else 0.0
+        return _ACCURACY
+    return _MODEL if suggestion.place == MODEL else _NOTHING
 
 
 def cost_text(before: Prediction, after: Prediction, keeps_function: bool) -> str:

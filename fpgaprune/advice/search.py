@@ -9,6 +9,7 @@ from functools import cached_property
 from msgspec import structs
 
 from fpgaprune.advice.edit import Edit, flow_text
+from fpgaprune.advice.flow_file import OwnFlow
 from fpgaprune.advice.narrower import narrower_activations, narrower_everything, narrower_weights
 from fpgaprune.advice.order import cost_text
 from fpgaprune.advice.other_layouts import (
@@ -16,16 +17,15 @@ from fpgaprune.advice.other_layouts import (
     one_layer_layouts,
     priced_strategies,
     products,
-    strategies,
 )
 from fpgaprune.advice.part import fitting_parts
 from fpgaprune.advice.sparser import sparser
 from fpgaprune.advice.structure import global_average, other_io_type
-from fpgaprune.advice.verilog import bit_serial
+from fpgaprune.advice.verilog import own_verilog
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import Calibration, design_features, price
-from fpgaprune.measure import COMMAND, FLOW, MODEL, Estimate, Prediction, Shortage, Suggestion
+from fpgaprune.measure import FLOW, MODEL, Estimate, Prediction, Shortage, Suggestion
 from fpgaprune.target import Target
 
 # A layer that takes this share of a short resource gets a suggestion of its own.
@@ -51,8 +51,10 @@ class Search:
         notes: sentences about knobs that bring nothing.
     """
 
-    def __init__(self, design: Design, now: Estimate, trained: Design | None, calibrated: Calibration) -> None:
-        self.design, self.trained, self.calibrated = design, trained, calibrated
+    def __init__(
+        self, design: Design, now: Estimate, trained: Design | None, calibrated: Calibration, flow: OwnFlow
+    ) -> None:
+        self.design, self.trained, self.calibrated, self.flow = design, trained, calibrated, flow
         self.target, self.estimate, self.now = now.target, now, Prediction.of(now)
         self.notes: list[str] = []
 
@@ -61,22 +63,21 @@ class Search:
         design = self.design
         other = other_io_type(design)
         alternatives: list[Iterable[Edit]] = [] if other is None else [[other], *self._layouts(other)]
+        yield from self._verilog()
         for priced in self._relaid:
-            if self._brings(priced.made):
-                yield self._suggestion(priced)
+            yield from self._suggestion(priced)
         alternatives += [
             *self._dominant(worst),
             *(narrower_weights(design), narrower_activations(design), narrower_everything(design)),
         ]
         for edits in alternatives:
             yield from self._suggested(edits)
-        sparse = list(self._suggested(sparser(design, self.trained)))
+        sparse = list(self._suggested(sparser(design, self.trained, self.flow)))
         if not sparse:
             self.notes.append("more zeros bring nothing here: the layout stores and multiplies them, or few are left")
         yield from sparse
         yield from self._structure()
         yield from self._parts()
-        yield from self._unpriced()
 
     def together(self) -> Iterator[Suggestion]:
         """Several knobs at once: another layout with fewer bits, more zeros, or both, each as mild as possible.
@@ -93,17 +94,17 @@ class Search:
                 nearest.append(strongest)
                 continue
             found = (self._best_layout(base) for base in bases)
-            yield self._suggestion(next(p for p in found if p is not None and p.made.fits_upper))
+            yield from self._suggestion(next(p for p in found if p is not None and p.made.fits_upper))
             return
         if nearest:
-            yield self._suggestion(min(nearest, key=lambda priced: (not priced.made.fits, priced.made.excess)))
+            yield from self._suggestion(min(nearest, key=lambda priced: (not priced.made.fits, priced.made.excess)))
 
     def _bases(self) -> Iterator[list[Edit]]:
         """Groups of changes that cost accuracy, from mild to strong: fewer bits, more zeros, both; in each io type."""
         other = other_io_type(self.design)
         for start in (None,) if other is None else (None, other):
             design = self.design if start is None else start.design
-            sparse = list(sparser(design, self.trained))
+            sparse = list(sparser(design, self.trained, self.flow))
             for edits in (
                 list(narrower_weights(design)),
                 list(narrower_everything(design)),
@@ -144,10 +145,19 @@ class Search:
 
     def _structure(self) -> Iterator[Suggestion]:
         found = global_average(self.design)
-        if found is not None:
-            edit, text = found
-            for suggestion in self._suggested([edit]):
-                yield structs.replace(suggestion, change=text, place=MODEL)
+        priced = None if found is None else self._price(found[0])
+        if found is None or priced is None or not self._brings(priced.made):
+            return
+        cost = cost_text(self.now, priced.made, keeps_function=True)
+        yield Suggestion(found[0].knobs[0], found[1], MODEL, cost, True, priced.made)
+
+    def _verilog(self) -> Iterator[Suggestion]:
+        """Our own Verilog in the layout for the part."""
+        found = own_verilog(self.design, self.target, self.flow)
+        if found is not None and self._brings(found[1]):
+            edit, made = found
+            cost = f"our own Verilog instead of an hls4ml project; {cost_text(self.now, made, edit.keeps_function)}"
+            yield Suggestion(edit.knobs[0], flow_text(self.flow.keys(edit)), FLOW, cost, edit.keeps_function, made)
 
     def _parts(self) -> Iterator[Suggestion]:
         """The smallest parts that hold the design as it is, and in its smallest layout."""
@@ -165,38 +175,29 @@ class Search:
         for made in fitting_parts(self.target, on(self.target), on):
             part = made.target.part
             chosen = edit.then(Edit((), {"target": {"part": part.name}}, edit.design))
-            suggestion = self._suggestion(Priced(chosen, Prediction.of(made)))
-            yield structs.replace(suggestion, cost=f"another device ({part.family}); {suggestion.cost}")
-
-    def _unpriced(self) -> Iterator[Suggestion]:
-        """Suggestions without figures: no model prices these knobs."""
-        used = {layer.strategy for layer in products(self.design)}
-        name = "distributed_arithmetic"
-        dsp = self.now.used.dsp
-        if used and name in strategies(self.design) and used != {name} and dsp is not None and dsp.value:
-            change = flow_text({"target": {"strategy": name, "reuse_factor": 1}})
-            cost = "no DSP, adders of LUTs instead; there is no prediction, because no report of it was calibrated"
-            yield Suggestion("strategy", change, FLOW, cost, True, None)
-        counted = bit_serial(self.design)
-        if counted is not None:
-            change = f"fpgaprune measure RUN --interval {counted.interval}"
-            cost = (
-                f"our own Verilog instead of hls4ml's project: with {counted.interval:,} cycles for each sample it "
-                f"computes every sum of the convolutions bit by bit, with {counted.adders:,} adders in at most "
-                f"{counted.luts:,} LUTs of 4 inputs; windows, queues and Dense layers come on top"
-            )
-            yield Suggestion("interval", change, COMMAND, cost, True, None)
+            for suggestion in self._suggestion(Priced(chosen, Prediction.of(made)), made.target):
+                yield structs.replace(suggestion, cost=f"another device ({part.family}); {suggestion.cost}")
 
     def _suggested(self, edits: Iterable[Edit]) -> Iterator[Suggestion]:
         priced = self._mildest(edits)
-        if priced is not None and self._brings(priced.made):
-            yield self._suggestion(priced)
+        if priced is not None:
+            yield from self._suggestion(priced)
 
-    def _suggestion(self, priced: Priced) -> Suggestion:
-        edit, made = priced.edit, priced.made
-        cost = cost_text(self.now, made, edit.keeps_function)
-        knob = " + ".join(edit.knobs)
-        return Suggestion(knob, flow_text(edit.settings), FLOW, cost, edit.keeps_function, made)
+    def _suggestion(self, priced: Priced, target: Target | None = None) -> Iterator[Suggestion]:
+        """The suggestion of `priced`, if it brings something; its estimate is that of the design that the flow makes.
+
+        `target` is that of the design now unless given.
+        """
+        edit, made, keys = priced.edit, priced.made, self.flow.keys(priced.edit)
+        if self.flow.make is not None and self._brings(made):
+            design = self.flow.make(keys)
+            found = None if design is None else self._price(replace(edit, design=design), target)
+            if found is None:
+                return
+            made = found.made
+        if self._brings(made):
+            cost = cost_text(self.now, made, edit.keeps_function)
+            yield Suggestion(" + ".join(edit.knobs), flow_text(keys), FLOW, cost, edit.keeps_function, made)
 
     def _mildest(self, edits: Iterable[Edit]) -> Priced | None:
         """The first edit whose upper end fits, else the first that fits, else the one that exceeds the part least."""
@@ -213,8 +214,8 @@ class Search:
                 best = priced
         return best
 
-    def _price(self, edit: Edit) -> Priced | None:
-        target = replace(self.target, io_type=edit.design.io_type)
+    def _price(self, edit: Edit, target: Target | None = None) -> Priced | None:
+        target = replace(target or self.target, io_type=edit.design.io_type)
         try:
             made = price(design_features(edit.design, target), target, self.calibrated)
         except EstimateError:

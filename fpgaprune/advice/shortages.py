@@ -1,9 +1,10 @@
-"""`advise`: the resources that a design lacks on its part, and priced changes, the best first."""
+"""The resources that a design lacks on its part, and priced changes, the best first."""
 
 from __future__ import annotations
 
 from functools import partial
 
+from fpgaprune.advice.flow_file import OwnFlow
 from fpgaprune.advice.order import rank
 from fpgaprune.advice.search import Search
 from fpgaprune.design import Design
@@ -39,19 +40,31 @@ def advise(
     Raises:
         EstimateError: a layer has no hardware model, or the design names no part and no target is given.
     """
+    return advise_on_flow(OwnFlow(), design, target, trained=trained, calibrated=calibrated)
+
+
+def advise_on_flow(
+    flow: OwnFlow,
+    design: Design,
+    target: Target | None = None,
+    *,
+    trained: Design | None = None,
+    calibrated: Calibration | None = None,
+) -> Advice:
+    """As `advise`, for a design that `flow` made: each suggestion is an edit of that flow.
+
+    It keeps what the flow says otherwise, and its estimate is that of the design which the changed flow makes.
+    """
     calibrated = calibrated or calibration()
     now = estimate(design, target, calibrated=calibrated)
     shortages = _shortages(now)
     advice = partial(Advice, design.name, now.target.part.name, Prediction.of(now), shortages)
     if not shortages:
         return advice()
-    order = partial(rank, own=now.target.part)
-    search = Search(design, now, trained, calibrated)
+    search = Search(design, now, trained, calibrated, flow)
+    order = partial(rank, own=now.target.part, now=search.now)
     found = list(search.knobs(shortages[0]))
-    if not any(
-        s.after is not None and s.fits_upper and s.keeps_function and s.after.part == now.target.part.name
-        for s in found
-    ):
+    if not any(s.fits_upper and s.keeps_function and s.after.part == now.target.part.name for s in found):
         found += search.together()
     # Of two suggestions with the same text, the better one stays.
     unique = {suggestion.change: suggestion for suggestion in sorted(found, key=order, reverse=True)}

@@ -8,22 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.advice.edit import Edit
+from fpgaprune.advice.flow_file import OwnFlow
 from fpgaprune.advice.other_layouts import products
 from fpgaprune.advice.retype import Weight, retyped
 from fpgaprune.design import Design
 
-SPARSITIES = (0.5, 0.75, 0.9)
+SPARSITIES = (0.5, 0.75, 0.9, 0.95)
 
 
-def sparser(design: Design, trained: Design | None = None) -> Iterator[Edit]:
+def sparser(design: Design, trained: Design | None = None, flow: OwnFlow | None = None) -> Iterator[Edit]:
     """The design with the smallest kernels and Dense weights of every layer at zero, from mild to strong.
 
     Args:
         design: the design now.
         trained: the same network before pruning; the fractions count its kernels. The default is `design`.
+        flow: the flow that made the design, which may choose other kernels; unknown unless given.
     """
+    flow = flow or OwnFlow()
+    if not flow.can_lock:
+        return
     counts = {layer.name: _count(layer.weights["weight"]) for layer in products(trained or design)}
     for sparsity in SPARSITIES:
+        settings = flow.sparser(sparsity)
+        if settings is None:
+            continue
         weights: dict[str, Weight] = {}
         for layer in products(design):
             raw = layer.weights["weight"]
@@ -31,7 +39,6 @@ def sparser(design: Design, trained: Design | None = None) -> Iterator[Edit]:
             if kept < _live(raw):
                 weights[layer.name] = (_pruned(raw, kept), layer.types["weight"])
         if weights:
-            settings = {"select": {"sparsity": {"*/kernel": sparsity}, "scope": "layer"}}
             yield Edit(("sparsity",), settings, retyped(design, weights), keeps_function=False)
 
 

@@ -71,7 +71,7 @@ def _handed_on(layer: LayerSpec) -> dict[str, FixedType]:
 
 
 def global_average(design: Design) -> tuple[Edit, str] | None:
-    """`design` with a global average pooling for each average pooling over a whole map, and the lines of the model.
+    """`design` with a global average pooling for each average pooling over a whole map, and Python that makes it so.
 
     None if there is no such pooling.
     """
@@ -83,10 +83,16 @@ def global_average(design: Design) -> tuple[Edit, str] | None:
         replace(x, kind=f"Global{x.kind}", operation=Pooling(None, largest=False)) if x.name in names else x
         for x in design.layers
     ]
-    lines = [
-        f"layers.GlobalAveragePooling{layer.kind[-2:]}(name={layer.name!r})  # for AveragePooling{layer.kind[-2:]}"
+    averages = ", ".join(
+        f"{layer.name!r}: keras.layers.GlobalAveragePooling{layer.kind[-2:]}(keepdims=True, name={layer.name!r})"
         for layer in found
-    ]
+    )
+    lines = (
+        f"averages = {{{averages}}}",
+        "copy = lambda layer: averages.get(layer.name) or type(layer).from_config(layer.get_config())",
+        "changed = keras.models.clone_model(model, clone_function=copy)",
+        "changed.set_weights(model.get_weights())",
+    )
     return Edit(("global pooling",), {}, with_layers(design, layers)), "\n".join(lines)
 
 

@@ -1,62 +1,36 @@
-"""The cost of our own Verilog that computes every sum bit by bit, counted from the weights."""
+"""Our own Verilog of a design, with as many multipliers as its part has room for."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
-import numpy as np
-
-from fpgaprune.advice.other_layouts import products
-from fpgaprune.advice.structure import streamed
+from fpgaprune.advice.edit import Edit
+from fpgaprune.advice.flow_file import OwnFlow
 from fpgaprune.design import Design
-from fpgaprune.signed_digits import count_digits
+from fpgaprune.errors import DesignError, EstimateError, RtlError, TargetError, UnsupportedLayerError
+from fpgaprune.estimate import choose_layout
+from fpgaprune.fabric import family_of
+from fpgaprune.measure import Prediction
+from fpgaprune.target import Target, find_part
+
+KNOB = "our Verilog"
+# Of each resource of the part, the share that a layout may take unless the flow says otherwise.
+_SHARE = 0.8
 
 
-@dataclass(frozen=True)
-class BitSerial:
-    """The convolutions of a design, bit by bit.
+def own_verilog(design: Design, target: Target, flow: OwnFlow) -> tuple[Edit, Prediction] | None:
+    """The sections of a flow file that lay `design` out as our Verilog on the part of `target`, and its estimate.
 
-    Attributes:
-        interval: cycles that each sample must have.
-        adders: one for each signed digit of a sum except the first.
-        luts: the most look-up tables of 4 inputs for these sums: two for an adder, one for each loaded bit. Windows,
-            queues, activations and Dense layers are not counted.
+    None if open synthesis does not know the part, if there is no such Verilog, or if the flow asks for it already.
     """
-
-    interval: int
-    adders: int
-    luts: int
-
-
-def bit_serial(design: Design) -> BitSerial | None:
-    """The convolutions of `design` in our own Verilog, with the fewest cycles in which all can be computed bit by bit.
-
-    None if there is no convolution, or if the result depends on the order of additions: such sums take one cycle.
-
-    Source: the rules of `fpgaprune.rtl.in_time` and `fpgaprune.rtl.serial`, without shared adders.
-    """
-    # A layer that pads a convolution sends the zeros too.
-    design = streamed(design)
-    convolutions = [layer for layer in products(design) if math.prod(layer.output_shape[:-1]) > 1]
-    if not convolutions:
+    family, asked = family_of(target.part), flow.document.get("measure", {})
+    named = str(flow.document.get("target", {}).get("part", target.order_number))
+    if family is None or asked.get("part") is not None:
         return None
-    interval = adders = luts = 0
-    for layer in convolutions:
-        source = design[layer.inputs[0]]
-        accum, incoming = layer.types.get("accum"), source.types.get("result")
-        if accum is None or incoming is None or accum.overflow != "WRAP":
-            return None
-        if accum.fraction < layer.types["weight"].fraction + incoming.fraction:
-            return None
-        pixels, windows = (math.prod(shape[:-1]) for shape in (source.output_shape, layer.output_shape))
-        # A sum takes a cycle for each of its bits and one more; the last window waits for the whole sample.
-        interval = max(interval, windows * (accum.width + 1) + max(pixels - windows, 0))
-        raw = layer.weights["weight"]
-        per_output = layer.output_axis
-        digits = np.moveaxis(count_digits(raw), per_output, -1).reshape(-1, raw.shape[per_output]).sum(axis=0)
-        own = int(np.maximum(digits - 1, 0).sum())
-        inputs = int(np.count_nonzero(raw.any(axis=-1))) if per_output == -1 else int(np.count_nonzero(raw))
-        adders += own
-        luts += 2 * own + incoming.width * inputs
-    return BitSerial(interval, adders, luts)
+    try:
+        find_part(named)
+        chosen = choose_layout(design, target.part, family, share=asked.get("share", _SHARE))
+    except (TargetError, EstimateError, RtlError, UnsupportedLayerError, DesignError):
+        return None
+    keys = {"families": list(dict.fromkeys([*asked.get("families", ()), family])), "part": named}
+    # With an interval the layout would be the smallest that keeps it.
+    still = {"interval": 0} if asked.get("interval") else {}
+    return Edit((KNOB,), {"measure": {**keys, **still}}, design), Prediction.of_verilog(chosen.price, target.part)

@@ -76,16 +76,11 @@ def estimate(
         return
     if source is None or designs is not None:
         raise ConfigError("estimate takes either one run folder, design or project, or --designs FILE.jsonl")
-    from fpgaprune.advice import advise
-    from fpgaprune.flow import load_designs, price, require_kind, target_of
+    from fpgaprune.flow import advice_on, price, require_kind
 
     require_kind(source, "design")
     priced = price(source, part, calibrated, clock_ns)
-    designs_read = load_designs(source)
-    # In a run this is the network after pruning, if it is known.
-    side, design = list(designs_read.items())[-1]
-    trained = designs_read.get("before") if side == "after" else None
-    advice = advise(design, target_of(design, part, clock_ns), trained=trained, calibrated=calibrated)
+    advice = advice_on(source, part, calibrated, clock_ns)
     if as_json:
         figures = {side: made.to_json() for side, made in priced.items()}
         print_json({**figures, "advice": advice.to_json()})

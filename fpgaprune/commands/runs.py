@@ -156,7 +156,7 @@ def _print_outcome(folder: Path, records: dict[str, Any], report: dict[str, Any]
         for line, style in stage.outcome(results[stage.name]):
             print_line(line, style)
     if report.get("advice"):
-        print_advice(Advice.from_json(report["advice"]), shown=1)
+        print_advice(Advice.from_json(report["advice"]), shown=1, run_dir=folder)
     print_line(f"report      {folder / 'report.html'}")
 
 

@@ -22,8 +22,8 @@ from fpgaprune.vendor import find_reports
 
 # Cycles for each sample, as multiples of the fewest that a design can have.
 _SLOWER = (4, 16, 64, 256)
-# A trial is priced; no tool runs.
-_NOT_BUILT: dict[str, Any] = {"hls": {"simulate": 0, "build": []}}
+# A trial is priced; no tool runs, and nobody asks what would make it fit.
+_NOT_BUILT: dict[str, Any] = {"hls": {"simulate": 0, "build": []}, "estimate": {"advice": False}}
 # Steps of a vendor's tool whose reports count resources: the one before them only estimates.
 _COUNTED = ("synth", "route")
 

@@ -1,6 +1,8 @@
+from .advising import advice_on as advice_on
 from .asked import asked_config as asked_config
 from .asking import ask_board as ask_board
 from .calibrating import calibrate_folders as calibrate_folders
+from .changed import changed_flow as changed_flow
 from .checking import check_flow as check_flow
 from .comparing import compare_folders as compare_folders
 from .comparing import comparison_tables as comparison_tables

@@ -7,7 +7,7 @@ from typing import Any
 from fpgaprune.design import Design
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.section import Flow
-from fpgaprune.flow.sections import SelectConfig, TargetConfig, TrainConfig
+from fpgaprune.flow.unfinetuned import unfinetuned
 
 
 def untrained_design(config: Flow, data: Dataset, model: Any) -> Design:
@@ -20,16 +20,6 @@ def untrained_design(config: Flow, data: Dataset, model: Any) -> Design:
         MaskError: the sparsity cannot be reached.
         HlsError: the network cannot become this hardware.
     """
-    from fpgaprune.flow.narrowing import locked_at_zero
-    from fpgaprune.flow.selecting import choose_masks
     from fpgaprune.flow.stages.hls import hardware_of
-    from fpgaprune.flow.task import read_task
-    from fpgaprune.remove import apply_removal, plan_removal
 
-    settings, target = config[SelectConfig], config[TargetConfig].target()
-    task = read_task(config[TrainConfig], model, data)
-    task.compile_for_scores(model)
-    masks, _ = choose_masks(model, settings, task.training_data(data), config.seed, None, target, task)
-    with locked_at_zero(model, masks):
-        small = apply_removal(model, plan_removal(model))
-    return hardware_of(config, data).design(small)
+    return hardware_of(config, data).design(unfinetuned(config, data, model))

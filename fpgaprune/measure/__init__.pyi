@@ -1,4 +1,3 @@
-from .advice import COMMAND as COMMAND
 from .advice import FLOW as FLOW
 from .advice import MODEL as MODEL
 from .advice import Advice as Advice

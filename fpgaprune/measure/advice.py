@@ -11,10 +11,12 @@ from fpgaprune.measure.estimate import Estimate
 from fpgaprune.measure.measurement import Measurement
 from fpgaprune.measure.plain import from_plain, to_plain
 from fpgaprune.measure.resources import ESTIMATED, Figure, Resources, capacity_of
-from fpgaprune.measure.stage import ANALYTIC_SYNTH
+from fpgaprune.measure.stage import ANALYTIC_SYNTH, Stage
+from fpgaprune.measure.verilog_price import VerilogPrice
+from fpgaprune.target import Part
 
 # The places where a change is made.
-FLOW, MODEL, COMMAND = "flow file", "model", "command"
+FLOW, MODEL = "flow file", "model"
 
 
 class LayerShare(Struct, frozen=True):
@@ -55,7 +57,7 @@ class Shortage(Struct, frozen=True):
 
 
 class Prediction(Struct, frozen=True):
-    """The estimate of a design: resources after logic synthesis, cycles, and whether it fits its part.
+    """The estimate of a design: resources after synthesis, cycles, and whether it fits its part.
 
     Attributes:
         part: name of the part.
@@ -65,7 +67,8 @@ class Prediction(Struct, frozen=True):
         interval_cycles: interval of the whole design.
         fits: whether the middles of the ranges fit; None if that is not known.
         fits_upper: whether the upper ends of the ranges fit; None if that is not known.
-        stage: the step that the resources estimate.
+        stage: the step that the resources estimate: a vendor's synthesis of an hls4ml project, or open synthesis of our
+            own Verilog.
     """
 
     part: str
@@ -75,7 +78,7 @@ class Prediction(Struct, frozen=True):
     interval_cycles: int
     fits: bool | None
     fits_upper: bool | None
-    stage: Literal["synth"] = "synth"
+    stage: Literal["synth", "synth(open)"] = "synth"
 
     @classmethod
     def of(cls, made: Estimate) -> Prediction:
@@ -84,10 +87,20 @@ class Prediction(Struct, frozen=True):
         capacity = {name: capacity_of(part)[name] for name in ESTIMATED}
         return cls(part.name, capacity, used, made.latency_cycles, made.interval_cycles, made.fits, made.fits_upper)
 
+    @classmethod
+    def of_verilog(cls, made: VerilogPrice, part: Part) -> Prediction:
+        """The figures of our own Verilog on `part`."""
+        there, used = capacity_of(part), made.resources
+        pairs = list(used.against(there))
+        fits, surely = (all(getattr(one, end) <= most for _, one, most in pairs) for end in ("value", "high"))
+        capacity = {name: there[name] for name in ESTIMATED}
+        times = (made.latency_cycles, made.interval_cycles)
+        return cls(part.name, capacity, used, *times, fits, surely, "synth(open)")
+
     @property
     def whole(self) -> Measurement[Figure]:
         """The resources of the whole design, with their stage."""
-        return Measurement(ANALYTIC_SYNTH, None, self.used)
+        return Measurement(Stage(f"analytic_{self.stage}"), None, self.used)
 
     @property
     def excess(self) -> float:
@@ -101,11 +114,12 @@ class Suggestion(Struct, frozen=True):
 
     Attributes:
         knob: the setting that changes, as `reuse_factor` or `strategy + weight_bits`.
-        change: the text to write. For a flow file it is a piece of TOML that replaces those keys.
-        place: where to write it: `flow file`, `model` or `command`.
+        change: the text to write. For a flow file it is a piece of TOML in which each key has its whole new value, and
+            `[hls.layers]` each layer that the file is to name; for a model it is lines of Python.
+        place: where to write it: `flow file` or `model`.
         cost: what it costs, in words, as `latency x6.2, interval x6.0; the function stays the same`.
         keeps_function: whether the network computes the same; if not, its accuracy must be measured again.
-        after: the changed design; None if no model prices it.
+        after: the estimate of the changed design.
     """
 
     knob: str
@@ -113,17 +127,17 @@ class Suggestion(Struct, frozen=True):
     place: str
     cost: str
     keeps_function: bool
-    after: Prediction | None
+    after: Prediction
 
     @property
     def fits(self) -> bool | None:
         """Whether the changed design fits by the middle of its estimate; None if that is unknown."""
-        return None if self.after is None else self.after.fits
+        return self.after.fits
 
     @property
     def fits_upper(self) -> bool | None:
         """Whether the upper end of the estimate also fits; None if that is unknown."""
-        return None if self.after is None else self.after.fits_upper
+        return self.after.fits_upper
 
 
 class Advice(Struct, frozen=True):

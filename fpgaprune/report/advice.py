@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fpgaprune.measure import ANALYTIC_SYNTH, Advice, Prediction, Shortage, Suggestion
+from fpgaprune.measure import Advice, Prediction, Shortage, Suggestion
 from fpgaprune.report.estimates import RESOURCES
 from fpgaprune.report.numbers import DASH, NO_BREAK, count_text, percent_text, range_text
 from fpgaprune.report.table import LABELS, Column, Table
 
-_PLACES = {"flow file": "In the flow file:", "model": "In the model:", "command": "On the command line:"}
+_PLACES = {
+    "flow file": "In the flow file, in place of what these keys and tables hold:",
+    "model": "In Python, of the trained model:",
+}
 
 # The text for (the upper end of the estimate fits, its middle fits).
 _FITS = {(True, True): "yes", (False, True): "by the middle", (False, False): "no", (False, None): DASH}
@@ -54,13 +57,20 @@ def suggested_changes(advice: Advice) -> tuple[Change, ...]:
     return tuple(_change(number, row) for number, row in enumerate(advice.suggestions, start=1))
 
 
-def changes_table(advice: Advice) -> Table | None:
-    """The design as it is and after each change that could be priced; None if there is none."""
-    priced = [(n, row) for n, row in enumerate(advice.suggestions, start=1) if row.after is not None]
-    if not priced:
-        return None
-    sides = [advice.now, *(row.after for _, row in priced if row.after is not None)]
-    names = ("as it is", *(f"{number}. {row.knob}" for number, row in priced))
+def changes_tables(advice: Advice) -> tuple[Table, ...]:
+    """The design as it is and after each change: a table for hls4ml projects, and one for our own Verilog."""
+    numbered = [(f"{n}. {row.knob}", row.after) for n, row in enumerate(advice.suggestions, start=1)]
+    if not numbered:
+        return ()
+    projects = [("as it is", advice.now), *(pair for pair in numbered if pair[1].stage == advice.now.stage)]
+    verilog = [pair for pair in numbered if pair[1].stage != advice.now.stage]
+    return tuple(_table(rows) for rows in (projects, verilog) if rows)
+
+
+def _table(rows: Sequence[tuple[str, Prediction]]) -> Table:
+    """Names and estimates of one stage, as a table."""
+    names, sides = zip(*rows, strict=True)
+    whole = [side.whole for side in sides]
     columns = [
         Column("change", names, numeric=False),
         Column("fits", tuple(_FITS[side.fits_upper or False, side.fits] for side in sides), numeric=False),
@@ -70,14 +80,14 @@ def changes_table(advice: Advice) -> Table | None:
         ),
     ]
     for key, label in RESOURCES:
-        whole = [side.whole for side in sides]
         columns += [
             Column.of("", key, whole, group=label),
             Column.of("range", key, whole, group=label, show=lambda figure: range_text(figure.low, figure.high)),
         ]
-    stage = ANALYTIC_SYNTH
+    stage = whole[0].stage
+    said = "open synthesis will count of our Verilog" if stage.family else f"{stage.words} ({stage.step}) will report"
     return Table(
-        f"The design after each change: analytic estimate of what {stage.words} ({stage.step}) will report",
+        f"The design after each change: analytic estimate of what {said}",
         tuple(columns),
         "Four of five true values are expected within the range. The column fits says yes if the upper end fits too.",
     ).shown_columns()
@@ -103,9 +113,7 @@ def _change(number: int, row: Suggestion) -> Change:
     return Change(number, row.knob, _PLACES[row.place], row.change, verdict, tone, _shares(row.after), row.cost)
 
 
-def _verdict(after: Prediction | None) -> tuple[str, str]:
-    if after is None:
-        return "not predicted", "open"
+def _verdict(after: Prediction) -> tuple[str, str]:
     part = after.part
     if after.fits_upper:
         return f"fits {part}, also by its upper end", "good"
@@ -114,10 +122,8 @@ def _verdict(after: Prediction | None) -> tuple[str, str]:
     return f"does not fit {part}", "bad"
 
 
-def _shares(after: Prediction | None) -> str:
+def _shares(after: Prediction) -> str:
     """Each resource as a share of the part, with the range of that share."""
-    if after is None:
-        return ""
     said = []
     for key, label in RESOURCES:
         figure, capacity = after.used[key], after.capacity.get(key)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from fpgaprune.report.advice import changes_table, shortage_lines, suggested_changes
+from fpgaprune.report.advice import changes_tables, shortage_lines, suggested_changes
 from fpgaprune.report.answers import give_answers, left_out
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import (
@@ -112,12 +112,14 @@ def _advice(report: RunReport) -> list[str]:
     if advice is None or not advice.needed:
         return []
     blocks = ["## What would make it fit", _list(shortage_lines(advice))]
+    if advice.suggestions:
+        blocks.append("`fpgaprune config RUN_DIR --change NUMBER` prints the flow file of this run with a change.")
     for change in suggested_changes(advice):
         said = [text for text in (f"{change.verdict}: {change.cost}", change.figures) if text]
         blocks += [f"### {change.number}. {escape_text(change.knob)}", _list(said), change.place]
         blocks.append("\n".join(f"    {line}".rstrip() for line in change.change.splitlines()))
-    table = changes_table(advice)
-    return [*blocks, *(_table(table) if table else []), _list(advice.notes)]
+    tables = [part for table in changes_tables(advice) for part in _table(table)]
+    return [*blocks, *tables, _list(advice.notes)]
 
 
 def _table(table: Table) -> list[str]:

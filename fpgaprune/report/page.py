@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fpgaprune.measure import Estimate, Figure, Stage, capacity_of
-from fpgaprune.report.advice import changes_table, shortage_lines, suggested_changes
+from fpgaprune.report.advice import changes_tables, shortage_lines, suggested_changes
 from fpgaprune.report.answers import give_answers, left_out
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import (
@@ -120,7 +120,7 @@ def _advice(report: RunReport) -> dict[str, Any] | None:
     return {
         "shortages": shortage_lines(report.advice),
         "changes": suggested_changes(report.advice),
-        "table": changes_table(report.advice),
+        "tables": changes_tables(report.advice),
         "notes": report.advice.notes,
     }
 

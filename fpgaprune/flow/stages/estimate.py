@@ -7,21 +7,29 @@ from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError, RtlError, UnsupportedLayerError
-from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.pricing import verilog_on
+from fpgaprune.flow.section import Flow, Section
 from fpgaprune.flow.sections import TargetConfig
-from fpgaprune.flow.stage import FlowStage, ReportPart, Results, StageContext
+from fpgaprune.flow.stage import NETWORK, TYPES, FlowStage, ReportPart, Results, StageContext
+from fpgaprune.flow.stages.edits import own_flow
 from fpgaprune.measure import Advice, Estimate, VerilogPrice, occupancy_of
 from fpgaprune.target import Part
+
+
+class EstimateConfig(Section):
+    """The estimate of what the network takes on its part."""
+
+    advice: bool = True
+    """Look for changes of the flow that make a network fit which does not; for a large network that takes a minute."""
 
 
 def _estimate(context: StageContext) -> dict[str, Any]:
     """`estimate.json` holds the estimates of the network before and after; null if no calibrated model fits it.
 
-    Its `advice` says what the network after lacks on the part, and what each change would bring. Where no tool for the
+    Its `advice` says what the network after lacks on the part, and what each change of the flow would bring. Where no tool for the
     part builds an hls4ml project, it holds the estimate of our `verilog` of the network after, and nothing else.
     """
-    from fpgaprune.advice import advise
+    from fpgaprune.advice import advise_on_flow
     from fpgaprune.estimate import estimate as price
 
     target = context.config[TargetConfig].target()
@@ -30,7 +38,9 @@ def _estimate(context: StageContext) -> dict[str, Any]:
         return _estimate_verilog(context, design, target.part)
     try:
         figures = {"before": price(trained, target).to_json(), "after": price(design, target).to_json()}
-        advice = advise(design, target, trained=trained).to_json()
+        asked = context.config[EstimateConfig].advice
+        flow = own_flow(context)
+        advice = advise_on_flow(flow, design, target, trained=trained).to_json() if asked else None
     except EstimateError as error:
         context.run.write_json("estimate.json", None)
         return {"left_out": str(error)}
@@ -85,12 +95,18 @@ def _outcome(results: Results) -> Iterator[tuple[str, str]]:
         yield f"after       {made['words']}; {cycles} (estimate for open synthesis, without a harness)", ""
 
 
+def _settings(config: Flow) -> Any:
+    # An edit of the flow is one of all its sections.
+    return config.model_dump(mode="json", exclude={"name", "verdict"})
+
+
 STAGE = FlowStage(
     "estimate",
     _estimate,
-    ("design.json", "design.npz", "design_trained.json", "design_trained.npz"),
+    ("design.json", "design.npz", "design_trained.json", "design_trained.npz", "trained.keras", NETWORK, TYPES),
     ("estimate.json",),
-    lambda config: section_json(config[TargetConfig]),
+    _settings,
+    sections={"estimate": EstimateConfig()},
     needs_keras=False,
     reported=("estimate.json",),
     part=_part,

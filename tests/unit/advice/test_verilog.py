@@ -1,43 +1,48 @@
-"""What sums bit by bit take, counted from the weights, against the adders that the Verilog has."""
-
-import math
-from dataclasses import replace
+"""Our own Verilog as a suggestion: the sections that ask for it, and the estimate of the layout that they make."""
 
 import pytest
 
-from fpgaprune.advice.verilog import bit_serial
-from fpgaprune.fixed import FixedType
-from fpgaprune.rtl.adders import share
-from fpgaprune.rtl.serial import SerialSums
-from tests.unit.estimate.designs import cnn, mlp
+import fpgaprune as fp
+from fpgaprune.advice.flow_file import OwnFlow
+from fpgaprune.advice.verilog import own_verilog
+from fpgaprune.measure import Prediction
+from tests.unit.rtl.networks import random_design
 
-EXACT = FixedType(30, 13)
-
-
-def with_sums(design, kind):
-    layers = [replace(x, types={**x.types, "accum": kind}) if x.strategy else x for x in design.layers]
-    return replace(design, layers=tuple(layers))
+ZYNQ = fp.Target.of("pynq-z2")
 
 
-@pytest.mark.parametrize("zeros", [0.0, 0.5, 0.9])
-def test_the_verilog_takes_no_more_than_is_counted(zeros):
-    design = with_sums(cnn(zeros=zeros), EXACT)
-    found = bit_serial(design)
-    conv, pad = design["conv"], design["pad"]
-    kind = pad.types["result"]
-    lane = (kind.width, kind.signed, kind.raw_min, kind.raw_max)
-    sums = SerialSums.of(share(conv.weights["weight"].reshape(-1, 4)), lane, EXACT.width)
-    assert sums.count <= found.adders
-    assert sums.luts() <= found.luts
-    # The rule by which the Verilog's generator decides (`fpgaprune.rtl.in_time`).
-    pixels, windows = (math.prod(layer.output_shape[:-1]) for layer in (pad, conv))
-    assert windows * sums.period + pixels - windows <= found.interval
+@pytest.fixture(scope="module")
+def design():
+    return random_design(1, 1)
 
 
-def test_sums_whose_order_counts_have_no_figure():
-    for kind in (FixedType(16, 6), FixedType(30, 13, overflow="SAT")):
-        assert bit_serial(with_sums(cnn(), kind)) is None
+def test_the_estimate_is_that_of_the_layout_which_the_sections_ask_for(design):
+    edit, made = own_verilog(design, ZYNQ, OwnFlow())
+    assert edit.settings == {"measure": {"families": ["xc7"], "part": "xc7z020clg400-1"}}
+    chosen = fp.choose_layout(design, ZYNQ.part, "xc7")
+    assert made == Prediction.of_verilog(chosen.price, ZYNQ.part)
+    assert (made.fits, made.fits_upper, made.stage) == (True, True, "synth(open)")
+    assert made.whole.stage == "analytic_synth(open)"
+    assert edit.keeps_function
 
 
-def test_a_network_without_convolutions_has_no_figure():
-    assert bit_serial(mlp()) is None
+def test_what_the_flow_measures_besides_stays(design):
+    measured = {"families": ["ecp5"], "interval": 900, "share": 0.5, "part": None}
+    flow = OwnFlow({"target": {"part": "pynq-z2"}, "measure": measured})
+    edit, made = own_verilog(design, ZYNQ, flow)
+    assert flow.keys(edit) == {"measure": {"families": ["ecp5", "xc7"], "part": "pynq-z2", "interval": 0}}
+    chosen = fp.choose_layout(design, ZYNQ.part, "xc7", share=0.5)
+    assert made == Prediction.of_verilog(chosen.price, ZYNQ.part)
+
+
+def test_nothing_is_suggested_that_is_there_already_or_that_no_tool_can_make(design):
+    assert own_verilog(design, ZYNQ, OwnFlow({"measure": {"part": "pynq-z2"}})) is None
+    assert own_verilog(design, fp.Target.of(fp.list_parts()[-1].name), OwnFlow()) is None
+
+
+def test_an_estimate_beyond_the_part_does_not_fit(design):
+    price = fp.choose_layout(design, ZYNQ.part, "xc7").price
+    lut, part = price.resources.lut, ZYNQ.part
+    for there, fits in ((lut.high, (True, True)), (lut.value, (True, lut.high <= lut.value)), (1, (False, False))):
+        made = Prediction.of_verilog(price, fp.Part(**{**part.__dict__, "lut": there}))
+        assert (made.fits, made.fits_upper) == fits

@@ -1,0 +1,104 @@
+"""`own_flow`: the flow of a run, as advice edits it; an edit is priced by the functions that make a run's hardware."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from fpgaprune.advice import OwnFlow, Settings, with_keys
+from fpgaprune.design import Design, ReuseWarning
+from fpgaprune.errors import DesignError, HlsError, MaskError, RemovalError, UnsupportedLayerError
+from fpgaprune.flow.section import Flow
+from fpgaprune.flow.sections import MULTIPLIER, FinetuneConfig, SelectConfig, TargetConfig
+from fpgaprune.flow.session import start_session
+from fpgaprune.flow.stage import StageContext
+from fpgaprune.flow.stages.hls import HlsConfig, hardware_of
+from fpgaprune.flow.stages.quantise import QuantiseConfig
+from fpgaprune.flow.unfinetuned import unfinetuned
+
+if TYPE_CHECKING:
+    from fpgaprune.hls import FoundWidths
+
+# Why an edited flow may have no hardware.
+_IMPOSSIBLE = (MaskError, HlsError, RemovalError, UnsupportedLayerError, DesignError)
+# The keys of a layer that leave its numbers as they are.
+_LAYOUT = {"strategy", "reuse_factor"}
+
+
+def own_flow(context: StageContext) -> OwnFlow:
+    """The flow of `context`, whose hardware is made."""
+    return OwnFlow(json.loads(context.config.model_dump_json()), _Edits(context).design)
+
+
+@dataclass(frozen=True)
+class _Edits:
+    """The hardware of a flow with other values of some keys, before anything is trained again."""
+
+    context: StageContext
+
+    def design(self, keys: Settings) -> Design | None:
+        """The design that the flow makes with `keys`; None if it cannot have them.
+
+        With other locks it is that of the trained network with these locks, which is not fine-tuned.
+        """
+        from fpgaprune.hls import StrategyWarning
+
+        own = self.context.config
+        config = type(own).model_validate(with_keys(own.model_dump(), keys))
+        with warnings.catch_warnings():
+            for kind in (ReuseWarning, StrategyWarning):
+                warnings.simplefilter("ignore", kind)
+            try:
+                return self._made(config)
+            except _IMPOSSIBLE:
+                return None
+
+    def _made(self, config: Flow) -> Design:
+        from fpgaprune.hls import Precision
+
+        context, hardware = self.context, hardware_of(config, self.context.data)
+        if _locks(config) != _locks(context.config):
+            model = unfinetuned(config, context.data, self._trained)
+        else:
+            model = self._latest
+        if _widths(config) == _widths(context.config):
+            return hardware.with_types(context.artefacts.types()).design(model, self._found)
+        if isinstance(hardware.precision, Precision):
+            # A network that is trained while it rounds may lose its largest few values.
+            rounds = config[FinetuneConfig].quantised or config[QuantiseConfig].epochs > 0
+            hardware = replace(hardware, precision=replace(hardware.precision, clips=rounds))
+        return hardware.design(model)
+
+    @cached_property
+    def _trained(self) -> Any:
+        start_session(self.context.config.seed)
+        return self.context.model("trained.keras")
+
+    @cached_property
+    def _latest(self) -> Any:
+        start_session(self.context.config.seed)
+        return self.context.model()
+
+    @cached_property
+    def _found(self) -> FoundWidths | None:
+        """The widths that a search found for the network; None if there was none."""
+        from fpgaprune.hls import FoundWidths
+
+        found = self.context.run.results("hls")["precision"]
+        return None if found is None else FoundWidths(**{key: found[key] for key in FoundWidths.__annotations__})
+
+
+def _locks(config: Flow) -> Any:
+    """What decides which elements are locked."""
+    select = config[SelectConfig]
+    return select, config[TargetConfig] if select.granularity == MULTIPLIER else None
+
+
+def _widths(config: Flow) -> Any:
+    """What decides the numbers of the hardware."""
+    layers = {name: entry.model_dump(exclude=_LAYOUT) for name, entry in config[HlsConfig].layers.items()}
+    kept = {name: entry for name, entry in layers.items() if any(value is not None for value in entry.values())}
+    return kept, config[HlsConfig].model_dump(include={"precision", "weight_bits", "activation_bits", "sum_bits"})

@@ -1,0 +1,51 @@
+"""Every suggestion, made in the flow that ran, takes what the page says of it.
+
+A suggestion that trains nothing anew takes exactly that: its estimate is that of the design which the changed flow
+makes. With other locks or in a network that rounds while it is trained, the weights are others: within the range.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fpgaprune.measure import ESTIMATED
+
+from .advised_networks import CASES, followed, ran
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::fpgaprune.design.ReuseWarning", "ignore::fpgaprune.hls.StrategyWarning"
+)
+# Cycles have no range; where weights are trained anew, a layer may keep a channel more or less.
+_CYCLES = 0.05
+
+
+def follow(name, folder):
+    run, kinds = ran(name, folder), set()
+    for suggestion, found in followed(run, folder):
+        said, knob = suggestion.after, suggestion.knob
+        kinds |= set(knob.split(" + "))
+        assert found.part == said.part
+        if not {"sparsity", "weight_bits", "activation_bits"} & set(knob.split(" + ")):
+            assert suggestion.keeps_function
+        if suggestion.keeps_function and name != "shared":
+            assert found == said, knob
+            continue
+        for resource in ESTIMATED:
+            promised, taken = said.used[resource], found.used[resource]
+            if promised is not None:
+                assert promised.low <= taken.value <= promised.high, (knob, resource)
+        for time in ("latency_cycles", "interval_cycles"):
+            assert getattr(found, time) == pytest.approx(getattr(said, time), rel=_CYCLES, abs=5), (knob, time)
+    return kinds
+
+
+@pytest.mark.flow
+def test_each_suggestion_for_a_small_network_takes_what_it_promises(tmp_path):
+    kinds = follow("mlp", tmp_path)
+    assert {"our Verilog", "strategy", "sparsity", "weight_bits", "part"} <= kinds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CASES if name != "mlp"])
+def test_each_suggestion_for_ten_networks_takes_what_it_promises(name, tmp_path):
+    assert follow(name, tmp_path)
