@@ -181,10 +181,12 @@ def advice_of(run: RunDirectory) -> Advice:
     return Advice.from_json(json.loads(run.file("estimate.json").read_text())["advice"])
 
 
-def followed(run: RunDirectory, folder: Path) -> Iterator[tuple[Suggestion, Prediction]]:
-    """Each suggestion of `run`, and what the flow takes into which it was written as a user writes it."""
+def followed(
+    run: RunDirectory, folder: Path, wanted: Callable[[Suggestion], bool] = lambda _: True
+) -> Iterator[tuple[Suggestion, Prediction]]:
+    """Each wanted suggestion of `run`, and what the flow takes into which it was written as a user writes it."""
     for number, suggestion in enumerate(advice_of(run).suggestions, start=1):
-        if suggestion.place != FLOW:
+        if suggestion.place != FLOW or not wanted(suggestion):
             continue
         again = folder / f"{number}"
         shutil.copytree(run.path, again)
