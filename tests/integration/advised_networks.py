@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.advice import flow_text
-from fpgaprune.design import Design
+from fpgaprune.design import Design, ReuseWarning
 from fpgaprune.estimate import choose_layout
 from fpgaprune.fabric import family_of
-from fpgaprune.flow import MeasureConfig, RunDirectory, TargetConfig, changed_flow, run_flow
+from fpgaprune.flow import Flow, MeasureConfig, RunDirectory, TargetConfig, changed_flow, run_flow
 from fpgaprune.flow.config import read_config
 from fpgaprune.flow.stages.estimate import EstimateConfig
+from fpgaprune.hls import StrategyWarning
 from fpgaprune.measure import FLOW, Advice, Estimate, Prediction, Suggestion
 from fpgaprune.target import find_part
 
@@ -149,7 +151,15 @@ def ran(name: str, folder: Path, part: str = SMALL) -> RunDirectory:
     """The run of the network `name`."""
     make, sections = CASES[name]
     flow = folder / "flow.toml"
-    return run_flow(read_config(written(flow, make(), sections, part)), folder / "run")
+    return _made(read_config(written(flow, make(), sections, part)), folder / "run")
+
+
+def _made(config: Flow, folder: Path) -> RunDirectory:
+    """The run of `config` in `folder`, whatever it warns of: a factor that was moved, zeros that save nothing."""
+    with warnings.catch_warnings():
+        for kind in (ReuseWarning, StrategyWarning):
+            warnings.simplefilter("ignore", kind)
+        return run_flow(config, folder)
 
 
 def written(flow: Path, model: Any, sections: dict[str, Any], part: str) -> Path:
@@ -204,5 +214,5 @@ def followed(
             continue
         # What the changed flow could be changed to does not matter here.
         alone = config.model_copy(update={"estimate": EstimateConfig(advice=False)})
-        found = json.loads(run_flow(alone, again).file("estimate.json").read_text())["after"]
+        found = json.loads(_made(alone, again).file("estimate.json").read_text())["after"]
         yield suggestion, Prediction.of(Estimate.from_json(found, config[TargetConfig].target()))

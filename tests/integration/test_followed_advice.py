@@ -12,9 +12,6 @@ from fpgaprune.measure import ESTIMATED
 
 from .advised_networks import CASES, followed, ran
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::fpgaprune.design.ReuseWarning", "ignore::fpgaprune.hls.StrategyWarning"
-)
 # Cycles have no range; where weights are trained anew, a layer may keep a channel more or less.
 _CYCLES = 0.05
 
