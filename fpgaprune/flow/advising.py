@@ -28,7 +28,7 @@ def advice_on(
         run = RunDirectory.existing(source)
         given = {key: value for key, value in (("part", part), ("clock_ns", clock_ns)) if value is not None}
         found = run.read_json("estimate.json") if run.file("estimate.json").is_file() else None
-        if found and found["advice"] and not given and calibrated is None:
+        if found and found.get("advice") and not given and calibrated is None:
             return Advice.from_json(found["advice"])
         document = run.manifest["config"]
         document = {**document, "target": {**document["target"], **given}}

@@ -22,7 +22,7 @@ def changed_flow(run_dir: Path, number: int | None = None) -> str:
     document = run.manifest["config"]
     if number is not None:
         found = run.read_json("estimate.json") if run.file("estimate.json").is_file() else None
-        suggested = Advice.from_json(found["advice"]).suggestions if found and found["advice"] else ()
+        suggested = Advice.from_json(found["advice"]).suggestions if found and found.get("advice") else ()
         if not 1 <= number <= len(suggested):
             have = f"{len(suggested)} changes" if suggested else "none"
             raise RunError(f"{run_dir} has no change {number}: its report suggests {have}")

@@ -133,7 +133,7 @@ CASES: dict[str, Case] = {
     "parallel": (_mlp, {"target": {"io_type": "io_parallel"}, "select": {"sparsity": 0.0}}),
     "separable": (_separable, {"select": {"sparsity": 0.4, "criterion": "taylor"}}),
     "residual": (_residual, {"select": {"filters": 0.25, "sparsity": 0.4}}),
-    "branches": (_branches, {"hls": {"precision": "auto", "max_loss": 0.2}, "target": {"clock_ns": 8.0}}),
+    "branches": (_branches, {"hls": {"precision": "auto", "max_loss": "20 %"}, "target": {"clock_ns": 8.0}}),
     "gru": (_gru, {"target": {"io_type": "io_parallel"}, "hls": {"activation_bits": 10, "weight_bits": 10}}),
     "rounded": (_cnn, {"finetune": {"quantised": True}, "hls": {"weight_bits": 6}, "select": {"sparsity": 0.5}}),
     "shared": (
@@ -176,7 +176,7 @@ def written(flow: Path, model: Any, sections: dict[str, Any], part: str) -> Path
         "finetune": {"epochs": 1},
         "export": {"second_opinion": False},
         "hls": {"simulate": 0},
-        "verdict": {"max_loss": 1000.0},
+        "verdict": {"max_loss": "1000 %"},
         "target": {"part": part},
     }
     own = {

@@ -26,8 +26,9 @@ class EstimateConfig(Section):
 def _estimate(context: StageContext) -> dict[str, Any]:
     """`estimate.json` holds the estimates of the network before and after; null if no calibrated model fits it.
 
-    Its `advice` says what the network after lacks on the part, and what each change of the flow would bring. Where no tool for the
-    part builds an hls4ml project, it holds the estimate of our `verilog` of the network after, and nothing else.
+    Its `advice` says what the network after lacks on the part, and what each change of the flow would bring. Where no
+    tool for the part builds an hls4ml project, it holds the estimate of our `verilog` of the network after, and nothing
+    else.
     """
     from fpgaprune.advice import advise_on_flow
     from fpgaprune.estimate import estimate as price
