@@ -24,9 +24,6 @@ _MOST_PASSES = 600
 # For the cycles in which registers stop together: passes, and beats in all of them, at most. That takes two seconds.
 _MOST_STOPS, _MOST_BEATS = 1500, 20_000_000
 
-# A part, and the names of the streams that it reads and that leave it.
-_Step = tuple[Passing, list[str], list[str]]
-
 
 @dataclass(frozen=True)
 class Timed:
@@ -53,6 +50,7 @@ class _Stream:
         room: from which cycle on the reader takes it.
         beats: of a sample.
         given: whether it enters the design.
+        changes: how often its cycles have changed.
     """
 
     made: Ints
@@ -61,6 +59,7 @@ class _Stream:
     room: Ints = field(init=False)
     offered: Ints = field(init=False)
     taken: Ints = field(init=False)
+    changes: int = 0
 
     def __post_init__(self) -> None:
         self.offered = self.taken = one_by_one(self.made)
@@ -81,8 +80,34 @@ class _Stream:
         offered = self.made.copy()
         offered[1:] = np.maximum(offered[1:], taken[:-1] + 1)
         changed = not (np.array_equal(taken, self.taken) and np.array_equal(offered, self.offered))
-        self.offered, self.taken = offered, taken
+        if changed:
+            self.offered, self.taken = offered, taken
+            self.changes += 1
         return changed
+
+
+@dataclass
+class _Step:
+    """A part, and the streams that it reads and that leave it.
+
+    Attributes:
+        seen: how often these streams had changed when it last offered and took beats.
+    """
+
+    flow: Passing
+    reads: list[_Stream]
+    leaves: list[_Stream]
+    seen: dict[str, list[int]] = field(default_factory=dict)
+
+    def cycles(self, stops: bool) -> tuple[list[Cycles], list[Cycles]]:
+        """Those of the streams that it reads, and of those that leave it."""
+        return [stream.cycles for stream in self.reads], [stream.leaving(stops) for stream in self.leaves]
+
+    def is_new(self, what: str) -> bool:
+        """Whether a stream changed since this was asked last."""
+        changes = [stream.changes for stream in (*self.reads, *self.leaves)]
+        before, self.seen[what] = self.seen.get(what), changes
+        return changes != before
 
 
 def timed(hardware: DesignHardware) -> Timed:
@@ -100,19 +125,21 @@ def timed(hardware: DesignHardware) -> Timed:
         for flow, reads, leaves in flows_of(layer, {name: streams[name].beats for name in layer.reads}):
             for name, beats in zip(leaves, flow.beats, strict=True):
                 streams[name] = _Stream(np.zeros(_SAMPLES * beats, np.int64), beats)
-            steps.append((flow, reads, leaves))
+            steps.append(_Step(flow, [streams[name] for name in reads], [streams[name] for name in leaves]))
         if layer.layer:
             ends[layer.layer] = layer.leaves[0]
-    if not _settled(steps, streams, _MOST_PASSES):
+    if not _settled(steps, _MOST_PASSES):
         # What waits for each other in this picture does not in the queues: there is room for all.
         for stream in streams.values():
             stream.room = np.zeros_like(stream.room)
             stream.made = stream.made if stream.given else np.zeros_like(stream.made)
             stream.settle()
-        _forwards(steps, streams, stops=False)
+        for step in steps:
+            step.seen.clear()
+        _forwards(steps, stops=False)
     elif (passes := _MOST_BEATS // sum(stream.taken.size for stream in streams.values())) > 0:
         rough = {name: copy(stream) for name, stream in streams.items()}
-        if not _settled(steps, streams, min(passes, _MOST_STOPS), stops=True):
+        if not _settled(steps, min(passes, _MOST_STOPS), stops=True):
             streams = rough
     last = [streams[name].taken.reshape(_SAMPLES, -1)[:, -1] for name in outputs]
     interval = max((int(row[-1] - row[-2]) for row in last), default=1)
@@ -123,31 +150,33 @@ def timed(hardware: DesignHardware) -> Timed:
     return Timed(latency, interval, ready)
 
 
-def _settled(steps: list[_Step], streams: Mapping[str, _Stream], passes: int, stops: bool = False) -> bool:
+def _settled(steps: list[_Step], passes: int, stops: bool = False) -> bool:
     """Whether no cycle changes any more after at most so many passes forwards and backwards.
 
     If `stops`, registers that move together stop while a beat cannot leave them; else each beat moves by itself.
     """
-    return any(not (_forwards(steps, streams, stops) | _backwards(steps, streams, stops)) for _ in range(passes))
+    for step in steps:
+        step.seen.clear()
+    return any(not (_forwards(steps, stops) | _backwards(steps, stops)) for _ in range(passes))
 
 
-def _forwards(steps: list[_Step], streams: Mapping[str, _Stream], stops: bool) -> bool:
+def _forwards(steps: list[_Step], stops: bool) -> bool:
     """Whether a cycle changes when every part offers what it has made of what it took."""
     changed = False
-    for flow, reads, leaves in steps:
-        ins, outs = [streams[name].cycles for name in reads], [streams[name].leaving(stops) for name in leaves]
-        for name, cycles in zip(leaves, flow.offers(ins, outs), strict=True):
-            streams[name].made = np.maximum(cycles, 0)
-            changed |= streams[name].settle()
+    for step in steps:
+        if step.is_new("offers"):
+            for stream, cycles in zip(step.leaves, step.flow.offers(*step.cycles(stops)), strict=True):
+                stream.made = np.maximum(cycles, 0)
+                changed |= stream.settle()
     return changed
 
 
-def _backwards(steps: list[_Step], streams: Mapping[str, _Stream], stops: bool) -> bool:
+def _backwards(steps: list[_Step], stops: bool) -> bool:
     """Whether a cycle changes when every part takes what it has room for."""
     changed = False
-    for flow, reads, leaves in reversed(steps):
-        ins, outs = [streams[name].cycles for name in reads], [streams[name].leaving(stops) for name in leaves]
-        for name, cycles in zip(reads, flow.takes(ins, outs), strict=True):
-            streams[name].room = np.maximum(cycles, 0)
-            changed |= streams[name].settle()
+    for step in reversed(steps):
+        if step.is_new("takes"):
+            for stream, cycles in zip(step.reads, step.flow.takes(*step.cycles(stops)), strict=True):
+                stream.room = np.maximum(cycles, 0)
+                changed |= stream.settle()
     return changed

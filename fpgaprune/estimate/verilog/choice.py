@@ -135,7 +135,7 @@ class _Question:
             if self.interval is not None:
                 if found.interval <= self.interval:
                     return found
-                allowed -= found.interval - self.interval
+                allowed = max(allowed + self.interval - found.interval, 1)
                 continue
             if best is None or found.interval <= best.interval:
                 best = found
