@@ -226,7 +226,8 @@ def _way(layer: LayerHardware) -> str:
 def _with_more(design: Design, ways: Candidates, chosen: ChosenLayout) -> ChosenLayout:
     """`chosen`, with how many multipliers more for its slowest layer would make the whole design faster, if any do."""
     slowest = chosen.slowest
-    if slowest is None:
+    if slowest is None or (slowest.cycles or 0) * _CLOSE < chosen.interval:
+        # Something else holds the design up.
         return chosen
     wanted = ways.fewest(design[slowest.layer], (slowest.cycles or 0) - 1, slowest.paired)
     if wanted is None:

@@ -46,6 +46,8 @@ class Ticks:
 
     def before(self, cycles: Ints) -> Ints:
         """How many ticks lie before each of `cycles`."""
+        if not self.lost[-1]:
+            return cycles
         count = np.searchsorted(self.offered, cycles, "right")
         since = cycles - self.offered[np.maximum(count, 1) - 1]
         lost = np.minimum(self.lost[count], self.lost[np.maximum(count, 1) - 1] + since)
@@ -54,6 +56,8 @@ class Ticks:
 
     def cycles(self, ticks: Ints) -> Ints:
         """In which cycle each of `ticks` is."""
+        if not self.lost[-1]:
+            return ticks
         found: Ints = ticks + self.lost[np.searchsorted(self.stops, ticks, "right")]
         return found
 
