@@ -43,7 +43,7 @@ def test_a_chosen_layout_keeps_its_word(build, tmp_path):
     layout = VerilogLayout(**chosen.settings)
     price = fp.verilog_price(design, layout=layout)
     assert price == chosen.price
-    assert chosen.interval == price.interval_cycles == pytest.approx(chosen.allowed, rel=0.03)
+    assert chosen.interval == price.interval_cycles == pytest.approx(chosen.allowed, rel=0.05)
     assert max(chosen.used.values()) <= share
     found = simulated(design, layout, tmp_path, 4)
     assert found.interval_cycles == pytest.approx(chosen.interval, rel=0.03)
