@@ -127,7 +127,8 @@ def measure(
     package.module:function, this command runs that code, so check a flow file that is not yours.
     """
     from fpgaprune.flow import measure_run, measured_tables, require_kind, settings_of
-    from fpgaprune.measure import Measured
+    from fpgaprune.measure import OPEN_SYNTH, Measured
+    from fpgaprune.target import find_part
 
     require_kind(run_dir, "run")
     asked = {"seeds": seeds, "device": device, "board": board, "target_mhz": target_mhz}
@@ -144,6 +145,10 @@ def measure(
             show_table(headers, rows, title=title)
         for line in measured.layout.lines() if measured.layout is not None else ():
             print_line(line)
+        own = find_part(run.manifest["config"]["target"]["part"])
+        if (counted := measured.counted_on(own)) is not None:
+            colour = "green" if counted.fits else "bold red"
+            print_line(f"{counted.words}; {OPEN_SYNTH}: counted by synthesis, not placed, without a harness", colour)
         if reason := measured.simulation.left_out:
             print_line(f"simulation  left out: {reason}")
         if measured.bitstream is not None:
@@ -227,11 +232,12 @@ def parts(
 
 
 def _print_verilog(source: Path, part: str | None, family: str | None, interval: int, as_json: bool) -> None:
-    from fpgaprune.flow import price_verilog, require_kind
-    from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ESTIMATED, LABELS, interval_words
+    from fpgaprune.flow import load_designs, price_verilog, require_kind
+    from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ESTIMATED, LABELS, interval_words, occupancy_of
+    from fpgaprune.target import find_part
 
     require_kind(source, "design")
-    priced = price_verilog(source, part, family, interval)
+    priced, designs = price_verilog(source, part, family, interval), load_designs(source)
     if as_json:
         print_json({side: made.to_json() for side, made in priced.items()})
         return
@@ -256,7 +262,13 @@ def _print_verilog(source: Path, part: str | None, family: str | None, interval:
         ]
         print_line(f"80 % ranges: {', '.join(ranges)}")
         print_line(f"a sample {interval_words(made.interval_cycles)}")
-        print_line(f"figures: estimate of what open synthesis will count for {made.family}, {ANALYTIC_OPEN_SYNTH}")
+        order_number = part or designs[side].part
+        if family is None and order_number is not None:
+            print_line(occupancy_of(made.resources, find_part(order_number)).words)
+        print_line(
+            f"figures: estimate of what open synthesis will count for {made.family}, {ANALYTIC_OPEN_SYNTH}; "
+            "not placed, without the harness of a board"
+        )
 
 
 def _print_predictions(designs: Path, calibrated: Any) -> None:
@@ -287,6 +299,9 @@ def _print_estimate(priced: dict[str, Estimate]) -> None:
         fits = {True: f"fits {part}", False: f"does not fit {part}", None: f"cannot be judged against {part}"}
         upper = ", also by its upper end" if made.fits_upper else ", but not by its upper end" if made.fits else ""
         print_line(f"{fits[made.fits]}{upper}; figures: analytic estimate for {ANALYTIC_SYNTH.words}")
+        if not made.target.part.compiles_hls:
+            maker = made.target.part.vendor
+            print_line(f"no tool of {maker} builds an hls4ml project; --verilog estimates our Verilog", "yellow")
         left_out = [f"{layer.name} ({layer.kind})" for layer in made.layers if layer.at(ANALYTIC_SYNTH).unknown]
         if left_out:
             print_line(f"left out, because the estimate has no model of them: {', '.join(left_out)}")

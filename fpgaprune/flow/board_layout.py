@@ -126,12 +126,15 @@ class _Room:
         return ": place and route takes more than five minutes" if self.luts(priced) > _MANY else ""
 
     def amounts(self, priced: _Priced) -> str:
-        """`about 18,900 of 20,736 LUT`, and the resource that is shortest where that is another one."""
+        """`about 18,900 (estimated, placed) of 20,736 LUT`, and the resource that is shortest if that is another."""
         shares, there = self.shares(priced), capacity_of(self.part)
         tightest = max(shares, key=lambda name: shares[name] / self.devices.room[name])
         taken = {**priced.counts(), "lut": self.luts(priced)}
         named = dict.fromkeys(("lut", tightest))
-        return "about " + " and ".join(f"{taken[name]:,} of {there[name] or 0:,} {LABELS[name]}" for name in named)
+        # Place and route takes LUTs for carries too; no figure counts the serial port around the network.
+        stage = {name: "estimated, placed" if name == "lut" else "estimated" for name in named}
+        rows = (f"{taken[name]:,} ({stage[name]}) of {there[name] or 0:,} {LABELS[name]}" for name in named)
+        return f"about {' and '.join(rows)}"
 
 
 def _quickest(design: Design, room: _Room, usual: _Priced) -> tuple[_Priced | None, _Priced]:

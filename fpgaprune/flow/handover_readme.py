@@ -24,6 +24,7 @@ def board_readme(
     """For a board with a serial line."""
     note = f"\nBefore: {made.note}.\n" if made.note else ""
     used = ", ".join(f"{made.used[key]:,} {key}" for key in ("lut", "ff", "dsp", "bram18") if made.used[key])
+    used = f"{used}, placed with the serial port,"
     return f"""# {project.name} on {made.board}
 
 A network behind the board's serial line, made by fpgaprune from the run `{run}`. Design `{made.digest}`.

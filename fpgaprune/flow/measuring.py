@@ -78,7 +78,7 @@ def measured_tables(found: Measured) -> list[TerminalTable]:
             (one.layer or "total", kernels.get(one.layer or ""), *(one.resources[name] for name in RESOURCES))
             for one in synthesis.measurements
         ]
-        headers = ("layer", "kernels kept", *LABELS.values())
+        headers = ("layer", "kernels\nnot zero", *LABELS.values())
         title = f"{synthesis.stage} for {family}, {synthesis.tool}; total: {synthesis.total_of or 'unknown'}"
         tables.append((title, headers, rows))
     route = found.route

@@ -53,7 +53,7 @@ def kernel_plots(report: RunReport) -> list[dict[str, Any]]:
         ]
         if len(points) > 1:
             label = f"LUT of each convolution against its kernels that are not zero ({synthesis.stage}, {family})"
-            plots.append({"title": label, "figure": points_figure(points, "kernels kept", "LUT", label)})
+            plots.append({"title": label, "figure": points_figure(points, "kernels not zero", "LUT", label)})
     return plots
 
 
@@ -132,14 +132,15 @@ def _simulation_table(simulation: Simulated) -> Table:
 def _synthesis_table(synthesis: Synthesis, found: Measured) -> Table:
     kept = {row.layer: row.kept for row in found.kernels}
     layers = synthesis.layers
-    notes = [f"{synthesis.note}.", f"Each layer is synthesised alone; total: {synthesis.total_of or 'unknown'}."]
+    notes = [f"{synthesis.note}.", "Counted by synthesis: not placed, and without the harness of a board."]
+    notes += [f"Each layer is synthesised alone; total: {synthesis.total_of or 'unknown'}."]
     if synthesis.total is not None and synthesis.whole.left_out:
         notes.append(f"Of the whole design, {synthesis.whole.left_out}; logic between the layers is not counted.")
     notes += [f"{layer.layer}: {layer.left_out}." for layer in layers if layer.left_out]
     notes += [f"{name}: {how}." for name, how in found.built.items()]
     columns = [
         Column("layer", (*(str(layer.layer) for layer in layers), "total"), numeric=False),
-        Column("kernels kept", (*(count_text(kept.get(str(layer.layer))) for layer in layers), "")),
+        Column("kernels not zero", (*(count_text(kept.get(str(layer.layer))) for layer in layers), "")),
         Column("products", (*(count_text(layer.kept) for layer in layers), "")),
         *(Column.of(LABELS[name], name, synthesis.measurements) for name in _COUNTED),
     ]

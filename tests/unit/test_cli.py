@@ -167,13 +167,16 @@ def test_a_run_whose_check_fails_ends_with_1(command, holds, status, tmp_path, m
 
 
 def test_a_simulation_that_was_left_out_is_said(tmp_path, monkeypatch):
+    manifest = {"config": {"target": {"part": "xc7z020"}}}
     found = {"simulation": {"left_out": "g++ was not found"}, "bitstream": None, "kernels": [], "part_family": None}
     for name, content in (
         ("measure", {**found, "synth(open)": {}, "route(ecp5)": None}),
         ("report", {"checks": []}),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    monkeypatch.setattr("fpgaprune.flow.measure_run", lambda *_: SimpleNamespace(file=tmp_path.joinpath))
+    monkeypatch.setattr(
+        "fpgaprune.flow.measure_run", lambda *_: SimpleNamespace(file=tmp_path.joinpath, manifest=manifest)
+    )
     done = CliRunner().invoke(app, ["measure", str(tmp_path), "--family", "xc7"])
     assert done.exit_code == 0
     assert "simulation  left out: g++ was not found" in done.stdout
