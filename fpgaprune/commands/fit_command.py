@@ -91,7 +91,7 @@ def fit(
     if is_model and missing and flow.exists():
         raise ConfigError(
             f"{flow} is a Keras model, and {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; "
-            f"use 'fpgaprune fit {flow} --data DATA.npz --part PART --max-loss 0.5'"
+            f"use 'fpgaprune fit {flow} --data DATA.npz --part PART --max-loss 0.5%'"
         )
     config = asked_config(
         flow,

@@ -166,7 +166,7 @@ def a_part_whose_tools_build_no_hls4ml_project(folder):
 
 
 def a_board_of_export_as_a_part(folder):
-    """colorlight-i5 is a part of run and parts as it is a board of export, and a variant of the ULX3S keeps its FPGA."""
+    """colorlight-i5 is a part of run and parts as it is a board of export; a variant of the ULX3S keeps its FPGA."""
     from fpgaprune.fabric import find_board
     from fpgaprune.target import find_part
 
