@@ -125,32 +125,32 @@ class LinkCheck:
 
 @dataclass(frozen=True)
 class LockCertificate:
-    """The proof: locked elements compared with their values at every link."""
+    """Locked elements, compared with zero or with the values that they are held at, at every link."""
 
     links: tuple[LinkCheck, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether something was compared and every locked element is exactly zero at every link."""
+        """Whether a link was read and no locked element differs there; masks that lock nothing have none to differ."""
         return bool(self.links) and not self.violations
 
     @property
     def violations(self) -> int:
-        """Locked elements, over all links, that are not exactly zero."""
+        """Locked elements, over all links, that are not exactly zero, or not exactly what they are held at."""
         return sum(link.violations for link in self.links)
 
     def require(self) -> LockCertificate:
-        """Returns the certificate if it holds.
+        """Returns the certificate if it is `ok`.
 
         Raises:
-            CertificateError: a locked element is not exactly zero; the message names the first.
+            CertificateError: a locked element differs (the message names the first), or there is no link.
         """
         for link in self.links:
             for weight in link.weights:
                 if weight.violations:
                     raise CertificateError(
                         f"{link.link}: {weight.violations} of {weight.locked} locked elements of {weight.path!r} are "
-                        f"not {link.wanted}, the first {weight.first_violation}; the model trained without its lock"
+                        f"not {link.wanted}, the first {weight.first_violation}; train the model under its lock again"
                     )
         if not self.links:
             raise CertificateError("the certificate has no link, so nothing was compared; certify at least one link")

@@ -127,9 +127,12 @@ def named_weights(model: Any) -> NamedWeights[Any]:
 def every_path(model: Any) -> dict[str, Any]:
     """Path to variable, where a variable that several layers share has the path of each of them."""
     found: dict[str, Any] = {}
+    borrowed: dict[str, Any] = {}
     for nested, tail, variable in _walk(model, ""):
         found.setdefault(nested + tail, variable)
-    return found
+        # A layer that takes the variable of another would have called its own so.
+        borrowed.setdefault(f"{nested}{tail.split('/')[0]}/{variable.name}", variable)
+    return {**borrowed, **found}
 
 
 def _walk(model: Any, nested: str) -> Iterator[tuple[str, str, Any]]:

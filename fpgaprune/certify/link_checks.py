@@ -15,7 +15,7 @@ from fpgaprune.certify.firmware_weights import as_numbers, count_firmware, read_
 from fpgaprune.certify.onnx_weights import read_onnx_weights
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
-from fpgaprune.keras_file import read_keras_weights, read_quantised
+from fpgaprune.keras_file import read_keras_weights, read_parted
 from fpgaprune.masks import MaskSet
 from fpgaprune.weights import by_weight_path, named_weights
 
@@ -84,13 +84,10 @@ def check_keras_file(path: Path, masks: MaskSet, values: Values | None = None) -
     """The link of a `.keras` or `.h5` file, read without Keras."""
     arrays = read_keras_weights(path)
     masks = MaskSet(by_weight_path(masks, arrays))
-    for layer, mode in read_quantised(path).items():
+    for layer, reason in read_parted(path).items():
         for masked in masks:
             if masked.startswith(f"{layer}/"):
-                raise CertificateError(
-                    f"{path.name}: weight {masked!r} is not what its layer computes with: Keras's quantize({mode!r}) "
-                    "has made other numbers of it; certify the file from before quantize()"
-                )
+                raise CertificateError(f"{path.name}: weight {masked!r} is not what its layer computes with: {reason}")
     return check_link(path.name, arrays, masks, values=_named_as(arrays, values))
 
 

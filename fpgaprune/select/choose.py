@@ -63,7 +63,7 @@ def select(
 
     Of the kernels of convolutions `round(sparsity * kernels)` are locked, and separately the same share of the weights
     of Dense and recurrent layers; units that `base` locks count. Equal scores are locked in the order of their index,
-    so the result is always the same. The score of a unit is a mean, so that kernels of different sizes can be
+    so the same scores give the same masks. The score of a unit is a mean, so that kernels of different sizes can be
     compared. At least an eighth of each layer's channels stays alive, and one unit of each weight stays free.
 
     Args:

@@ -1,4 +1,4 @@
-"""`LockGuard`: only an optimizer that holds the lock can train a locked weight."""
+"""`LockGuard`: a Keras optimizer that does not hold the lock is refused when it trains a locked weight."""
 
 from __future__ import annotations
 

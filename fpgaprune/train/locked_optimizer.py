@@ -27,10 +27,11 @@ LockedGradients = Literal["zero", "keep"]
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
 class LockedOptimizer(keras.optimizers.Optimizer):
-    """The optimizer `inner`, which never changes a bit of a locked element or of its slots.
+    """The optimizer `inner`, which never changes a bit of a locked element or of its slots, one number each.
 
-    Free elements are updated exactly as `inner` alone would do from the same gradients. Counters and rates of
-    `inner` (iterations, Nadam's product) keep advancing, because they belong to no element.
+    Free elements are updated exactly as `inner` alone would do from the same gradients, in which those of locked
+    elements are zero where they would reach others; a constraint sees locked elements as they are held. What belongs to
+    no element (iterations, Nadam's product, Adafactor's factors of rows and columns) keeps advancing.
 
     To scale the loss, put this optimizer inside: `LossScaleOptimizer(LockedOptimizer(inner, masks))`.
     """

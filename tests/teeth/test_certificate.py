@@ -111,8 +111,10 @@ def test_a_missing_or_foreign_file_is_refused(tmp_path):
         certify(tmp_path / "no.keras", masks())
     with pytest.raises(CertificateError, match="does not exist"):
         certify(tmp_path / "no.onnx", masks())
-    with pytest.raises(CertificateError, match=r"neither a \.keras nor a \.onnx"):
+    with pytest.raises(CertificateError, match="does not exist"):
         certify(tmp_path / "no.h5", masks())
+    with pytest.raises(CertificateError, match=r"is no \.keras, \.h5 or \.onnx file"):
+        certify(tmp_path / "no.txt", masks())
 
 
 KIND = FixedType(8, 1)
