@@ -25,11 +25,7 @@ def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
     if any(hasattr(layer, "layers") for layer in model.layers):
         return functional, {}
     known = {layer.name: layer for layer in functional.layers if keras_class(layer) is not None}
-    folds = {
-        name: bn
-        for name, bn in find_folds(functional).items()
-        if name in known and bn.name in known and str(known[name].kernel.dtype) == "float32"
-    }
+    folds = {name: bn for name, bn in find_folds(functional).items() if name in known and bn.name in known}
     other = {name for name, layer in known.items() if _is_of_other_precision(layer)}
     if not folds and not other:
         return functional, {}

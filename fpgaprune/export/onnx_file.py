@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import ExportError
+from fpgaprune.errors import ExportError, RemovalError
 from fpgaprune.export.running import outputs_of, require_runs, session_of
 from fpgaprune.files import write_bytes
+from fpgaprune.network import graph_of
 from fpgaprune.onnx_graph import IR_VERSION, LAYOUT_KEY
 from fpgaprune.weights import uncomputed_names
 
@@ -69,8 +70,10 @@ def onnx_bytes(
         )
     if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
         raise ExportError(f"batch is {batch!r}; wanted a whole number of samples, or None for any")
-    if not getattr(model, "inputs", None):
-        raise ExportError(f"model {model.name!r} has no inputs of known shape: make it Sequential or functional")
+    try:
+        graph_of(model)
+    except RemovalError as error:
+        raise ExportError(str(error)) from error
     for layer in model._flatten_layers():
         if getattr(layer, "stateful", False):
             raise ExportError(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
+from fpgaprune.errors import DesignError, FpgaPruneError, HlsError, RemovalError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.accelerator_boards import board_problems
 from fpgaprune.hls.convert import option_problems
@@ -21,6 +21,7 @@ from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 from fpgaprune.hls.split import depthwise_names
 from fpgaprune.hls.table_sizes import size_problems
 from fpgaprune.keras_functions import activation_in
+from fpgaprune.network import graph_of
 from fpgaprune.target import Target
 
 
@@ -77,9 +78,10 @@ def check_model(
             problems.append(f"precision {precision!r} is neither 'auto' nor a type: {error}")
     if not is_project_name(name):
         problems.append(f"project name {name!r} is not a free C identifier; {PROJECT_NAMES}")
-    if not getattr(model, "inputs", None):
-        problems.append(f"model {model.name!r} has no inputs of known shape: make it Sequential or functional")
-        return ModelCheck(tuple(problems), ())
+    try:
+        graph_of(model)
+    except RemovalError as error:
+        return ModelCheck((*problems, str(error)), ())
     functional = flattened(model)
     unsupported = [*_open_shapes(functional), *operation_problems(functional), *layer_problems(functional)]
     problems += unsupported

@@ -14,7 +14,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import HlsError, UnsupportedLayerError
+from fpgaprune.errors import HlsError, RemovalError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.convertible_layers import check_classes, check_layers
 from fpgaprune.hls.flattened import flattened
@@ -24,7 +24,7 @@ from fpgaprune.hls.layer_names import free_name
 from fpgaprune.hls.split import split_separable
 from fpgaprune.keras_classes import keras_class
 from fpgaprune.keras_functions import LINEAR, Activation, activation_in
-from fpgaprune.network import cloned, copied, find_folds, folded_weights, producer, readers_of
+from fpgaprune.network import cloned, copied, find_folds, folded_weights, graph_of, producer, readers_of
 from fpgaprune.quantise import is_rounded, rounds_channels, unrounded
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
@@ -61,6 +61,10 @@ def fold(model: Any) -> Any:
         HlsError: a weight is NaN or infinite.
         UnsupportedLayerError: hls4ml cannot convert a layer, or a layer is used twice; the message names it.
     """
+    try:
+        graph_of(model)
+    except RemovalError as error:
+        raise UnsupportedLayerError(str(error)) from error
     for variable in model.variables:
         if np.issubdtype(np.dtype(variable.dtype), np.floating) and not np.isfinite(variable.numpy()).all():
             raise HlsError(f"weight {variable.path!r} holds NaN or infinity; hls4ml would write it as it is: retrain")

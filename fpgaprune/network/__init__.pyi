@@ -39,6 +39,11 @@ from .parts import require_whole as require_whole
 from .role import CHANNELWISE as CHANNELWISE
 from .role import KERNEL as KERNEL
 from .role import Role as Role
+from .rounding import TIMES as TIMES
+from .rounding import UNIT as UNIT
+from .rounding import largest_difference as largest_difference
+from .rounding import rounding_noise as rounding_noise
+from .rounding import unit_of as unit_of
 from .sharing import require_unshared as require_unshared
 from .site import LayerRule as LayerRule
 from .site import Site as Site

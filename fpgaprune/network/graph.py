@@ -66,7 +66,8 @@ def graph_of(model: Any) -> Any:
     if not is_model(model):
         raise RemovalError(
             f"model {getattr(model, 'name', model)!r} is a {type(model).__name__}; wanted a functional or Sequential "
-            "keras model, whose graph can be read: build it with keras.Model(inputs, outputs)"
+            "keras model, whose graph can be read: with x = keras.Input(shape), keras.Model(x, model.call(x)) is one, "
+            "of the same layers and weights"
         )
     if hasattr(model, "_nodes_by_depth"):
         return model

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from fpgaprune.comparison import Equivalence
 from fpgaprune.errors import EquivalenceError
-from fpgaprune.network import graph_of, structures, value_of
+from fpgaprune.network import TIMES, UNIT, graph_of, is_model, rounding_noise, structures, unit_of, value_of
 from fpgaprune.remove.rebuilding import rebuild
 
 _BATCH = 32
 # Tracing a model takes as long as running a few batches without tracing.
 _TRACED_FROM = 4 * _BATCH
+# In float64, differences below this are far below any that a weight of float32 could make.
+_LEAST = 1e-9
 
 
 def equivalence(
@@ -25,7 +27,7 @@ def equivalence(
     second: Any,
     inputs: Any = None,
     *,
-    tolerance: float = 1e-9,
+    tolerance: float | None = None,
     dtype: str | None = "float64",
     bare: bool = True,
     seed: int = 0,
@@ -36,14 +38,16 @@ def equivalence(
         first: a keras model; its outputs give the scale of the comparison.
         second: another model with the same inputs and outputs.
         inputs: an array, or arrays nested as the model's inputs, with a batch axis; None for `edge_inputs`.
-        tolerance: largest relative error that passes, see `Equivalence`; 0 needs equal values.
+        tolerance: largest relative error that passes, see `Equivalence`; 0 needs equal values. None: what the roundings
+            of `dtype` explain in this network for these inputs, but at least 1e-9 in float64.
         dtype: both models are copied and run in this precision; None runs them as they are.
         bare: with a `dtype`, compare the inputs of a softmax or sigmoid at an output instead of its outputs, because
             it hides differences where it saturates. Equal logits make equal outputs, but not the other way round.
         seed: seed of the random inputs, used if `inputs` is None.
 
     Raises:
-        EquivalenceError: inputs or outputs of the two differ in number or shape, or there is no sample.
+        EquivalenceError: inputs or outputs of the two differ in number or shape, there is no sample, or a layer keeps a
+            state.
     """
     return Reference(first, inputs, dtype=dtype, bare=bare, seed=seed).compare(second, tolerance=tolerance)
 
@@ -67,36 +71,73 @@ class Reference:
         self._dtype = dtype
         self._bare = bare
         self._batches = [[x[start : start + _BATCH] for x in arrays] for start in range(0, len(arrays[0]), _BATCH)]
-        self._outputs = self._run(model)
+        self._copy = self._copied(model)
+        self._outputs = self._run(self._copy)
 
-    def compare(self, second: Any, *, tolerance: float = 1e-9) -> Equivalence:
-        """Compares the outputs of `second` with this model's; arguments and errors are those of `equivalence`."""
+    def compare(self, second: Any, *, tolerance: float | None = None, rounded: str | None = None) -> Equivalence:
+        """Compares the outputs of `second` with this model's; arguments and errors are those of `equivalence`.
+
+        With `rounded`, such as "float32", no `tolerance` means what it explains that weights of `second` were rounded
+        to this dtype once.
+        """
         finding = _Finding(np.dtype(self._dtype or "float32"))
-        for mine, other in zip(self._outputs, self._run(second), strict=True):
+        for mine, other in zip(self._outputs, self._run(self._copied(second)), strict=True):
             finding.add(mine, other)
         errors, scales = finding.per_sample()
         relative = errors / np.where(scales > 0, scales, 1.0)
-        output, sample = (int(k) for k in np.unravel_index(int(relative.argmax()), relative.shape))
+        allowed = (
+            np.full(len(relative), tolerance)
+            if tolerance is not None
+            else self._explained(relative, scales, rounded or self._dtype or "float32")
+        )
+        output = int((relative.max(axis=1) - allowed).argmax())
+        sample = int(relative[output].argmax())
         return Equivalence(
             first=self._name,
             second=second.name,
             samples=len(self._arrays[0]),
             dtype=self._dtype or "model",
             max_abs_error=float(errors.max()),
-            max_relative_error=float(relative.max()),
+            max_relative_error=float(relative[output, sample]),
             max_ulp=finding.ulp,
             variation=finding.variation(scales),
-            tolerance=tolerance,
+            tolerance=float(allowed[output]),
             worst_sample=sample,
             worst_output=output,
             worst_input=tuple(array[sample] for array in self._arrays),
         )
 
-    def _run(self, model: Any) -> list[list[NDArray[Any]]]:
-        """The outputs of `model` for each batch, flat."""
-        copy = rebuild(model, dtype=self._dtype, bare=self._bare) if self._dtype else model
+    def _copied(self, model: Any) -> Any:
+        for layer in model._flatten_layers():
+            if getattr(layer, "stateful", False):
+                raise EquivalenceError(
+                    f"layer {layer.name!r} ({type(layer).__name__}) of model {model.name!r} is stateful, so its output "
+                    "is no function of a sample: compare models that are made with stateful=False"
+                )
+        return rebuild(model, dtype=self._dtype, bare=self._bare) if self._dtype else model
+
+    def _run(self, copy: Any) -> list[list[NDArray[Any]]]:
+        """The outputs of `copy` for each batch, flat."""
         call = _call(copy, self._dtype, self._arrays)
         return [call(batch) for batch in self._batches]
+
+    def _explained(self, relative: NDArray[Any], scales: NDArray[Any], dtype: str) -> NDArray[np.float64]:
+        """For each output, the largest relative error that rounding in `dtype` explains."""
+        least = np.full(len(relative), _LEAST if dtype == "float64" else UNIT)
+        if (relative.max(axis=1) <= least).all():
+            return least
+        some = np.unique([*relative.argmax(axis=1), *range(min(_BATCH, relative.shape[1]))])
+        noise = rounding_noise(self._copy, [array[some] for array in self._arrays])
+        drawn = np.array([np.abs(one).max(axis=(0, *range(2, one.ndim)), initial=0.0) for one in noise])
+        sizes = np.where(scales[:, some] > 0, scales[:, some], 1.0)
+        # Layers of a user's own keep their precision.
+        layers = (
+            x for x in self._copy._flatten_layers() if not (is_model(x) or isinstance(x, keras.layers.InputLayer))
+        )
+        kinds = {layer.compute_dtype for layer in layers if "float" in (layer.compute_dtype or "")}
+        steps = max(map(unit_of, (dtype, *kinds))) / UNIT
+        explained: NDArray[np.float64] = TIMES * steps * (drawn / sizes).max(axis=1)
+        return np.asarray(np.maximum(least, explained))
 
 
 def edge_inputs(model: Any, samples: int = 8, seed: int = 0) -> list[NDArray[Any]]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
+from fpgaprune.keras_classes import keras_class
 from fpgaprune.keras_functions import activation_in
 from fpgaprune.network import (
     Call,
@@ -27,6 +28,7 @@ from fpgaprune.network import (
     unconnected,
     value_of,
 )
+from fpgaprune.parser_errors import in_a_line
 from fpgaprune.remove.plan import Collapse, RemovalPlan
 from fpgaprune.weights import every_path, named_weights
 
@@ -47,7 +49,8 @@ def rebuild(
     Args:
         model: a functional or Sequential keras model; unchanged.
         plan: what leaves; None removes nothing.
-        dtype: dtype of every floating-point layer and input, such as "float64"; None keeps each one's.
+        dtype: dtype of every input and layer of floats, such as "float64"; a `Lambda` and layers of a user's own keep
+            theirs. None keeps each one's.
         bare: leave out a softmax or sigmoid that makes an output, because it hides its input where it saturates.
         swaps: layer path to a function that makes the layer's output from its input; its weights are not copied.
 
@@ -183,17 +186,23 @@ class _Builder:
 
     def _layer(self, layer: Any, path: str) -> Any:
         changes = dict(self._entries(path))
+        plain = not layer.weights and not changes
+        hers = keras_class(layer) is None
+        if plain and (hers or isinstance(layer, keras.layers.Lambda)):
+            return unconnected(layer)  # its config need not say everything that it computes with
         if id(layer) in self.bare:
             if isinstance(layer, keras.layers.Softmax):
                 return keras.layers.Identity(name=layer.name, dtype=self.dtype or layer.dtype_policy)
             changes |= {"activation": "linear"}
         try:
-            return copied(layer, partial(_cleaned, dtype=self.dtype), **changes)
+            # A layer of a user's own may read a tensor of its own precision.
+            return copied(layer, partial(_cleaned, dtype=None if hers else self.dtype), **changes)
         except (TypeError, ValueError, NotImplementedError) as error:
-            if not layer.weights and not self._entries(path):
-                return unconnected(layer)  # such as a Lambda, which cannot be made from its config
+            if plain:
+                return unconnected(layer)
             raise RemovalError(
-                f"layer {path!r} ({type(layer).__name__}) cannot be made from its config: {error}"
+                f"layer {path!r} ({type(layer).__name__}) cannot be made from its config: {in_a_line(error)}; give its "
+                "class a get_config with all arguments of its __init__"
             ) from error
 
 

@@ -204,6 +204,8 @@ def _scores(criterion: Criterion, question: Question, asked: Any) -> dict[str, N
         if path not in answer:
             raise MaskError(f"criterion {name!r} gives no scores for {path!r}; wanted an array for each weight")
         array = np.asarray(answer[path])
+        if array.dtype.name == "bfloat16":  # no number to NumPy
+            array = array.astype(np.float32)
         try:
             fits = np.broadcast_shapes(array.shape, weight.shape) == weight.shape
         except ValueError:

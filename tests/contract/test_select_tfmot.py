@@ -81,7 +81,9 @@ def test_zeros_are_the_masks_of_a_model_without_wrappers(prepared):
 def test_other_predictions_are_refused(prepared):
     source, files, _ = prepared
     files["probe"]["output_0"] = files["probe"]["output_0"] + np.float32(1e-5)
-    with pytest.raises(ModelImportError, match="predicts other values in Keras 3, by up to 1e-05; wanted 1e-06"):
+    with pytest.raises(
+        ModelImportError, match=r"predicts other values in Keras 3, by 1e-05 where rounding explains \d"
+    ):
         import_tfmot(source)
     files["probe"]["output_0"] = files["probe"]["output_0"] * np.nan
     with pytest.raises(ModelImportError, match="predicts other values"):

@@ -333,7 +333,7 @@ def of(layer):
         (
             lambda: keras.Sequential([layers.Dense(3)], name="unbuilt"),
             {},
-            "model 'unbuilt' has no inputs of known shape: make it Sequential or functional",
+            "Sequential model 'unbuilt' has no input shape yet; give it a keras.Input or build it",
         ),
     ],
 )

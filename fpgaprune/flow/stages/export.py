@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import Field
 
 from fpgaprune.certify import check_onnx_file
+from fpgaprune.errors import ExportError
+from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.requirements import package
 from fpgaprune.flow.samples import count_of, for_keras, predict
 from fpgaprune.flow.section import Flow, Section
@@ -42,6 +45,17 @@ def _export(context: StageContext) -> dict[str, Any]:
     return {"max_abs_error": error, "allowed": allowed, "samples": count_of(x), **links}
 
 
+def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
+    """The line in which the export would end after the training: it hangs on the layers, and not on the weights."""
+    from fpgaprune.export import onnx_bytes
+
+    settings = config[ExportConfig]
+    try:
+        onnx_bytes(model, opset=settings.opset, batch=settings.batch)
+    except ExportError as error:
+        yield str(error)
+
+
 def _settings(config: Flow) -> Any:
     settings = config[ExportConfig]
     return [settings.batch, settings.opset]
@@ -58,6 +72,7 @@ STAGE = FlowStage(
     (NETWORK, MASKS),
     ("model.onnx",),
     _settings,
+    foresee=_foresee,
     sections={"export": ExportConfig(second_opinion=True)},
     links=_LINKS,
     part=_part,
