@@ -96,7 +96,8 @@ def verify(
             [(link.link, len(link.weights), link.locked, link.violations) for link in links],
         )
         if not problems and any(link.locked for link in links):
-            print_line("every locked element is exactly zero", "green")
+            held = " or has the value that it is held at" if any(link.held for link in links) else ""
+            print_line(f"every locked element is exactly zero{held}", "green")
         elif not problems:
             print_line("nothing is locked, so there is nothing to check", "yellow")
     for problem in problems:

@@ -90,6 +90,26 @@ def test_a_selection_that_locks_nothing_says_which_options_do(model, tmp_path, m
     assert "nothing is locked; give --sparsity 0.6, --filters 0.5, --lock, --masks, --zeros or --fixed" in said
 
 
+@pytest.mark.parametrize(
+    ("held", "problems", "said"),
+    [
+        ([False], [], "every locked element is exactly zero\n"),
+        ([False, True], [], "every locked element is exactly zero or has the value that it is held at\n"),
+        ([False], ["keras: 1 of 9 locked elements are not zero"], None),
+    ],
+)
+def test_verify_says_of_locked_elements_what_was_compared_and_nothing_if_one_is_wrong(
+    tmp_path, monkeypatch, held, problems, said
+):
+    links = [SimpleNamespace(link="keras", weights=(), locked=9, violations=0, held=one) for one in held]
+    replaced(monkeypatch, "require_kind", None)
+    replaced(monkeypatch, "verify_run", (links, problems))
+    done = CliRunner().invoke(app, ["verify", str(tmp_path)])
+    assert done.exit_code == bool(problems)
+    assert ("every locked element" in done.stdout) == (said is not None)
+    assert said is None or said in done.stdout
+
+
 @pytest.mark.parametrize("as_json", [True, False])
 def test_a_verified_run_is_json_or_a_table(tmp_path, monkeypatch, as_json):
     replaced(monkeypatch, "require_kind", None)
