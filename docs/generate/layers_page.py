@@ -16,6 +16,7 @@ import numpy as np
 
 import fpgaprune as fp
 from fpgaprune.hls import check_model
+from fpgaprune.network import network_of
 from fpgaprune.network.rules import rule_of
 
 PLACE = "reference/layers.md"
@@ -101,6 +102,11 @@ _ONE_INPUT: list[tuple[str, tuple[int, ...], Callable[[], Sequence[Any]]]] = [
     ("Permute", _IMAGE, lambda: [L.Permute((2, 1, 3), name="it")]),
     ("Dropout", _VECTOR, lambda: [L.Dense(4, name="fc"), L.Dropout(0.5, name="it")]),
     ("Rescaling", _IMAGE, lambda: [L.Rescaling(0.5, name="it")]),
+    ("Normalization", _IMAGE, lambda: [L.Normalization(mean=[0.1, 0.2], variance=[0.5, 0.6], name="it")]),
+    ("RandomFlip and other augmentations", _IMAGE, lambda: [L.RandomFlip(name="it")]),
+    ("a model inside the model", _IMAGE, lambda: [keras.Sequential([L.Conv2D(3, 3, name="it")], name="inside")]),
+    ("RepeatVector", _VECTOR, lambda: [L.RepeatVector(3, name="it")]),
+    ("TimeDistributed(Dense)", _SIGNAL, lambda: [L.TimeDistributed(L.Dense(3), name="it")]),
     ("GRU", _SIGNAL, lambda: [L.GRU(3, name="it")]),
     ("LSTM", _SIGNAL, lambda: [L.LSTM(3, name="it")]),
     ("SimpleRNN", _SIGNAL, lambda: [L.SimpleRNN(3, name="it")]),
@@ -140,7 +146,7 @@ def _two() -> Any:
 
 
 def _row(model: Any) -> Iterator[str]:
-    known = all(rule_of(type(layer)) for layer in model.layers if not isinstance(layer, L.InputLayer))
+    known = all(rule_of(type(step.layer)) for step in network_of(model).steps)
     yield "yes" if known else "–"
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

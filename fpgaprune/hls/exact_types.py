@@ -14,7 +14,8 @@ import numpy as np
 
 from fpgaprune.errors import DesignError, UnsupportedLayerError
 from fpgaprune.fixed import MAX_WIDTH, FixedType
-from fpgaprune.hls.precision import AVERAGES, MOVES, Types, exact_accumulator, move_types
+from fpgaprune.hls.accumulators import exact_accumulator
+from fpgaprune.hls.precision import AVERAGES, MOVES, Types, move_types
 from fpgaprune.hls.prepare import FOLDABLE
 from fpgaprune.network import producer, readers_of, scale_and_shift
 from fpgaprune.quantise import RoundedChannels, exact_type

@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError
-from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
+from fpgaprune.fixed import MAX_WIDTH, FixedType
+from fpgaprune.hls.accumulators import exact_accumulator, recurrent_accumulator
 from fpgaprune.hls.gru_lstm import RECURRENT
 from fpgaprune.hls.layer_options import LayerOptions
 from fpgaprune.hls.prepare import FOLDABLE, role_weights
 from fpgaprune.hls.ranges import Range
+from fpgaprune.hls.scaled_inputs import finer, scales_of_inputs
 from fpgaprune.hls.softmax_types import hls_type, logits_type, softmax_types
 from fpgaprune.hls.table_sizes import entry_type
 from fpgaprune.network import producer, scale_and_shift
@@ -103,6 +105,7 @@ def choose_types(
     chooser = _Chooser(ranges, precision, options or {}, _padded_sources(folded), backend, observed or {})
     if backend == "Quartus":
         chooser.classes = _softmax_sources(folded)
+    chooser.scales = scales_of_inputs(folded)
     for layer in folded.layers:
         chooser.add(layer)
     return chooser.types
@@ -159,6 +162,7 @@ class _Chooser:
         self.observed = observed
         self.ranges, self.options, self.signed, self.backend = ranges, options, signed, backend
         self.classes: Mapping[str, int] = {}
+        self.scales: Mapping[str, Any] = {}
         self.uniform = precision if isinstance(precision, FixedType) else None
         self.precision = precision if isinstance(precision, Precision) else Precision()
         self.types: Types = {}
@@ -168,7 +172,7 @@ class _Chooser:
         own = self.options.get(layer.name, _NO_OPTIONS)
         given = dict(own.types or {})
         if isinstance(layer, keras.layers.InputLayer):
-            chosen = {"result": self._activation(layer.name, own)}
+            chosen = {"result": self._input(layer.name, own)}
         elif isinstance(layer, FOLDABLE):
             chosen = self._product(layer, own, given)
         elif isinstance(layer, RECURRENT):
@@ -187,13 +191,15 @@ class _Chooser:
     def _other(self, layer: Any, own: LayerOptions) -> dict[str, FixedType]:
         incoming = self.incoming(layer)
         if isinstance(layer, keras.layers.BatchNormalization):
-            scale, shift = scale_and_shift(layer)
-            bits = self.precision.sum_bits
-            return {
-                "result": self._sum(layer.name, signed=True),
-                "scale": self.uniform or fitting(Range.of(scale), bits, signed=True),
-                "bias": self.uniform or fitting(Range.of(shift), bits, signed=True),
-            }
+            found = {"result": self._sum(layer.name, signed=True)}
+            source = next((name for name, scaled in self.scales.items() if scaled is layer), None)
+            for role, values in zip(("scale", "bias"), scale_and_shift(layer), strict=True):
+                kind = self.uniform or fitting(Range.of(values), self.precision.sum_bits, signed=True)
+                if source is not None and not self.uniform:
+                    factor = self.ranges[source].magnitude if role == "scale" else 1.0
+                    kind = finer(kind, factor, self._step(layer))
+                found[role] = kind
+            return found
         if is_softmax(layer):
             result = self.uniform or FixedType(16, 1, False, "RND", "SAT")
             classes = self.classes.get(layer.name, layer.output.shape[-1])
@@ -234,6 +240,18 @@ class _Chooser:
         if self.uniform or spare <= 0:
             return result
         return replace(result, integer=result.integer - spare)
+
+    def _input(self, name: str, own: LayerOptions) -> FixedType:
+        kind = self._activation(name, own)
+        if self.uniform or own.activation_bits or name not in self.scales:
+            return kind
+        layer = self.scales[name]
+        largest = float(np.abs(scale_and_shift(layer)[0]).max(initial=0.0))
+        return finer(kind, largest, self._step(layer), self.observed.get(name))
+
+    def _step(self, layer: Any) -> float:
+        """The last place of the output of `layer` with the bits of an activation."""
+        return 2.0 * self.ranges[layer.name].magnitude * 2.0**-self.precision.activation_bits
 
     def _activation(self, name: str, own: LayerOptions) -> FixedType:
         if self.uniform:
@@ -303,84 +321,6 @@ def _parameter(layer: Any) -> FixedType:
     values = [np.abs(np.asarray(value, dtype=np.float64)).max(initial=0.0) for value in given if value is not None]
     found = FixedType.holding(float(max(values, default=0.0)), 16)
     return found if found.integer > _PARAMETER.integer else _PARAMETER
-
-
-def recurrent_accumulator(
-    layer: Any,
-    kinds: Mapping[str, FixedType],
-    incoming: FixedType,
-    result: FixedType,
-    table: FixedType,
-    biases: Mapping[str, FixedType | None],
-) -> FixedType:
-    """The narrowest type that holds both products of `layer`, their sum, biases and gates, for any input and state.
-
-    Args:
-        layer: a GRU or LSTM.
-        kinds: types of `weight` and `recurrent_weight`.
-        incoming: type of the inputs.
-        result: type of the state.
-        table: type of the entries of its tables.
-        biases: types of `bias` and `recurrent_bias`; None for a bias with the accumulator's last place.
-
-    Raises:
-        HlsError: the type needs more than 64 bits.
-    """
-    weights = role_weights(layer)
-    read = {"weight": incoming, "recurrent_weight": result}
-    fraction = max(
-        *(kinds[role].fraction + read[role].fraction for role in read),
-        *(kind.fraction for kind in biases.values() if kind is not None),
-        table.fraction,
-    )
-    worst = np.zeros(weights["weight"].shape[-1])
-    for role, bias in (("weight", "bias"), ("recurrent_weight", "recurrent_bias")):
-        worst = worst + _largest_sums(weights[role], kinds[role], read[role], weights.get(bias), fraction)
-    # A gate is 1 at most, but relu has no upper bound, so the state may reach the largest value of its type.
-    largest = max(1.0, float(worst.max()), result.magnitude if layer.activation is keras.activations.relu else 0.0)
-    return _holding(layer.name, largest, fraction)
-
-
-def exact_accumulator(
-    layer: Any,
-    weight: FixedType,
-    incoming: FixedType,
-    kernel: NDArray[Any],
-    bias: NDArray[Any] | None,
-    bias_type: FixedType | None = None,
-) -> FixedType:
-    """The narrowest type that holds every partial sum of `layer`, in any order and for any input, and the bias.
-
-    Raises:
-        HlsError: the type needs more than 64 bits.
-    """
-    fraction = max(weight.fraction + incoming.fraction, bias_type.fraction if bias_type else -MAX_WIDTH)
-    outputs = -2 if type(layer).__name__.startswith("Depthwise") else -1
-    sums = _largest_sums(np.moveaxis(kernel, outputs, -1), weight, incoming, bias, fraction)
-    return _holding(layer.name, float(sums.max()), fraction)
-
-
-def _largest_sums(
-    kernel: NDArray[Any], weight: FixedType, incoming: FixedType, bias: NDArray[Any] | None, fraction: int
-) -> NDArray[np.float64]:
-    """For each output (the last axis of `kernel`), a bound on the magnitude of its partial sums in any order."""
-    # Quantisation changes each weight by at most this much. Zeros stay zeros.
-    moved = weight.lsb / 2 if weight.rounding.startswith("RND") else weight.lsb
-    magnitudes = np.where(kernel == 0, 0.0, np.abs(kernel.astype(np.float64)) + moved)
-    constant = 0.0 if bias is None else np.abs(bias) + 2.0 ** -(fraction + 1)
-    return np.asarray(magnitudes.reshape(-1, kernel.shape[-1]).sum(axis=0) * incoming.magnitude + constant)
-
-
-def _holding(layer: str, magnitude: float, fraction: int) -> FixedType:
-    """The narrowest accumulator that holds numbers up to `magnitude` with `fraction` bits right of the point."""
-    integer = integer_bits(magnitude) + 1
-    if integer + fraction > MAX_WIDTH:
-        raise HlsError(
-            f"layer {layer!r} needs an accumulator of {integer + fraction} bits; hardware types end at "
-            f"{MAX_WIDTH}: use fewer weight or activation bits"
-        )
-    # In some backends, ac_fixed needs at least two bits.
-    return FixedType(max(integer + fraction, 2), integer)
 
 
 def fitting(values: Range, width: int, signed: bool | None = None) -> FixedType:

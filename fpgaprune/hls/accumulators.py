@@ -1,0 +1,92 @@
+"""Chooses accumulators that hold every sum of a layer, in any order and for any input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import HlsError
+from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
+from fpgaprune.hls.prepare import role_weights
+
+
+def recurrent_accumulator(
+    layer: Any,
+    kinds: Mapping[str, FixedType],
+    incoming: FixedType,
+    result: FixedType,
+    table: FixedType,
+    biases: Mapping[str, FixedType | None],
+) -> FixedType:
+    """The narrowest type that holds both products of `layer`, their sum, biases and gates, for any input and state.
+
+    Args:
+        layer: a GRU or LSTM.
+        kinds: types of `weight` and `recurrent_weight`.
+        incoming: type of the inputs.
+        result: type of the state.
+        table: type of the entries of its tables.
+        biases: types of `bias` and `recurrent_bias`; None for a bias with the accumulator's last place.
+
+    Raises:
+        HlsError: the type needs more than 64 bits.
+    """
+    weights = role_weights(layer)
+    read = {"weight": incoming, "recurrent_weight": result}
+    fraction = max(
+        *(kinds[role].fraction + read[role].fraction for role in read),
+        *(kind.fraction for kind in biases.values() if kind is not None),
+        table.fraction,
+    )
+    worst = np.zeros(weights["weight"].shape[-1])
+    for role, bias in (("weight", "bias"), ("recurrent_weight", "recurrent_bias")):
+        worst = worst + _largest_sums(weights[role], kinds[role], read[role], weights.get(bias), fraction)
+    # A gate is 1 at most, but relu has no upper bound, so the state may reach the largest value of its type.
+    largest = max(1.0, float(worst.max()), result.magnitude if layer.activation is keras.activations.relu else 0.0)
+    return _holding(layer.name, largest, fraction)
+
+
+def exact_accumulator(
+    layer: Any,
+    weight: FixedType,
+    incoming: FixedType,
+    kernel: NDArray[Any],
+    bias: NDArray[Any] | None,
+    bias_type: FixedType | None = None,
+) -> FixedType:
+    """The narrowest type that holds every partial sum of `layer`, in any order and for any input, and the bias.
+
+    Raises:
+        HlsError: the type needs more than 64 bits.
+    """
+    fraction = max(weight.fraction + incoming.fraction, bias_type.fraction if bias_type else -MAX_WIDTH)
+    outputs = -2 if type(layer).__name__.startswith("Depthwise") else -1
+    sums = _largest_sums(np.moveaxis(kernel, outputs, -1), weight, incoming, bias, fraction)
+    return _holding(layer.name, float(sums.max()), fraction)
+
+
+def _largest_sums(
+    kernel: NDArray[Any], weight: FixedType, incoming: FixedType, bias: NDArray[Any] | None, fraction: int
+) -> NDArray[np.float64]:
+    """For each output (the last axis of `kernel`), a bound on the magnitude of its partial sums in any order."""
+    # Quantisation changes each weight by at most this much. Zeros stay zeros.
+    moved = weight.lsb / 2 if weight.rounding.startswith("RND") else weight.lsb
+    magnitudes = np.where(kernel == 0, 0.0, np.abs(kernel.astype(np.float64)) + moved)
+    constant = 0.0 if bias is None else np.abs(bias) + 2.0 ** -(fraction + 1)
+    return np.asarray(magnitudes.reshape(-1, kernel.shape[-1]).sum(axis=0) * incoming.magnitude + constant)
+
+
+def _holding(layer: str, magnitude: float, fraction: int) -> FixedType:
+    """The narrowest accumulator that holds numbers up to `magnitude` with `fraction` bits right of the point."""
+    integer = integer_bits(magnitude) + 1
+    if integer + fraction > MAX_WIDTH:
+        raise HlsError(
+            f"layer {layer!r} needs an accumulator of {integer + fraction} bits; hardware types end at "
+            f"{MAX_WIDTH}: use fewer weight or activation bits"
+        )
+    # In some backends, ac_fixed needs at least two bits.
+    return FixedType(max(integer + fraction, 2), integer)

@@ -1,0 +1,38 @@
+"""An input of unlike columns that a Normalization scales keeps every column, however few bits an activation has."""
+
+import keras
+import numpy as np
+
+import fpgaprune as fp
+from fpgaprune.fixed import FixedType
+from fpgaprune.hls.scaled_inputs import finer
+
+TARGET = fp.Target.of("xc7z020clg400-1", clock_ns=10.0)
+
+
+def test_each_column_of_a_table_counts():
+    rng = np.random.default_rng(0)
+    # As in a table of cars: cylinders, displacement, horsepower, weight, acceleration, origin.
+    x = rng.normal([5.5, 194, 104, 2977, 15.5, 0.5], [1.7, 104, 38, 849, 2.8, 0.3], (400, 6)).astype("float32")
+    norm = keras.layers.Normalization()
+    norm.adapt(x)
+    model = keras.Sequential([keras.Input((6,)), norm, keras.layers.Dense(1, kernel_initializer="ones")])
+    design = fp.make_design(model, TARGET, x)
+    wanted = model.predict(x, verbose=0)
+    assert np.abs(fp.emulate(design, x).reshape(wanted.shape) - wanted).max() < 0.1
+    assert design.layers[0].types["result"].width > 8
+
+
+def test_pixels_of_whole_numbers_stay_as_wide():
+    x = np.random.default_rng(0).integers(0, 256, (64, 4, 4, 3)).astype("float32")
+    layers = [keras.layers.Normalization(mean=120.0, variance=3600.0), keras.layers.Conv2D(2, 3)]
+    design = fp.make_design(keras.Sequential([keras.Input((4, 4, 3)), *layers]), TARGET, x)
+    assert design.layers[0].types["result"].width == 8
+
+
+def test_a_type_gets_finer_only_as_far_as_needed():
+    kind = FixedType(8, 8)
+    assert finer(kind, 2.0, 1 / 32) == FixedType(14, 8)
+    assert finer(kind, 2.0, 1 / 32, np.arange(5.0)) == kind
+    assert finer(kind, 0.0, 1 / 32) == kind
+    assert finer(kind, 1e12, 1.0).width == 32
