@@ -225,7 +225,7 @@ ROWS = {
     "Conv3DTranspose": (VOLUME, lambda: layers.Conv3DTranspose(3, 2, name="l")),
     "MaxPooling3D": (VOLUME, lambda: layers.MaxPooling3D(2)),
 }
-WITHOUT_RULE = {"TimeDistributed", "EinsumDense odd"}
+WITHOUT_RULE = {"EinsumDense odd"}
 # Rows in which nothing may leave before the layer: they mix, or hold, all channels.
 MIXING = {
     "GroupNormalization",
@@ -236,7 +236,6 @@ MIXING = {
     "Normalization two axes",
     "Reshape odd",
     "EinsumDense odd",
-    "TimeDistributed",
     "channel shuffle",
     "Conv2D groups same",
     "Concatenate space",

@@ -1,4 +1,4 @@
-"""Rules of embeddings, whose columns are channels, and of recurrent layers, which keep all their units."""
+"""Rules of embeddings, whose columns are channels, and of recurrent layers and wrappers, which keep all their units."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 from keras import layers
 
+from fpgaprune.keras_classes import keras_class
 from fpgaprune.network.channels import AxisChannels, Channels
 from fpgaprune.network.graph import value_of
+from fpgaprune.network.identities import IDENTITIES
 from fpgaprune.network.parts import in_parts
 from fpgaprune.network.role import Role
+from fpgaprune.network.rules.activations import activate
 from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.trace import Count
+from fpgaprune.network.windows import positions
 
 
 def embedding(site: Site) -> Channels:
@@ -47,6 +51,23 @@ def bidirectional(site: Site) -> list[Channels]:
     for layer in inner:
         _reads(site, layer, line, steps)
     return _units(site)
+
+
+def time_distributed(site: Site) -> list[Channels]:
+    """The rule of `TimeDistributed` around a `Dense`, which keeps its units, or around a layer that does nothing."""
+    inner = site.layer.layer
+    known = keras_class(inner)
+    if known is not None and known.__name__ in IDENTITIES:
+        return [site.inputs[0]]
+    if known is not layers.Dense or in_parts(inner) or len(site.inputs) > 1:
+        return site.keep_all()
+    ids = site.trace.own(inner, "output", inner.units)
+    site.owns(ids)
+    # The wrapper's config holds that of the layer, so its units and a bias stay as they are.
+    site.hold(ids, "layout")
+    options = {"uses": positions(site.shape[:-1]), "absorbs": inner.use_bias, "mergeable": False}
+    out = site.linear(site.line(-1), inner.kernel, ids, bias=inner.bias, **options)
+    return [activate(site, out, -1, inner.activation)]
 
 
 def _reads(site: Site, layer: Any, line: AxisChannels, steps: int) -> None:
@@ -84,5 +105,6 @@ _RECURRENT = (layers.GRU, layers.LSTM, layers.SimpleRNN)
 RULES: dict[type, LayerRule] = {
     layers.Bidirectional: LayerRule(bidirectional),
     layers.Embedding: LayerRule(embedding),
+    layers.TimeDistributed: LayerRule(time_distributed),
     **dict.fromkeys(_RECURRENT, LayerRule(recurrent, Role.RECURRENT)),
 }
