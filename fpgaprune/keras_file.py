@@ -161,36 +161,6 @@ def read_keras_weights(path: str | os.PathLike[str]) -> NamedWeights[NDArray[Any
     return NamedWeights({path: array for _, path, array in found}, names)
 
 
-def read_parted(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The path of each layer that computes with something else than the kernel in the file, to the reason.
-
-    LoRA is merged into the kernel of a `.keras` file, and stands beside it in an `.h5` file.
-
-    Raises:
-        CertificateError: the file is missing, or is no `.keras` or `.h5` file.
-    """
-    return dict(_parted(_config(Path(path)).get("layers", []), "", merged=zipfile.is_zipfile(path)))
-
-
-def _parted(layers: Any, nested: str, merged: bool) -> Iterator[tuple[str, str]]:
-    for layer in layers:
-        config = layer["config"]
-        path = f"{nested}{config.get('name')}"
-        inside = [config["layer"]] if isinstance(config.get("layer"), Mapping) else config.get("layers", [])
-        yield from _parted([one for one in inside if isinstance(one.get("config"), Mapping)], f"{path}/", merged)
-        policy = config.get("dtype")
-        settings = policy.get("config") if isinstance(policy, Mapping) else None
-        # Only the policies of quantised layers have a mode.
-        if isinstance(settings, Mapping) and settings.get("mode"):
-            mode = str(settings["mode"]).partition("/")[0]
-            yield (
-                path,
-                f"Keras's quantize({mode!r}) has made other numbers of it; certify the file from before quantize()",
-            )
-        elif config.get("lora_rank") and not merged:
-            yield path, "LoRA adds to it; save the model as .keras, which merges the two"
-
-
 @dataclass(frozen=True)
 class Ends:
     """The inputs and outputs of a saved model, as far as its file tells.

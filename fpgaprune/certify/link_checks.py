@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from fpgaprune.certificate import LinkCheck, LockCertificate, check_link
 from fpgaprune.certify.firmware_weights import as_numbers, count_firmware, read_firmware_weights
 from fpgaprune.certify.onnx_weights import read_onnx_weights
+from fpgaprune.certify.parted_files import read_parted
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
-from fpgaprune.keras_file import read_keras_weights, read_parted
+from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.masks import MaskSet
 from fpgaprune.weights import by_weight_path, named_weights
 

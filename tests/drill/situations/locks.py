@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +61,15 @@ def lora_is_enabled_after_the_lock(folder: Path) -> None:
 
 
 def lora_in_a_file(folder: Path) -> None:
-    """A file holds the kernel with LoRA merged into it, and its certificate counts what is in use."""
+    """A .keras file holds the kernel with LoRA merged and is counted so; an .h5 file does not and is refused."""
     model = _pruned()
     model.get_layer("a").enable_lora(2)
     model.get_layer("a").lora_kernel_b.assign(np.ones((2, 6)))
     model.save(folder / "lora.keras")
     assert fp.certify(folder / "lora.keras", _MASKS).violations == np.count_nonzero(~_FREE)
+    with warnings.catch_warnings(action="ignore"):  # Keras calls the format a legacy
+        model.save(folder / "lora.h5")
+    refused(lambda: fp.certify(folder / "lora.h5", _MASKS), "LoRA adds to it; save the model as .keras")
 
 
 def keras_quantises_after_the_lock(folder: Path) -> None:
