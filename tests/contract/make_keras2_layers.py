@@ -57,7 +57,7 @@ LAYERS = {
             *(L.Bidirectional(L.GRU(3, return_sequences=True), merge_mode="sum"), L.TimeDistributed(L.Dense(3))),
             *(L.Conv1D(4, 3, padding="causal", dilation_rate=2), L.Conv1DTranspose(3, 2), L.SeparableConv1D(4, 3)),
             *(L.DepthwiseConv1D(3), L.MaxPooling1D(), L.AveragePooling1D(), L.GlobalAveragePooling1D()),
-            *(L.UpSampling1D(), L.ZeroPadding1D(), L.Cropping1D(), L.SpatialDropout1D(0.2), L.Masking()),
+            *(L.UpSampling1D(), L.ZeroPadding1D(), L.Cropping1D(), L.SpatialDropout1D(0.2)),
             *(L.EinsumDense("abc,cd->abd", (12, 4)),),
         ],
     ),
