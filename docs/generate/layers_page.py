@@ -116,7 +116,20 @@ _ONE_INPUT: list[tuple[str, tuple[int, ...], Callable[[], Sequence[Any]]]] = [
     ("PReLU", _VECTOR, lambda: [L.Dense(4, name="fc"), L.PReLU(name="it")]),
     ("Softmax", _VECTOR, lambda: [L.Dense(4, name="fc"), L.Softmax(name="it")]),
 ]
-_NAMES = ("relu", "relu6", "sigmoid", "tanh", "softplus", "softsign", "selu", "elu", "gelu", "silu", "hard_sigmoid")
+_NAMES = (
+    "relu",
+    "relu6",
+    "sigmoid",
+    "tanh",
+    "softplus",
+    "softsign",
+    "selu",
+    "elu",
+    "gelu",
+    "silu",
+    "exponential",
+    "hard_sigmoid",
+)
 _FUNCTIONS = [
     (name, _VECTOR, lambda name=name: [L.Dense(4, name="fc"), L.Activation(name, name="it")]) for name in _NAMES
 ]
