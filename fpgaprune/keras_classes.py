@@ -48,6 +48,11 @@ def keras_class(layer: Any) -> type | None:
     return None if "call" in vars(layer) else class_of_keras(kind)
 
 
+def is_of_a_user(layer: Any) -> bool:
+    """Whether `layer` does a computation that neither Keras nor fpgaprune says, in a precision of its own perhaps."""
+    return keras_class(layer) is None and not type(layer).__module__.startswith("fpgaprune.")
+
+
 def _is_harmless(name: str, value: Any, known: type) -> bool:
     adds_method = isinstance(value, FunctionType | classmethod | staticmethod) and not hasattr(known, name)
     return name in _HARMLESS or adds_method

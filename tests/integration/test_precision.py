@@ -161,7 +161,7 @@ def test_labels_must_fit_the_data(trained):
     model, x, labels, _ = trained
     with pytest.raises(DataError, match="there are 10 labels for 600 samples"):
         fp.make_design(model, TARGET, x, "auto", labels=labels[:10])
-    with pytest.raises(HlsError, match=r"max_loss is 5; without a unit; it was a fraction, so write \"500 %\""):
+    with pytest.raises(HlsError, match='max_loss: 5 has no unit; here it was a fraction: write "500 %"'):
         fp.AutoPrecision(max_loss=5)
 
 
