@@ -24,7 +24,13 @@ def saved(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("file", ["images.h5", "images.keras", "steps.h5", "steps.keras", "numbers.h5"])
+@pytest.mark.parametrize(
+    "file",
+    [
+        *("images.h5", "steps.keras", "numbers.h5"),
+        *(pytest.param(file, marks=pytest.mark.slow) for file in ("images.keras", "steps.h5")),
+    ],
+)
 def test_layers_of_tf_keras_predict_the_same(saved, file):
     found = import_tfmot(saved / file)
     name = Path(file).stem

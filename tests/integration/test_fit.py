@@ -328,6 +328,7 @@ def test_a_study_on_two_workers_goes_on_where_it_was(searched, tmp_path):
     assert {path: path.read_bytes() for path in kept} == kept
 
 
+@pytest.mark.slow
 def test_the_benchmark_beside_exhaustive_search_runs():
     script = Path(__file__).parents[1] / "benchmarks" / "bench_fit_exhaustive.py"
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)

@@ -240,7 +240,7 @@ def artefacts(run):
     return {**manifest, "digest": None, "stages": {**stages, "report": {**stages["report"], "outputs": report}}}
 
 
-@pytest.mark.parametrize("stage", ["finetune", "hls"])
+@pytest.mark.parametrize("stage", ["finetune", pytest.param("hls", marks=pytest.mark.slow)])
 def test_a_kill_and_a_rerun_give_the_same_result(small, tmp_path, stage):
     run = tmp_path / "run"
     process = subprocess.Popen(

@@ -13,7 +13,7 @@ from fpgaprune.select.choose import select
 from fpgaprune.weights import named_weights
 from tests.unit.select.networks import with_zeros
 
-SETTINGS = settings(max_examples=15, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
+SETTINGS = settings(max_examples=8, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
 BLOCKS = ("conv", "separable", "residual", "join", "pool")
 
 

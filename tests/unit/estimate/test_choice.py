@@ -90,6 +90,7 @@ def test_nothing_is_taken_of_a_resource_that_the_part_lacks():
         dsps(lut=2000, dsp=0)
 
 
+@pytest.mark.slow
 def test_the_upper_end_of_the_price_may_count_too():
     design, beyond = network(0.7), 0
 
