@@ -13,7 +13,7 @@ import numpy as np
 
 from fpgaprune.advice.edit import Edit, with_layers
 from fpgaprune.design import Design, LayerSpec, legal_reuse_factors, product_size
-from fpgaprune.hls import BACKENDS
+from fpgaprune.lowering import BACKENDS
 
 _LARGEST = 16384
 # `resource_unrolled` saves the multipliers of zero weights; with fewer zeros than this it is not priced.
@@ -142,7 +142,7 @@ def _knobs(design: Design, layouts: Mapping[str, Layout]) -> tuple[str, ...]:
 def _possible(layer: LayerSpec, design: Design, strategy: str, reuse: int) -> Layout | None:
     """The legal layout of `layer` nearest to the wanted one, if possible no slower; None if the strategy is illegal.
 
-    The rules are those of `fpgaprune.hls.layout`, which would refuse another layout.
+    The rules are those of `fpgaprune.lowering.layout`, which would refuse another layout.
     """
     if _settled(layer, strategy):
         return ("latency", 1)

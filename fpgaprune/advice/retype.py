@@ -1,7 +1,7 @@
 """Gives a design other weights and narrower types; the types of sums follow from them.
 
-The flow would choose the same types for these widths (`fpgaprune.hls.precision`), as far as that is known without model
-and data: the point of a weight follows from the weights; the point of a result stays.
+The flow would choose the same types for these widths (`fpgaprune.lowering.precision`), as far as that is known without
+model and data: the point of a weight follows from the weights; the point of a result stays.
 """
 
 from __future__ import annotations

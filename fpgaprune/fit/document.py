@@ -27,7 +27,7 @@ def search_document(config: Flow, model: Any, notes: list[str]) -> dict[str, Any
         )
     document.setdefault("finetune", {})
     if "quantised" not in document["finetune"] and "fit" not in document["finetune"]:
-        from fpgaprune.hls import require_roundable
+        from fpgaprune.lowering import require_roundable
 
         try:
             require_roundable(model)

@@ -12,8 +12,8 @@ from fpgaprune.flow.config import parse_config, read_config
 from fpgaprune.flow.file_kinds import kind_of, needed_with_model, require_kind
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import TrainConfig
-from fpgaprune.hls import is_project_name
 from fpgaprune.keras_file import trained_bits
+from fpgaprune.lowering import is_project_name
 
 # Option to its section and key. An option that is left out changes nothing.
 _KEYS = {

@@ -13,17 +13,16 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.progress import Progress
 from fpgaprune.flow.samples import at, for_keras, in_shape, samples_of
-from fpgaprune.hls import (
+from fpgaprune.hls import HlsProject, to_hls
+from fpgaprune.lowering import (
     AnyPrecision,
     AutoPrecision,
     FoundWidths,
-    HlsProject,
     Labels,
     Precision,
     make_design,
     quantize,
     settled_types,
-    to_hls,
 )
 from fpgaprune.target import Target
 

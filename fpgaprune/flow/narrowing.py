@@ -74,7 +74,7 @@ def folded_under(model: Any, masks: MaskSet) -> tuple[Any, MaskSet]:
     Raises:
         UnsupportedLayerError: a layer cannot be rounded.
     """
-    from fpgaprune.hls import carry_masks, require_roundable
+    from fpgaprune.lowering import carry_masks, require_roundable
 
     masks = masks.fitted(model)
     with locked_at_zero(model, masks):

@@ -28,7 +28,7 @@ def require_exact_types(precision: str, key: str, off: str) -> None:
 
 def unroundable(model: Any, key: str, off: str) -> Iterator[str]:
     """A line where a layer of `model` cannot round in Keras; `key` and `off` as for `require_exact_types`."""
-    from fpgaprune.hls import require_roundable
+    from fpgaprune.lowering import require_roundable
 
     try:
         require_roundable(model)

@@ -10,17 +10,22 @@ from fpgaprune.errors import DesignError, FpgaPruneError, HlsError, RemovalError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.accelerator_boards import board_problems
 from fpgaprune.hls.convert import option_problems
-from fpgaprune.hls.convertible_layers import kind_problems, layer_problems
-from fpgaprune.hls.flattened import flattened
-from fpgaprune.hls.hls_backends import BACKENDS, backend_of
-from fpgaprune.hls.keras_operations import operation_problems
-from fpgaprune.hls.layer_options import gather_options
-from fpgaprune.hls.layout import find_layouts
-from fpgaprune.hls.prepare import fold
-from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
-from fpgaprune.hls.split import depthwise_names
-from fpgaprune.hls.table_sizes import size_problems
 from fpgaprune.keras_functions import activation_in
+from fpgaprune.lowering import (
+    BACKENDS,
+    PROJECT_NAMES,
+    backend_of,
+    depthwise_names,
+    find_layouts,
+    flattened,
+    fold,
+    gather_options,
+    is_project_name,
+    kind_problems,
+    layer_problems,
+    operation_problems,
+    size_problems,
+)
 from fpgaprune.network import graph_of
 from fpgaprune.target import Target
 

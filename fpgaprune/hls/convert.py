@@ -19,11 +19,20 @@ from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.files import is_storage_error, storage_error
 from fpgaprune.firmware import stored_forms
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.gru_lstm import RECURRENT
-from fpgaprune.hls.layer_names import free_name, names_of, renamed
-from fpgaprune.hls.precision import TABLE, Types, hls_precision, is_softmax
-from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
-from fpgaprune.hls.softmax_types import hls_type, softmax_entries
+from fpgaprune.lowering import (
+    PROJECT_NAMES,
+    RECURRENT,
+    TABLE,
+    Types,
+    free_name,
+    hls_precision,
+    hls_type,
+    is_project_name,
+    is_softmax,
+    names_of,
+    renamed,
+    softmax_entries,
+)
 from fpgaprune.quantise import RoundedChannels
 from fpgaprune.target import Target
 

@@ -20,7 +20,7 @@ from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.real_array import real_array
 
 if TYPE_CHECKING:
-    from fpgaprune.hls.ranges import Samples  # what that module imports is not loaded to hand a run over
+    from fpgaprune.lowering import Samples  # what that module imports is not loaded to hand a run over
 
 GOLDEN_INPUTS = "tb_data/tb_input_features.dat"
 GOLDEN_OUTPUTS = "tb_data/tb_output_predictions.dat"

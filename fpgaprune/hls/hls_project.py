@@ -19,12 +19,11 @@ from fpgaprune.files import DRAFT, is_storage_error, make_folder, storage, stora
 from fpgaprune.hls.build import Build, run_build
 from fpgaprune.hls.convert import in_words
 from fpgaprune.hls.golden import GOLDEN
-from fpgaprune.hls.make import AnyPrecision, LayerSettings, make
-from fpgaprune.hls.ranges import Samples
+from fpgaprune.hls.make import make
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.strategy_advice import StrategyAdvice, warn_of_idle_zeros
-from fpgaprune.hls.width_search import FoundWidths, Labels, Progress
 from fpgaprune.hls.write_project import DESIGN, write_project
+from fpgaprune.lowering import AnyPrecision, FoundWidths, Labels, LayerSettings, Progress, Samples
 from fpgaprune.masks import MaskSet
 from fpgaprune.target import Target
 
@@ -99,26 +98,6 @@ class HlsProject:
         return run_build(self.path, self.design, steps, timeout_s, on_line)
 
 
-def make_design(
-    model: Any,
-    target: Target,
-    data: Samples | None = None,
-    precision: AnyPrecision | None = None,
-    name: str = "network",
-    *,
-    labels: Labels | None = None,
-    layers: LayerSettings | None = None,
-) -> Design:
-    """The `Design` of `model` on `target`; nothing is written.
-
-    Args, errors: as for `to_hls`.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        made = make(model, target, data, precision, Path(folder), name, labels=labels, layers=layers)
-    warn_of_moved_reuse(made.notes)
-    return made.design
-
-
 def to_hls(
     model: Any,
     target: Target,
@@ -178,10 +157,11 @@ def to_hls(
     try:
         inner = draft / folder.name
         known = None if results is None else Path(results)
-        given: dict[str, Any] = {"labels": labels, "layers": layers, "backend_options": backend_options}
-        made = make(model, target, data, precision, inner, name, **given, results=known, progress=progress)
+        given: dict[str, Any] = {"labels": labels, "layers": layers, "results": known, "progress": progress}
+        made = make(model, target, data, precision, inner, name, backend_options=backend_options, **given)
+        found = made.lowered
         try:
-            write_project(inner, made.graph, made.folded, made.design, _first(data) if golden is None else golden)
+            write_project(inner, made.graph, found.folded, found.design, _first(data) if golden is None else golden)
         except FpgaPruneError:
             raise
         except Exception as error:
@@ -189,14 +169,15 @@ def to_hls(
                 # The message names neither a draft nor a template.
                 raise storage_error(OSError(error.errno, error.strerror), folder) from error
             # hls4ml's writers raise any error, such as KeyError for a template that a board does not have.
-            raise HlsError(f"hls4ml cannot write the project of {made.design.name!r}: {in_words(error)}") from error
+            raise HlsError(f"hls4ml cannot write the project of {found.design.name!r}: {in_words(error)}") from error
         with storage(folder):
             _put_in_place(inner, folder, draft / "replaced")
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    warn_of_moved_reuse(made.notes)
+    warn_of_moved_reuse(found.notes)
     warn_of_idle_zeros(made.advice)
-    return HlsProject(folder, made.design, made.advice, made.free_locks, made.search, (*made.notes, *made.table_notes))
+    notes = (*found.notes, *found.table_notes)
+    return HlsProject(folder, found.design, made.advice, found.free_locks, found.search, notes)
 
 
 def _put_in_place(made: Path, folder: Path, replaced: Path) -> None:

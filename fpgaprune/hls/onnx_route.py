@@ -35,8 +35,7 @@ from fpgaprune.hls.convert import extract_layers, in_words, needed_options, quie
 from fpgaprune.hls.onnx_clean import read_clean
 from fpgaprune.hls.onnx_pooling import sizes_channels_last
 from fpgaprune.hls.paired_layers import pair_layers, without_idle
-from fpgaprune.hls.precision import hls_precision
-from fpgaprune.hls.softmax_types import table_types
+from fpgaprune.lowering import hls_precision, table_types
 
 # A type in a design has 64 bits at most.
 _WIDEST = "fixed<64,32>"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fpgaprune.design import AP_BACKENDS, CENTRED, FUNCTIONS, RECTIFIED, Design, LookUp, ScalarFunction, function_of
+from fpgaprune.design import CENTRED, FUNCTIONS, RECTIFIED, Design, LookUp, ScalarFunction, function_of
 from fpgaprune.errors import HlsError
+from fpgaprune.lowering import has_template
 
 _FOLDER = Path("firmware", "nnet_utils")
 _HEADERS = {"io_parallel": _FOLDER / "nnet_activation.h", "io_stream": _FOLDER / "nnet_activation_stream.h"}
@@ -89,13 +90,6 @@ _FORMS = {
     CENTRED: (_CENTRED, "the entry of the table at or next to x on the side of zero"),
     RECTIFIED: (_RECTIFIED, "x where that is positive, and the table of what -|x| gives"),
 }
-
-
-def has_template(function: ScalarFunction, backend: str, io_type: str) -> bool:
-    """Whether a project of `backend` for `io_type` has a template of `function`, hls4ml's or ours."""
-    if function.own_template:
-        return backend in AP_BACKENDS
-    return function.name != "relu6" or io_type != "io_stream" or backend in STREAMS
 
 
 def add_templates(folder: Path, design: Design) -> None:

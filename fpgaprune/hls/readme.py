@@ -9,7 +9,7 @@ import numpy as np
 from fpgaprune.design import Design, Input
 from fpgaprune.hls.build import build_commands, shown, steps_of
 from fpgaprune.hls.golden import GOLDEN_INPUTS, GOLDEN_OUTPUTS
-from fpgaprune.hls.hls_backends import BACKENDS
+from fpgaprune.lowering import BACKENDS
 
 _DOES = {
     "csim": "C simulation, compared with the golden outputs",

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import NOTHING
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.hls_backends import QUANTISING
+from fpgaprune.lowering import QUANTISING
 
 ARRAYS, STREAMS = "FixedPointQuantizer", "StreamQuantizer"
 _STREAM = """

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ToolError, ToolTimeoutError
-from fpgaprune.hls.hls_backends import BACKENDS
 from fpgaprune.hls.simulator import Simulator, ports, program_of
+from fpgaprune.lowering import BACKENDS
 from fpgaprune.processes import run_tool
 from fpgaprune.real_array import sample_arrays
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.hls.hls_backends import BACKENDS
+from fpgaprune.lowering import BACKENDS
 from fpgaprune.target import Target
 
 

@@ -10,14 +10,13 @@ from typing import Any
 from fpgaprune.design import Design
 from fpgaprune.hls.convert import quiet
 from fpgaprune.hls.golden import write_golden
-from fpgaprune.hls.hls_backends import BACKENDS
 from fpgaprune.hls.lstm_template import mend_lstm
 from fpgaprune.hls.own_templates import add_templates
 from fpgaprune.hls.quartus_tables import write_tables
-from fpgaprune.hls.ranges import Samples
 from fpgaprune.hls.readme import readme
 from fpgaprune.hls.simulator import write_simulator
 from fpgaprune.keras_file import save_keras
+from fpgaprune.lowering import BACKENDS, Samples
 
 DESIGN = "design.json"
 _SCRIPTS = ("*.sh", "*.yml", "*.tcl", "*.txt", "Makefile*")

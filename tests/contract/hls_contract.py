@@ -21,9 +21,9 @@ from keras import layers as kl
 import fpgaprune as fp
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import FpgaPruneError, HlsError, UnsupportedLayerError
-from fpgaprune.hls.hls_backends import BACKENDS
 from fpgaprune.hls.hls_project import HlsProject
 from fpgaprune.hls.strategy_advice import StrategyWarning
+from fpgaprune.lowering.backends import BACKENDS
 from fpgaprune.weights import named_weights
 
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from fpgaprune.design import Design
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.gru_lstm import RECURRENT
-from fpgaprune.hls.prepare import FOLDABLE, role_weights
-from fpgaprune.hls.softmax_types import BOUND
+from fpgaprune.lowering.folding import FOLDABLE, role_weights
+from fpgaprune.lowering.gru_lstm import RECURRENT
+from fpgaprune.lowering.softmax_types import BOUND
 from fpgaprune.network import producer
 from fpgaprune.network.batch_norm import scale_and_shift
 

@@ -21,11 +21,11 @@ import fpgaprune as fp
 from fpgaprune.design import IO_TYPES
 from fpgaprune.design.templates import AP_BACKENDS
 from fpgaprune.errors import FpgaPruneError
-from fpgaprune.hls.hls_backends import BACKENDS
-from fpgaprune.hls.hls_project import make_design
-from fpgaprune.hls.precision import Precision
-from fpgaprune.hls.prepare import fold
-from fpgaprune.hls.ranges import observe
+from fpgaprune.lowering import make_design
+from fpgaprune.lowering.backends import BACKENDS
+from fpgaprune.lowering.folding import fold
+from fpgaprune.lowering.precision import Precision
+from fpgaprune.lowering.ranges import observe
 from fpgaprune.network import producer
 
 if __name__ == "__main__":

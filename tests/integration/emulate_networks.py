@@ -14,10 +14,10 @@ from keras import layers as kl
 from fpgaprune.design import Design
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.hls.convert import convert, extract
-from fpgaprune.hls.layer_names import names_of
-from fpgaprune.hls.prepare import quantise_weights
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.write_project import write_sources
+from fpgaprune.lowering.folding import quantise_weights
+from fpgaprune.lowering.layer_names import names_of
 from fpgaprune.target import Target
 
 Branch = tuple[tuple[int, ...], Callable[[Any], Any]]

@@ -7,8 +7,9 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import CertificateError, HlsError
-from fpgaprune.hls.hls_project import make_design, to_hls
-from fpgaprune.hls.prepare import fold
+from fpgaprune.hls import to_hls
+from fpgaprune.lowering import make_design
+from fpgaprune.lowering.folding import fold
 from fpgaprune.weights import named_weights
 
 TARGET = fp.Target.of("xc7z020clg400-1")

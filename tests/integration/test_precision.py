@@ -10,7 +10,7 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.errors import DataError, HlsError, UnsupportedLayerError
 from fpgaprune.hls import width_search
-from fpgaprune.hls.accumulators import exact_accumulator
+from fpgaprune.lowering.accumulators import exact_accumulator
 from fpgaprune.weights import named_weights
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")

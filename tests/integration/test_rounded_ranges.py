@@ -6,7 +6,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
-from fpgaprune.hls import settle, settled_types
+from fpgaprune.lowering import settle, settled_types
 
 TARGET = fp.Target.of("xc7z020clg400-1")
 X = np.random.default_rng(3).uniform(-1, 1, (60, 6)).astype(np.float32)

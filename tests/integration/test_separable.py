@@ -9,8 +9,8 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import FpgaPruneError
-from fpgaprune.hls.prepare import fold
-from fpgaprune.hls.split import split_separable
+from fpgaprune.lowering.folding import fold
+from fpgaprune.lowering.split import split_separable
 from fpgaprune.weights import named_weights
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_stream")

@@ -20,7 +20,7 @@ from fpgaprune.flow.stages.quantise import QuantiseConfig
 from fpgaprune.flow.unfinetuned import unfinetuned
 
 if TYPE_CHECKING:
-    from fpgaprune.hls import FoundWidths
+    from fpgaprune.lowering import FoundWidths
 
 # Why an edited flow may have no hardware.
 _IMPOSSIBLE = (MaskError, HlsError, RemovalError, UnsupportedLayerError, DesignError)
@@ -57,7 +57,7 @@ class _Edits:
                 return None
 
     def _made(self, config: Flow) -> Design:
-        from fpgaprune.hls import Precision
+        from fpgaprune.lowering import Precision
 
         context, hardware = self.context, hardware_of(config, self.context.data)
         if _locks(config) != _locks(context.config):
@@ -85,7 +85,7 @@ class _Edits:
     @cached_property
     def _found(self) -> FoundWidths | None:
         """The widths that a search found for the network; None if there was none."""
-        from fpgaprune.hls import FoundWidths
+        from fpgaprune.lowering import FoundWidths
 
         found = self.context.run.results("hls")["precision"]
         return None if found is None else FoundWidths(**{key: found[key] for key in FoundWidths.__annotations__})

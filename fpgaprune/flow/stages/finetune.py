@@ -33,7 +33,7 @@ def _finetune(context: StageContext) -> dict[str, Any]:
     from fpgaprune.flow.models import read_model
     from fpgaprune.flow.narrowing import folded_under, narrowed
     from fpgaprune.flow.selecting import counts, guard_masks
-    from fpgaprune.hls import carry_masks
+    from fpgaprune.lowering import carry_masks
     from fpgaprune.quantise import unrounded, without_last_rounding
 
     config, data = context.config, context.data

@@ -33,7 +33,7 @@ from fpgaprune.weights import uncomputed_names
 if TYPE_CHECKING:
     from fpgaprune.flow.hardware import ProjectSettings
     from fpgaprune.flow.metric import Judge
-    from fpgaprune.hls import AnyPrecision
+    from fpgaprune.lowering import AnyPrecision
 
 # Most seconds for g++, and the samples that its program runs however slow it is.
 COMPILE_S = 600.0
@@ -100,7 +100,7 @@ class HlsConfig(Section):
     @field_validator("backend")
     @classmethod
     def _backend(cls, backend: str) -> str:
-        from fpgaprune.hls import BACKENDS
+        from fpgaprune.lowering import BACKENDS
 
         if backend not in BACKENDS:
             raise ValueError(f"wanted one of {', '.join(BACKENDS)}")
@@ -110,7 +110,7 @@ class HlsConfig(Section):
 def hardware_of(config: Flow, data: Dataset) -> ProjectSettings:
     """The hardware that `[hls]` and `[target]` of `config` describe."""
     from fpgaprune.flow.hardware import ProjectSettings
-    from fpgaprune.hls import AutoPrecision, Precision
+    from fpgaprune.lowering import AutoPrecision, Precision
 
     settings = config[HlsConfig]
     precision: AnyPrecision = settings.precision

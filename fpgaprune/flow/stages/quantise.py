@@ -91,7 +91,7 @@ def _quantise(context: StageContext) -> dict[str, Any]:
     types = run.read_json(_TYPES_BEFORE) if run.file(_TYPES_BEFORE).is_file() else {}
     if not settings.epochs and not types:
         return {}
-    from fpgaprune.hls import carry_masks, settle
+    from fpgaprune.lowering import carry_masks, settle
     from fpgaprune.quantise import with_next_power
 
     model = context.model()

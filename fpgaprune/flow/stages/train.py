@@ -19,8 +19,8 @@ from fpgaprune.flow.samples import Samples, arrays_of, predict
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, TrainConfig
 from fpgaprune.flow.stage import FlowStage, Known, ReportPart, StageContext
-from fpgaprune.hls import class_problem
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
+from fpgaprune.lowering import class_problem
 from fpgaprune.npz_file import write_npz
 from fpgaprune.select import is_tf_keras
 from fpgaprune.weights import weight_arrays

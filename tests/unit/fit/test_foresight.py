@@ -10,7 +10,7 @@ from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.route import find_route
 from fpgaprune.flow import Dataset
-from fpgaprune.hls import Precision, make_design
+from fpgaprune.lowering import Precision, make_design
 from fpgaprune.target import Target
 
 

@@ -22,9 +22,9 @@ from fpgaprune.flow.session import start_session
 from fpgaprune.flow.stage import Known, NetworkFiles, StageContext, artefacts_at, inputs_of
 from fpgaprune.flow.stages import STAGES, finetune, hls, quantise
 from fpgaprune.held import HeldValues
-from fpgaprune.hls.precision import Precision
-from fpgaprune.hls.quantizing import quantize
 from fpgaprune.keras_file import save_keras
+from fpgaprune.lowering.precision import Precision
+from fpgaprune.lowering.rounded_model import quantize
 from fpgaprune.masks import MaskSet
 from fpgaprune.npz_file import write_npz
 from fpgaprune.quantise.plain import without_last_rounding

@@ -11,9 +11,9 @@ import pytest
 from fpgaprune import processes
 from fpgaprune.errors import HlsError, ToolError
 from fpgaprune.hls.build import build_commands
-from fpgaprune.hls.hls_backends import BACKENDS
 from fpgaprune.hls.hls_project import HlsProject
 from fpgaprune.hls.readme import readme
+from fpgaprune.lowering.backends import BACKENDS
 
 from ..emulate.designs import mlp
 

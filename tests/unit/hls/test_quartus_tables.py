@@ -11,9 +11,10 @@ from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.templates import as_built
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.convertible_layers import check_kinds
-from fpgaprune.hls.hls_backends import BACKENDS
-from fpgaprune.hls.quartus_tables import check_softmax, write_tables
+from fpgaprune.hls.quartus_tables import write_tables
+from fpgaprune.lowering.backends import BACKENDS
+from fpgaprune.lowering.convertible_layers import check_kinds
+from fpgaprune.lowering.quartus_softmax import check_softmax
 
 LOGITS, SUMS = FixedType(6, 3), FixedType(18, 8)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fpgaprune.hls.width_search import _loss
+from fpgaprune.lowering.width_search import _loss
 
 SCORES = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]])
 # The first two samples change their class.

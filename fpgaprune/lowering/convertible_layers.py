@@ -9,12 +9,11 @@ import keras
 
 from fpgaprune.design import AP_BACKENDS, FUNCTIONS, KNOWN_BACKENDS
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.hls.classes import class_problem
-from fpgaprune.hls.gru_lstm import RECURRENT, recurrent_reason
-from fpgaprune.hls.hls_backends import QUANTISING, Backend
-from fpgaprune.hls.own_templates import has_template
 from fpgaprune.keras_classes import keras_class
 from fpgaprune.keras_functions import activation_in, described
+from fpgaprune.lowering.backends import QUANTISING, Backend, has_template
+from fpgaprune.lowering.classes import class_problem
+from fpgaprune.lowering.gru_lstm import RECURRENT, recurrent_reason
 from fpgaprune.network import calls_of, count_uses, producer
 
 _POOLINGS = frozenset({"MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"})

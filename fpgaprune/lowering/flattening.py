@@ -12,8 +12,8 @@ from typing import Any
 
 import keras
 
-from fpgaprune.hls.layer_names import free_name
 from fpgaprune.keras_classes import keras_class
+from fpgaprune.lowering.layer_names import free_name
 from fpgaprune.network import (
     Role,
     calls_of,

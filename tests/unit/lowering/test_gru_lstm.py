@@ -9,8 +9,8 @@ from keras import layers as kl
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.hls.convertible_layers import check_layers
-from fpgaprune.hls.gru_lstm import observed_states
+from fpgaprune.lowering.convertible_layers import check_layers
+from fpgaprune.lowering.gru_lstm import observed_states
 
 pytest.importorskip("hls4ml")
 

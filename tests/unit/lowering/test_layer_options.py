@@ -8,8 +8,8 @@ import fpgaprune as fp
 from fpgaprune.design import STRATEGIES
 from fpgaprune.errors import DesignError, HlsError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.hls_backends import BACKENDS, backend_of
-from fpgaprune.hls.layer_options import LayerOptions, read_options
+from fpgaprune.lowering.backends import BACKENDS, backend_of
+from fpgaprune.lowering.layer_options import LayerOptions, read_options
 
 NAMES = ["conv1", "conv2", "dense"]
 

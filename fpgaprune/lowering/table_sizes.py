@@ -16,9 +16,9 @@ import keras
 
 from fpgaprune.design import AP_BACKENDS, FUNCTIONS, ScalarFunction
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.gru_lstm import RECURRENT, functions_of
-from fpgaprune.hls.layer_options import LayerOptions
 from fpgaprune.keras_functions import activation_in
+from fpgaprune.lowering.gru_lstm import RECURRENT, functions_of
+from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.network import producer
 
 # hls4ml's size of a table, which is the smallest chosen here: in 8 bits it is one block memory.

@@ -23,13 +23,13 @@ from fpgaprune.comparison import share_lost
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError
-from fpgaprune.hls.gru_lstm import RECURRENT
-from fpgaprune.hls.known_losses import KnownLosses, question_of
-from fpgaprune.hls.layer_options import LayerOptions, with_widths
-from fpgaprune.hls.precision import Precision, Types, choose_types
-from fpgaprune.hls.prepare import PRODUCTS, role_weights
-from fpgaprune.hls.ranges import Range, Samples
 from fpgaprune.loss_limit import parse_loss
+from fpgaprune.lowering.folding import PRODUCTS, role_weights
+from fpgaprune.lowering.gru_lstm import RECURRENT
+from fpgaprune.lowering.known_losses import KnownLosses, question_of
+from fpgaprune.lowering.layer_options import LayerOptions, with_widths
+from fpgaprune.lowering.precision import Precision, Types, choose_types
+from fpgaprune.lowering.ranges import Range, Samples
 from fpgaprune.network import producer
 
 # The search begins with this width; most networks lose little with it.

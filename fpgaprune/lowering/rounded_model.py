@@ -13,15 +13,14 @@ import numpy as np
 from fpgaprune.design import FUNCTIONS, Design
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.flattened import flattened, layer_owners, owner_of
-from fpgaprune.hls.hls_project import make_design
-from fpgaprune.hls.make import AnyPrecision, LayerSettings
-from fpgaprune.hls.precision import AVERAGES, MOVES, Precision
-from fpgaprune.hls.prepare import DEPTHWISE, fold, quantise_weights
-from fpgaprune.hls.ranges import Samples, trained_types
-from fpgaprune.hls.split import depthwise_names
-from fpgaprune.hls.width_search import Labels
 from fpgaprune.keras_functions import Activation, activation_in
+from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
+from fpgaprune.lowering.folding import DEPTHWISE, fold, quantise_weights
+from fpgaprune.lowering.lowered import AnyPrecision, LayerSettings, make_design
+from fpgaprune.lowering.precision import AVERAGES, MOVES, Precision
+from fpgaprune.lowering.ranges import Samples, trained_types
+from fpgaprune.lowering.split import depthwise_names
+from fpgaprune.lowering.width_search import Labels
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import copied, producer
 from fpgaprune.quantise import ROUNDED, Rounded, RoundedAverage, RoundedLeakyReLU, is_rounded, rounded_types, unrounded

@@ -8,10 +8,10 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.layer_options import LayerOptions
-from fpgaprune.hls.precision import Precision, choose_types
-from fpgaprune.hls.prepare import fold
-from fpgaprune.hls.ranges import Range, observe
+from fpgaprune.lowering.folding import fold
+from fpgaprune.lowering.layer_options import LayerOptions
+from fpgaprune.lowering.precision import Precision, choose_types
+from fpgaprune.lowering.ranges import Range, observe
 
 RNG = np.random.default_rng(0)
 

@@ -8,10 +8,10 @@ from keras import layers, ops
 import fpgaprune as fp
 from fpgaprune.errors import MaskError, UnsupportedLayerError
 from fpgaprune.hls.check import check_model
-from fpgaprune.hls.convertible_layers import layer_problems
-from fpgaprune.hls.keras_operations import operation_problems, with_layers
-from fpgaprune.hls.precision import Precision
-from fpgaprune.hls.prepare import fold
+from fpgaprune.lowering.convertible_layers import layer_problems
+from fpgaprune.lowering.folding import fold
+from fpgaprune.lowering.keras_operations import operation_problems, with_layers
+from fpgaprune.lowering.precision import Precision
 
 RNG = np.random.default_rng(0)
 

@@ -13,8 +13,8 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.design import Design
 from fpgaprune.errors import ExportError
-from fpgaprune.hls.layer_names import project_names
-from fpgaprune.hls.reserved import PROJECT_WORDS, RESERVED, is_project_name
+from fpgaprune.lowering.layer_names import project_names
+from fpgaprune.lowering.reserved import PROJECT_WORDS, RESERVED, is_project_name
 from fpgaprune.weights import uncomputed_names
 
 RNG = np.random.default_rng(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from fpgaprune.design import AP_BACKENDS, KNOWN_BACKENDS, ScalarFunction
 from fpgaprune.errors import HlsError
 from fpgaprune.target import Target
 
@@ -97,3 +98,11 @@ def backend_of(target: Target) -> Backend:
                 f"choose one of these, or another backend ({', '.join(able)})"
             )
     return backend
+
+
+def has_template(function: ScalarFunction, backend: str, io_type: str) -> bool:
+    """Whether a project of `backend` for `io_type` has a template of `function`, hls4ml's or ours."""
+    if function.own_template:
+        return backend in AP_BACKENDS
+    # Of these hls4ml has no template for streams, and ours are for the backends of these names.
+    return function.name != "relu6" or io_type != "io_stream" or backend in KNOWN_BACKENDS

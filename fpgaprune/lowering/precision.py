@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import MAX_WIDTH, FixedType
-from fpgaprune.hls.accumulators import exact_accumulator, recurrent_accumulator
-from fpgaprune.hls.gru_lstm import RECURRENT
-from fpgaprune.hls.layer_options import LayerOptions
-from fpgaprune.hls.prepare import FOLDABLE, role_weights
-from fpgaprune.hls.ranges import Range
-from fpgaprune.hls.scaled_inputs import finer, scales_of_inputs
-from fpgaprune.hls.softmax_types import hls_type, logits_type, softmax_types
-from fpgaprune.hls.table_sizes import entry_type
+from fpgaprune.lowering.accumulators import exact_accumulator, recurrent_accumulator
+from fpgaprune.lowering.folding import FOLDABLE, role_weights
+from fpgaprune.lowering.gru_lstm import RECURRENT
+from fpgaprune.lowering.layer_options import LayerOptions
+from fpgaprune.lowering.ranges import Range
+from fpgaprune.lowering.scaled_inputs import finer, scales_of_inputs
+from fpgaprune.lowering.softmax_types import hls_type, logits_type, softmax_types
+from fpgaprune.lowering.table_sizes import entry_type
 from fpgaprune.network import producer, scale_and_shift
 
 Types = dict[str, dict[str, FixedType]]

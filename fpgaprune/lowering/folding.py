@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError, RemovalError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.convertible_layers import check_classes, check_layers
-from fpgaprune.hls.flattened import flattened
-from fpgaprune.hls.gru_lstm import RECURRENT, functions_of, gates_of
-from fpgaprune.hls.keras_operations import with_layers
-from fpgaprune.hls.layer_names import free_name
-from fpgaprune.hls.split import split_separable
 from fpgaprune.keras_classes import keras_class
 from fpgaprune.keras_functions import LINEAR, Activation, activation_in
+from fpgaprune.lowering.convertible_layers import check_classes, check_layers
+from fpgaprune.lowering.flattening import flattened
+from fpgaprune.lowering.gru_lstm import RECURRENT, functions_of, gates_of
+from fpgaprune.lowering.keras_operations import with_layers
+from fpgaprune.lowering.layer_names import free_name
+from fpgaprune.lowering.split import split_separable
 from fpgaprune.network import cloned, copied, find_folds, folded_weights, graph_of, producer, readers_of
 from fpgaprune.quantise import is_rounded, rounds_channels, unrounded
 

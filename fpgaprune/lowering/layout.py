@@ -8,11 +8,11 @@ from typing import Any
 
 from fpgaprune.design import product_size, settle_reuse
 from fpgaprune.errors import HlsError
-from fpgaprune.hls.convertible_layers import check_kinds
-from fpgaprune.hls.gru_lstm import RECURRENT
-from fpgaprune.hls.hls_backends import BACKENDS, Backend, backend_of
-from fpgaprune.hls.layer_options import LayerOptions
-from fpgaprune.hls.prepare import DEPTHWISE, FOLDABLE, PRODUCTS
+from fpgaprune.lowering.backends import BACKENDS, Backend, backend_of
+from fpgaprune.lowering.convertible_layers import check_kinds
+from fpgaprune.lowering.folding import DEPTHWISE, FOLDABLE, PRODUCTS
+from fpgaprune.lowering.gru_lstm import RECURRENT
+from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.target import Target
 
 
@@ -110,7 +110,8 @@ def _layout(layer: Any, backend: Backend, target: Target, own: LayerOptions) -> 
                 f"layer {layer.name!r} is a {type(layer).__name__}, which has no template for strategy {strategy!r}; "
                 f"wanted {', '.join(map(repr, able[:-1]))} or {able[-1]!r}"
             )
-    convolution = isinstance(layer, FOLDABLE) and len(layer.kernel.shape) > 2
+    # A Dense layer over several axes is a convolution of one point.
+    convolution = isinstance(layer, FOLDABLE) and len(layer.output.shape) > 2
     if strategy == "resource_unrolled" and target.io_type == "io_parallel" and convolution:
         raise HlsError(
             f"layer {layer.name!r} is a convolution, for which strategy 'resource_unrolled' has no template in "

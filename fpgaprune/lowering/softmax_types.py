@@ -78,6 +78,15 @@ def _address_bits(integer: int, fraction: int, sum_integer: int) -> int:
     return max(integer - 1 + min(max(fraction, 0), _SUM_FRACTION), sum_integer + _SUM_FRACTION + 1)
 
 
+def softmax_table_sizes(types: Mapping[str, FixedType], size: int) -> dict[str, Any]:
+    """`table_size`, `exp_table_size` and `inverse_table_size` of a softmax with `types`, as far as it has them."""
+    found: dict[str, Any] = {"table_size": size}
+    if "inp_norm" in types:
+        found["exp_table_size"] = 1 << min(types["inp_norm"].width, _LARGEST_TABLE_BITS)
+        found["inverse_table_size"] = 1 << min(types["inv_inp"].width, _LARGEST_TABLE_BITS)
+    return found
+
+
 def softmax_entries(types: Mapping[str, FixedType]) -> dict[str, Any]:
     """The entries of hls4ml's configuration for the tables of a softmax with `types`, by role."""
     entries: dict[str, Any] = dict(table_types(types))

@@ -14,9 +14,9 @@ import numpy as np
 
 from fpgaprune.errors import DesignError, UnsupportedLayerError
 from fpgaprune.fixed import MAX_WIDTH, FixedType
-from fpgaprune.hls.accumulators import exact_accumulator
-from fpgaprune.hls.precision import AVERAGES, MOVES, Types, move_types
-from fpgaprune.hls.prepare import FOLDABLE
+from fpgaprune.lowering.accumulators import exact_accumulator
+from fpgaprune.lowering.folding import FOLDABLE
+from fpgaprune.lowering.precision import AVERAGES, MOVES, Types, move_types
 from fpgaprune.network import producer, readers_of, scale_and_shift
 from fpgaprune.quantise import RoundedChannels, exact_type
 

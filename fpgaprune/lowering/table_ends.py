@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import CENTRED
 from fpgaprune.errors import HlsError
-from fpgaprune.hls.table_sizes import looked_up
+from fpgaprune.lowering.table_sizes import looked_up
 from fpgaprune.network import producer
 
 # One step of a table, which is also its error between its ends.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
-from fpgaprune.hls.prepare import role_weights
+from fpgaprune.lowering.folding import role_weights
 
 
 def recurrent_accumulator(

@@ -11,8 +11,8 @@ from fpgaprune.design import FUNCTIONS, LookUp, Recurrent
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.check import check_model
-from fpgaprune.hls.make import make
-from fpgaprune.hls.table_sizes import entry_type
+from fpgaprune.lowering.lowered import lower
+from fpgaprune.lowering.table_sizes import entry_type
 
 TARGET = fp.Target.of("xc7z020clg400-1")
 PARALLEL = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
@@ -30,7 +30,7 @@ def samples():
 
 
 def made(model, bits, tmp_path, target=TARGET, **options):
-    return make(model, target, samples(), fp.Precision(bits, bits, 20), tmp_path, "net", **options)
+    return lower(model, target, samples(), fp.Precision(bits, bits, 20), "net", **options)
 
 
 @pytest.mark.parametrize("name", LOOKED_UP)
@@ -95,7 +95,7 @@ def test_a_recurrent_layer_says_what_its_table_costs_and_takes_another_size(tmp_
     x = np.random.default_rng(0).normal(size=(50, 4, 3)).astype("float32")
     wanted = model.predict(x, verbose=0)
     found = {
-        size: make(model, TARGET, x, fp.Precision(12, 12, 16), tmp_path, "net", layers={"gru": {"table_size": size}})
+        size: lower(model, TARGET, x, fp.Precision(12, 12, 16), "net", layers={"gru": {"table_size": size}})
         for size in (1024, 16384)
     }
     off = {size: np.abs(fp.emulate(one.design, x) - wanted).max() for size, one in found.items()}

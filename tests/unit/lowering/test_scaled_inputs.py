@@ -5,7 +5,7 @@ import numpy as np
 
 import fpgaprune as fp
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.scaled_inputs import finer
+from fpgaprune.lowering.scaled_inputs import finer
 
 TARGET = fp.Target.of("xc7z020clg400-1", clock_ns=10.0)
 

@@ -14,7 +14,7 @@ from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.templates import as_built
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.softmax_types import BOUND, logits_type, quartus_table_size, softmax_entries, softmax_types
+from fpgaprune.lowering.softmax_types import BOUND, logits_type, quartus_table_size, softmax_entries, softmax_types
 
 CLASSES = (2, 3, 4, 7, 10, 15, 16, 31, 33, 64)
 WIDTHS = (6, 8, 10, 12, 16, 20, 24)

@@ -15,11 +15,11 @@ from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.templates import as_built
 from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.convertible_layers import check_kinds
-from fpgaprune.hls.hls_backends import BACKENDS
-from fpgaprune.hls.hls_project import make_design
 from fpgaprune.hls.own_templates import add_templates
-from fpgaprune.hls.table_ends import require_within_tables
+from fpgaprune.lowering import make_design
+from fpgaprune.lowering.backends import BACKENDS
+from fpgaprune.lowering.convertible_layers import check_kinds
+from fpgaprune.lowering.table_ends import require_within_tables
 
 TYPE = FixedType(16, 6)
 

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from fpgaprune.hls.reserved import PROJECT_WORDS, RESERVED
+from fpgaprune.lowering.reserved import PROJECT_WORDS, RESERVED
 from fpgaprune.network import cloned, copied, producer
 
 # Longer names would not fit into the file names of every tool.

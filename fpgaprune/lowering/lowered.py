@@ -1,0 +1,293 @@
+"""Turns a Keras model into a `Design`: fold, ranges, types, layouts, operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design import AP_BACKENDS, Design, Input, warn_of_moved_reuse
+from fpgaprune.emulate import emulate
+from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
+from fpgaprune.fixed import FixedType
+from fpgaprune.lowering.design_of import design_of
+from fpgaprune.lowering.exact_types import exact_types
+from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
+from fpgaprune.lowering.folding import PRODUCTS, fold, quantise_weights
+from fpgaprune.lowering.gru_lstm import observe_states
+from fpgaprune.lowering.layer_names import names_of, renamed
+from fpgaprune.lowering.layer_options import LayerOptions, read_options, with_widths
+from fpgaprune.lowering.layout import Layout, settle_layouts
+from fpgaprune.lowering.precision import Precision, Types, choose_types, is_softmax
+from fpgaprune.lowering.quartus_softmax import check_softmax
+from fpgaprune.lowering.ranges import Range, Samples, as_inputs, cut_off, observe, require_ranges, trained_types
+from fpgaprune.lowering.softmax_types import quartus_table_size
+from fpgaprune.lowering.split import depthwise_names
+from fpgaprune.lowering.table_ends import require_within_tables
+from fpgaprune.lowering.table_sizes import size_problems, table_sizes
+from fpgaprune.lowering.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
+from fpgaprune.masks import MaskSet
+from fpgaprune.network import producer
+from fpgaprune.quantise import rounds_channels
+from fpgaprune.real_array import class_numbers, real_array
+from fpgaprune.target import Target
+from fpgaprune.weights import named_weights
+
+_ROLES = {
+    "recurrent_kernel": "recurrent_weight",
+    **dict.fromkeys(("kernel", "depthwise_kernel", "pointwise_kernel"), "weight"),
+    "bias": "bias",
+    "gamma": "scale",
+    "beta": "bias",
+}
+
+
+AnyPrecision = Precision | AutoPrecision | FixedType | str
+LayerSettings = Mapping[str, Mapping[str, Any]]
+
+
+def make_design(
+    model: Any,
+    target: Target,
+    data: Samples | None = None,
+    precision: AnyPrecision | None = None,
+    name: str = "network",
+    *,
+    labels: Labels | None = None,
+    layers: LayerSettings | None = None,
+) -> Design:
+    """The `Design` of `model` on `target`; nothing is written.
+
+    Args, errors: as for `to_hls`.
+    """
+    made = lower(model, target, data, precision, name, labels=labels, layers=layers)
+    warn_of_moved_reuse(made.notes)
+    return made.design
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A Keras model as a `Design`, with what was found on the way.
+
+    Attributes:
+        design: the network.
+        folded: the Keras model that computes the same over the reals, its weights rounded to the design's types.
+        types: layer name to role to type.
+        tables: layer name to the number of entries of its table, where that is not hls4ml's own.
+        free_locks: a mask for each kernel in which weights that are not zero in Keras are zero in hardware.
+        search: what the search of precision `auto` found; None without a search.
+        notes: one sentence for each reuse factor that differs from the one asked for.
+        table_notes: one sentence for each table whose steps cost more than rounding its result does.
+    """
+
+    design: Design
+    folded: Any
+    types: Types
+    tables: Mapping[str, int]
+    free_locks: MaskSet
+    search: FoundWidths | None
+    notes: tuple[str, ...]
+    table_notes: tuple[str, ...]
+
+
+def lower(
+    model: Any,
+    target: Target,
+    data: Samples | None,
+    precision: AnyPrecision | None,
+    name: str,
+    *,
+    labels: Labels | None = None,
+    layers: LayerSettings | None = None,
+    results: Path | None = None,
+    progress: Progress | None = None,
+) -> Lowered:
+    """The design of `model` on `target`. Args, errors: as for `to_hls`."""
+    precision = _precision(precision)
+    if data is None and not isinstance(precision, FixedType) and not rounds_channels(model):
+        raise HlsError(
+            "the ranges of the layers are read from samples: give some hundred as data=..., or one type for everything "
+            "as precision='fixed<16,6>'"
+        )
+    folded = fold(model)
+    trained = trained_types(model, folded, data)
+    options = read_options([layer.name for layer in folded.layers], {**trained, **(layers or {})})
+    for problem in size_problems(folded, options, layers or {}, target.backend):
+        raise HlsError(problem)
+    layouts, notes = settle_layouts(folded, target, options)
+    observed = {} if data is None else observe(folded, data)
+    # A state must fit at every step, not only at the steps that the layer returns.
+    states = observe_states(folded, observed) if observed else {}
+    observed |= states
+    require_within_tables(folded, observed)
+    ranges = {layer: Range.of(values) for layer, values in observed.items()}
+    found = None
+    if rounds_channels(folded):
+        _require_free(model, precision, options)
+        types = exact_types(folded)
+    else:
+        if isinstance(precision, AutoPrecision):
+            found = _search(model, folded, target, data, labels, precision, options, ranges, results, progress)
+            widths = {("weight", layer): bits for layer, bits in found.weight_bits.items()}
+            widths |= {("activation", layer): bits for layer, bits in found.activation_bits.items()}
+            options = with_widths(options, widths)
+            precision = Precision(precision.widest, precision.widest, precision.sum_bits)
+        types = choose_types(folded, ranges, precision, options, target.backend, observed)
+        given = _given(types, precision, options)
+        if given and data is not None:
+            observed = observe(cut_off(folded, types), data) | states
+        require_ranges(folded, types, given, observed)
+    raws = quantise_weights(folded, types)
+    tables = table_sizes(folded, types, options, target.backend, target.io_type)
+    sizes = dict(tables.entries)
+    if target.backend == "Quartus":
+        sizes |= _quartus_tables(folded, types)
+    sources = _sources(model, folded)
+    design = design_of(folded, types, raws, sources, layouts, sizes, target, name)
+    _require_sound(design)
+    return Lowered(design, folded, types, sizes, _free_locks(model, raws, sources), found, notes, tables.notes)
+
+
+def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedType:
+    if given is None:
+        return Precision()
+    if not isinstance(given, str):
+        return given
+    if given == "auto":
+        return AutoPrecision()
+    try:
+        return FixedType.parse(given)
+    except DesignError as error:
+        raise HlsError(f"precision {given!r} is neither 'auto' nor a type: {error}") from error
+
+
+def _require_free(model: Any, precision: Any, options: Mapping[str, LayerOptions]) -> None:
+    """The user has asked for no types of `model`, because its data say them all."""
+    typed = [layer for layer, own in options.items() if own.types or own.weight_bits or own.activation_bits]
+    if typed or isinstance(precision, FixedType):
+        raise HlsError(
+            f"model {model.name!r} rounds its data to types of its own, from which all others follow; leave out "
+            + (f"the types and widths of layer {typed[0]!r}" if typed else f"precision {precision}")
+        )
+
+
+def _quartus_tables(folded: Any, types: Types) -> dict[str, int]:
+    """The size of the tables of each softmax."""
+    return {
+        layer.name: quartus_table_size(layer.name, types[layer.name], types[producer(layer.input).name]["result"])
+        for layer in folded.layers
+        if is_softmax(layer)
+    }
+
+
+def _search(
+    model: Any,
+    folded: Any,
+    target: Target,
+    data: Samples | None,
+    labels: Labels | None,
+    auto: AutoPrecision,
+    options: Mapping[str, LayerOptions],
+    ranges: Mapping[str, Range],
+    results: Path | None,
+    progress: Progress | None,
+) -> FoundWidths:
+    arrays = as_inputs(folded, data if data is not None else [])
+    if labels is not None and not callable(labels) and len(labels) != len(arrays[0]):
+        raise DataError(f"there are {len(labels)} labels for {len(arrays[0])} samples; wanted as many of each")
+    if labels is not None and not callable(labels):
+        labels = _classes(labels, folded, len(arrays[0]))
+    some = [array[: auto.samples] for array in arrays]
+    x: Any = some if len(some) > 1 else some[0]
+    # Strategy and reuse change no bit because accumulators are exact; Vitis stands for a backend that is not emulated.
+    backend = target.backend if target.backend in AP_BACKENDS else "Vitis"
+    plain = replace(target, backend=backend, strategy="latency", reuse_factor=1)
+    copy = fold(model)
+    types = choose_types(copy, ranges, Precision(auto.widest, auto.widest, auto.sum_bits), options, backend)
+    raws = quantise_weights(copy, types)
+    sizes = table_sizes(copy, types, options, backend, target.io_type).entries
+    layouts = {layer.name: Layout("latency", 1) for layer in copy.layers if isinstance(layer, PRODUCTS)}
+    skeleton = design_of(copy, types, raws, {}, layouts, sizes, plain, "search")
+    wanted = renamed(folded, names_of(folded)).predict(x, verbose=0)
+    used = labels if labels is None or callable(labels) else np.asarray(labels)[: auto.samples]
+    return WidthSearch(folded, ranges, skeleton, x, wanted, used, options, results, progress).run(auto)
+
+
+def _classes(labels: Any, folded: Any, samples: int) -> NDArray[Any]:
+    """`labels` as class numbers of the outputs of `folded`; unchanged if the outputs are not classes."""
+    array = real_array(labels, "labels")
+    outputs = [tuple(tensor.shape[1:]) for tensor in folded.outputs]
+    if len(outputs) > 1 or outputs[0][-1] == 1:
+        return array
+    wanted = samples * math.prod(outputs[0][:-1])
+    if array.size != wanted:
+        raise DataError(
+            f"labels have shape {array.shape}; wanted one class number for each output, {wanted} of them: of one-hot "
+            "labels take labels.argmax(axis=-1)"
+        )
+    whole = array.astype(np.int64) if (array == np.rint(array)).all() else array
+    return class_numbers(whole, "labels", outputs[0][-1])
+
+
+def _given(types: Types, precision: Precision | FixedType, options: Mapping[str, LayerOptions]) -> Types:
+    """The types that the user gave."""
+    if isinstance(precision, FixedType):
+        return {layer: {role: t for role, t in roles.items() if t == precision} for layer, roles in types.items()}
+    return {layer: dict(own.types) for layer, own in options.items() if own.types}
+
+
+def _sources(model: Any, folded: Any) -> dict[str, dict[str, str]]:
+    """Layer name to role to weight path, for the layers whose kernel reaches the hardware."""
+    layers = {layer.name: layer for layer in folded.layers}
+    halves, owners = depthwise_names(flattened(model)), layer_owners(model)
+    sources: dict[str, dict[str, str]] = {}
+    for path in named_weights(model):
+        # The weights of a recurrent layer belong to the cell inside it: `gru/gru_cell/kernel`.
+        layer, variable = owner_of(path, owners), path.rpartition("/")[2]
+        if layer is None:
+            continue
+        if variable == "bias" and isinstance(layers.get(layer), keras.layers.GRU):
+            sources.setdefault(layer, {})["recurrent_bias"] = path
+        if variable == "depthwise_kernel":
+            layer = halves.get(layer, layer)
+        if layer in layers and variable in _ROLES:
+            sources.setdefault(layer, {})[_ROLES[variable]] = path
+    return sources
+
+
+def _free_locks(
+    model: Any, raws: Mapping[str, Mapping[str, NDArray[Any]]], sources: Mapping[str, Mapping[str, str]]
+) -> MaskSet:
+    weights = named_weights(model)
+    masks = {}
+    for layer, roles in raws.items():
+        for role in ("weight", "recurrent_weight"):
+            path = sources.get(layer, {}).get(role)
+            if path is None:
+                continue
+            vanished = (weights[path].numpy() != 0) & (roles[role] == 0)
+            if vanished.any():
+                masks[path] = ~vanished
+    return MaskSet(masks)
+
+
+def _require_sound(design: Design) -> None:
+    """hls4ml's templates compute what `design` says, as far as this is known for the backend."""
+    if design.backend == "Quartus":
+        check_softmax(design)
+    entries = [
+        np.zeros((0, *layer.output_shape), np.float32) for layer in design.layers if isinstance(layer.operation, Input)
+    ]
+    try:
+        emulate(design, entries if len(entries) > 1 else entries[0])
+    except UnsupportedLayerError:
+        # The emulation does not cover a layer, which may still be right.
+        return
+    except DesignError as error:
+        raise HlsError(f"the project would not compute what is asked for: {error}") from error

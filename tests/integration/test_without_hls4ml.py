@@ -1,0 +1,57 @@
+"""Our Verilog, its estimates and their commands need no hls4ml: it is not imported, and may be missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+# Any import of hls4ml ends the program.
+_WITHOUT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "hls4ml":
+            raise ImportError("hls4ml was imported")
+
+sys.meta_path.insert(0, Missing())
+"""
+_DESIGN = """
+import keras
+import numpy as np
+import fpgaprune as fp
+
+keras.utils.set_random_seed(1)
+image = keras.Input((6, 6, 2), name="images")
+path = keras.layers.Conv2D(3, 3, padding="same", activation="relu", name="first")(image)
+path = keras.layers.Conv2D(3, 3, padding="same", name="second")(path)
+path = keras.layers.MaxPooling2D(name="pool")(path)
+path = keras.layers.Flatten(name="flat")(path)
+model = keras.Model(image, keras.layers.Dense(4, activation="softmax", name="head")(path))
+x = np.random.default_rng(1).uniform(-1, 1, (40, 6, 6, 2)).astype("float32")
+"""
+_MADE = """
+target = fp.Target.of("xc7z020clg400-1", io_type="io_stream")
+for precision in (None, "auto"):
+    design = fp.make_design(model, target, x, precision)
+    assert fp.emulate(design, x).shape == (40, 4)
+fp.to_verilog(design, sys.argv[1])
+"""
+
+
+def _run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", _WITHOUT + program, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_a_design_and_its_verilog(tmp_path: Path) -> None:
+    done = _run(_DESIGN + _MADE, str(tmp_path / "rtl"))
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert list((tmp_path / "rtl").rglob("*.v"))
+
+
+def test_a_project_of_hls4ml_is_seen(tmp_path: Path) -> None:
+    done = _run(_DESIGN + 'fp.to_hls(model, fp.Target.of("xc7z020clg400-1"), x, sys.argv[1])', str(tmp_path / "hls"))
+    assert "hls4ml was imported" in done.stderr
