@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError, RemovalError
+from fpgaprune.export.logits import with_logits
 from fpgaprune.export.running import outputs_of, require_runs, session_of
 from fpgaprune.files import write_bytes
 from fpgaprune.network import graph_of
@@ -105,3 +106,9 @@ def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[An
     A file with a fixed batch size gets that many samples at a time.
     """
     return outputs_of(session_of(os.fspath(path)), [x] if isinstance(x, np.ndarray) else list(x))
+
+
+def run_logits(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[Any]]) -> tuple[Any, tuple[bool, ...]]:
+    """As `run_onnx`, with the inputs of a final softmax or sigmoid as outputs; and for each output whether it is so."""
+    content, changed = with_logits(path)
+    return outputs_of(session_of(content), [x] if isinstance(x, np.ndarray) else list(x)), changed

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ExportError
-from fpgaprune.flow.samples import Samples, arrays_of
+from fpgaprune.export import run_logits, run_onnx
+from fpgaprune.flow.samples import Samples, arrays_of, for_keras, predict
 from fpgaprune.network import largest_difference
+from fpgaprune.remove import rebuild, squashed_outputs
+
+
+def onnx_file_error(model: Any, path: Path, x: Samples) -> tuple[float, float]:
+    """As `onnx_error`, of what onnxruntime computes with the file at `path` for samples `x`.
+
+    The inputs of a final softmax or sigmoid are compared, too: where it saturates, another network has its outputs.
+
+    Raises:
+        ExportError: a difference is larger than rounding explains.
+    """
+    given = for_keras(x)
+    found = onnx_error(model, x, predict(model, x), run_onnx(path, given))
+    logits, changed = run_logits(path, given)
+    if not any(changed) or changed != squashed_outputs(model):
+        return found
+    bare = rebuild(model, bare=True)
+    return max(found, onnx_error(bare, x, predict(bare, x), logits), key=lambda pair: pair[0] / pair[1])
 
 
 def onnx_error(model: Any, x: Samples, wanted: Samples, found: Any) -> tuple[float, float]:

@@ -15,8 +15,8 @@ def apply_removal(model: Any, plan: RemovalPlan, *, dtype: str | None = None) ->
     """A new functional model without the channels that `plan` removes; `model` is unchanged.
 
     Layers keep their names. The new model is not compiled. Constants are folded in float64 and rounded once to each
-    weight's dtype. With float32 weights, each changed bias is therefore exact to half a unit in the last place; to
-    show exactness, compare the model of `dtype="float64"`, which stores them unrounded.
+    weight's dtype. With float32 weights, each changed bias is therefore the nearest float32; to show exactness, compare
+    the model of `dtype="float64"`, which stores them unrounded.
 
     Args:
         model: the model that the plan was made for, with the same weights.

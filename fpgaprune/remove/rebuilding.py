@@ -91,6 +91,14 @@ def small_value(source: Any, shape: tuple[int, ...], path: str, plan: RemovalPla
     return value
 
 
+def squashed_outputs(model: Any) -> tuple[bool, ...]:
+    """For each output of `model`, whether a softmax or sigmoid makes it, which `rebuild` leaves out with `bare`."""
+    graph = graph_of(model)
+    final = _final_layers(graph)
+    made = {id(tensor) for call in calls_of(graph) if id(call.operation) in final for tensor in call.outputs}
+    return tuple(id(tensor) in made for tensor in graph.outputs)
+
+
 def _final_layers(graph: Any) -> set[int]:
     """Ids of the layers whose softmax or sigmoid makes an output of `graph` that nothing else reads."""
     calls = calls_of(graph)

@@ -2,7 +2,7 @@
 
 Two groups are independent if no non-zero kernel connects an input of one with an output of the other: the matrix of
 kernels is block-diagonal after a permutation of the input and the output channels. All kernels outside the blocks are
-zero, so the split is exact.
+zero, so the split changes nothing over the reals; float32 may add in another order.
 """
 
 from __future__ import annotations

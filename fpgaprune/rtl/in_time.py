@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.links import SerialTrees
@@ -13,6 +16,8 @@ QUEUE = 16
 # LUTs of that queue for each four bits of a pixel (a RAM of 16 x 4 bits in slices of two LUTs), and LUTs of the
 # counters of windows and cycles.
 _RAM, _CONTROL = 6, 40
+# Counted adders are within this share of those that are solved for.
+_CLOSE = 0.2
 
 
 def serial_sums(
@@ -27,10 +32,18 @@ def serial_sums(
         return None
     rows, columns = chain.image()
     s = chain.stream
-    windows = ((rows - size[0]) // stride[0] + 1) * ((columns - size[1]) // stride[1] + 1)
+    down, across = (rows - size[0]) // stride[0] + 1, (columns - size[1]) // stride[1] + 1
+    last = (across - 1) * stride[1]
+    # How many windows come so many beats after the one before: in a row, at a row's end, and at a sample's end.
+    gaps = (
+        (down * (across - 1), stride[1]),
+        (down - 1, stride[0] * columns - last),
+        (1, s.beats - (down - 1) * stride[0] * columns - last),
+    )
 
     def in_time(period: int) -> bool:
-        return windows * period + s.beats - windows <= context.beats
+        # The beats up to the next window come while this one is computed.
+        return sum(count * max(period, gap) for count, gap in gaps) <= context.beats
 
     # A cheap test before adders are searched for: a sum has at least as many bits as one of its inputs.
     if not in_time(s.width) or not weights.any_order(s.low, s.high, s.fraction).all():
@@ -39,10 +52,23 @@ def serial_sums(
     if weights.accum.overflow == "WRAP":
         most = weights.accum.width - (weights.accum.fraction - s.fraction - weights.kind.fraction)
     lane = (s.width, s.signed, s.low, s.high)
-    sums: SerialSums | SerialTrees
-    if context.counter is None:
-        sums = SerialSums.of(context.solve(weights.matrix, s.low, s.high), lane, most)
-    else:
-        sums = context.counter.serial(weights.matrix, lane, most)
     around = -(-s.bits // 4) * _RAM + _CONTROL
-    return sums if in_time(sums.period) and sums.luts() + around < sums.parallel_bits else None
+
+    def pays(sums: SerialSums | SerialTrees) -> bool:
+        return in_time(sums.period) and sums.luts() + around < sums.parallel_bits
+
+    if context.counter is not None:
+        counted = context.counter.serial(weights.matrix, lane, most)
+        close = abs(counted.luts() + around - counted.parallel_bits) < _CLOSE * counted.parallel_bits
+        if not close:
+            return counted if pays(counted) else None
+        # Near the break-even the adders themselves decide, as they do where the Verilog is written.
+        return counted if pays(_solved(context, weights.matrix, lane, most)) else None
+    sums = _solved(context, weights.matrix, lane, most)
+    return sums if pays(sums) else None
+
+
+def _solved(
+    context: Context, matrix: NDArray[np.int64], lane: tuple[int, bool, int, int], most: int | None
+) -> SerialSums:
+    return SerialSums.of(context.solve(matrix, lane[2], lane[3]), lane, most)

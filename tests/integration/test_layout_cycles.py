@@ -18,11 +18,6 @@ if shutil.which("g++") is None:
     pytest.skip("g++ is not on PATH: the simulation cannot be compiled", allow_module_level=True)
 
 
-# The price counts the adders of a layer, the Verilog solves for them: near the break-even they disagree on whether to
-# work bit by bit.
-UNLIKE = pytest.param(107, marks=pytest.mark.xfail(strict=True, reason="priced bit by bit, written at once: 70 for 42"))
-
-
 def simulated(design: Design, layout: VerilogLayout, folder, count=6) -> Simulation:
     shape = next(layer.output_shape for layer in design.layers if isinstance(layer.operation, Input))
     x = np.random.default_rng(0).uniform(0, 1, (count, *shape)).astype(np.float32)
@@ -32,7 +27,7 @@ def simulated(design: Design, layout: VerilogLayout, folder, count=6) -> Simulat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [*range(100, 107), UNLIKE, *range(108, 112)])
+@pytest.mark.parametrize("seed", range(100, 112))
 def test_the_price_of_a_random_layout_has_the_cycles_of_simulation(seed, tmp_path):
     design, layout = random_laid(seed)
     price, found = fp.verilog_price(design, layout=layout), simulated(design, layout, tmp_path)
@@ -49,7 +44,7 @@ def test_a_chosen_layout_keeps_its_word(build, tmp_path):
     layout = VerilogLayout(**chosen.settings)
     price = fp.verilog_price(design, layout=layout)
     assert price == chosen.price
-    assert chosen.interval == price.interval_cycles == pytest.approx(chosen.allowed, rel=0.05)
+    assert chosen.interval == price.interval_cycles == pytest.approx(chosen.allowed, rel=0.03)
     assert max(chosen.used.values()) <= share
     found = simulated(design, layout, tmp_path, 4)
     assert found.interval_cycles == pytest.approx(chosen.interval, rel=0.03)

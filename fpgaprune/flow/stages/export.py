@@ -11,7 +11,7 @@ from fpgaprune.certify import check_onnx_file
 from fpgaprune.errors import ExportError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.requirements import package
-from fpgaprune.flow.samples import count_of, for_keras, predict
+from fpgaprune.flow.samples import count_of
 from fpgaprune.flow.section import Flow, Section
 from fpgaprune.flow.stage import MASKS, NETWORK, FlowStage, ReportPart, Results, StageContext
 from fpgaprune.report import Check
@@ -34,13 +34,13 @@ _LINKS = {"model.onnx": lambda files: check_onnx_file(files.file("model.onnx"), 
 
 def _export(context: StageContext) -> dict[str, Any]:
     """`model.onnx` gives in onnxruntime the outputs that Keras gives."""
-    from fpgaprune.export import export_onnx, run_onnx
-    from fpgaprune.flow.onnx_error import onnx_error
+    from fpgaprune.export import export_onnx
+    from fpgaprune.flow.onnx_error import onnx_file_error
 
     model, x = context.model(), context.data.x_test
     path, settings = context.run.file("model.onnx"), context.config[ExportConfig]
     export_onnx(model, path, {"fpgaprune.masks": context.masks().digest()}, settings.opset, settings.batch)
-    error, allowed = onnx_error(model, x, predict(model, x), run_onnx(path, for_keras(x)))
+    error, allowed = onnx_file_error(model, path, x)
     links = context.artefacts.proven(_LINKS)
     return {"max_abs_error": error, "allowed": allowed, "samples": count_of(x), **links}
 

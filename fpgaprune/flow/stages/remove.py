@@ -19,7 +19,7 @@ from fpgaprune.remove import read_plan
 from fpgaprune.report import Check, layer_reports
 
 _EQUIVALENCES = {
-    "equivalence": "removal, exact arithmetic in float64",
+    "equivalence": "removal, computed in float64",
     "stored": "removal, as stored in float32",
 }
 _LINKS = {

@@ -7,7 +7,7 @@ from keras import layers
 
 from fpgaprune.errors import ExportError
 from fpgaprune.export import export_onnx, run_onnx
-from fpgaprune.flow.onnx_error import onnx_error
+from fpgaprune.flow.onnx_error import onnx_error, onnx_file_error
 from fpgaprune.flow.stages.export import STAGE, ExportConfig
 
 RNG = np.random.default_rng(0)
@@ -117,6 +117,37 @@ def test_at_every_scale_the_same_network_passes_and_another_does_not(name, tmp_p
             variable.assign(kernel)
             with pytest.raises(ExportError, match="so this is another network"):
                 onnx_error(model, x, wanted, found)
+
+
+def saturated():
+    """Pixels of 16 bits without a scale: every softmax gives a one and zeros."""
+    stack = [layers.Conv2D(4, 3, activation="relu"), layers.Flatten(), layers.Dense(3, activation="softmax")]
+    return keras.Sequential([keras.Input((6, 6, 1)), *stack])
+
+
+def two_saturated():
+    given = keras.Input((6, 6, 1))
+    flat = layers.Flatten()(layers.Conv2D(4, 3, activation="relu")(given))
+    return keras.Model(given, [layers.Dense(1, activation="sigmoid")(flat), layers.Dense(2, name="plain")(flat)])
+
+
+@pytest.mark.parametrize("build", [saturated, two_saturated])
+def test_a_saturated_softmax_hides_no_wrong_weight(build, tmp_path):
+    keras.utils.set_random_seed(2)
+    model = build()
+    x = RNG.integers(0, 65536, (32, 6, 6, 1)).astype("float32")
+    path = export_onnx(model, tmp_path / "model.onnx")
+    error, allowed = onnx_file_error(model, path, x)
+    assert error <= allowed
+    for variable in model.trainable_variables:
+        if variable.path.endswith("kernel"):
+            kernel = variable.numpy()
+            changed = kernel.copy()
+            changed.flat[np.abs(kernel).argmax()] *= 1.01
+            variable.assign(changed)
+            with pytest.raises(ExportError, match="so this is another network"):
+                onnx_file_error(model, path, x)
+            variable.assign(kernel)
 
 
 def test_each_output_has_a_scale_of_its_own():

@@ -372,3 +372,14 @@ def test_a_channel_that_leaves_does_not_keep_a_branch_from_collapsing():
     plan, small = shrunk(model)
     assert reasons(plan, "stem") == ("read", "unread", "read")
     assert [layer.name for layer in small.layers] == ["x", "stem", "merge", "end"]
+
+
+def test_a_folded_constant_is_rounded_once():
+    model = chain(layers.Conv2D(3, 3, activation="relu", name="a"), layers.Conv2D(2, 3, name="b"))
+    put(model, "a/kernel", (..., 1), 0.0)
+    put(model, "a/bias", 1, 0.3)
+    plan = fp.plan_removal(model)
+    single, double = (fp.apply_removal(model, plan, dtype=dtype).get_layer("b").bias for dtype in (None, "float64"))
+    wanted = np.asarray(double)
+    assert np.array_equal(np.asarray(single), wanted.astype(np.float32))
+    assert not np.array_equal(wanted, wanted.astype(np.float32))
