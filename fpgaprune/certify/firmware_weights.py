@@ -43,7 +43,11 @@ def read_firmware_weights(folder: Path, design: Design) -> dict[str, NDArray[Any
     Raises:
         CertificateError: a file is missing or malformed, or they do not agree.
     """
-    weights = read_layer_integers(folder, design)
+    return by_path(read_layer_integers(folder, design), design)
+
+
+def by_path(weights: Mapping[tuple[str, str], NDArray[np.int64]], design: Design) -> dict[str, NDArray[Any]]:
+    """Weight path to the integers of `weights`, which are listed by layer and role."""
     found = {}
     for layer in design.layers:
         for role, path in layer.sources.items():
@@ -101,14 +105,23 @@ def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
         lengths = read_output_lengths(firmware)
     except FirmwareError as error:
         raise CertificateError(str(error)) from error
-    counts = []
     for layer in design.layers:
         _require_lengths(layer, lengths.get(layer.project_name, {}), design.io_type, firmware)
+        for role in _MATRICES:
+            if (layer.name, role) in integers:
+                shape = integers[layer.name, role].shape
+                _require_sizes(layer, role, shape, sizes.get(numbers.get(layer.project_name, -1), {}), firmware)
+    return count_integers(integers, design)
+
+
+def count_integers(integers: Mapping[tuple[str, str], NDArray[np.int64]], design: Design) -> tuple[LayerCounts, ...]:
+    """Counts the weights of each layer of `design`, whose `integers` are listed by layer and role."""
+    counts = []
+    for layer in design.layers:
         for role in _MATRICES:
             if (layer.name, role) not in integers:
                 continue
             raw = integers[layer.name, role]
-            _require_sizes(layer, role, raw.shape, sizes.get(numbers.get(layer.project_name, -1), {}), firmware)
             magnitudes = np.abs(raw[raw != 0])
             outputs = raw.shape[layer.output_axis]
             counts.append(

@@ -10,8 +10,14 @@ from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
-from fpgaprune.certificate import LinkCheck, LockCertificate, check_link
-from fpgaprune.certify.firmware_weights import as_numbers, count_firmware, read_firmware_weights
+from fpgaprune.certificate import LayerCounts, LinkCheck, LockCertificate, check_link
+from fpgaprune.certify.firmware_weights import (
+    as_numbers,
+    by_path,
+    count_firmware,
+    count_integers,
+    read_firmware_weights,
+)
 from fpgaprune.certify.onnx_weights import read_onnx_weights
 from fpgaprune.certify.parted_files import read_parted
 from fpgaprune.design import Design
@@ -107,13 +113,36 @@ def check_firmware(folder: Path, design: Design, masks: MaskSet, values: Values 
         CertificateError: a weight file is missing, its integers are not those of `design`, or a size in the files is
             not that of the design, so that removed channels would still be there.
     """
-    arrays = read_firmware_weights(folder, design)
+    arrays, layers = read_firmware_weights(folder, design), count_firmware(folder, design)
+    return _hardware_link(f"{folder.name}/firmware", arrays, layers, design, masks, values)
+
+
+def check_design(design: Design, masks: MaskSet, values: Values | None = None) -> LinkCheck:
+    """The link of a design: the integers that our Verilog is made of, checked and counted.
+
+    Raises:
+        CertificateError: a locked weight of several axes belongs to no layer of the design.
+    """
+    integers = {(layer.name, role): raw for layer in design.layers for role, raw in layer.weights.items()}
+    return _hardware_link(
+        "design.json", by_path(integers, design), count_integers(integers, design), design, masks, values
+    )
+
+
+def _hardware_link(
+    name: str,
+    arrays: Mapping[str, NDArray[Any]],
+    layers: tuple[LayerCounts, ...],
+    design: Design,
+    masks: MaskSet,
+    values: Values | None,
+) -> LinkCheck:
     reasons = {p: "folded with BatchNorm into the layer's bias" for p in masks if p not in arrays}
-    _require_kernels(f"{folder.name}/firmware", reasons, masks, arrays)
+    _require_kernels(name, reasons, masks, arrays)
     if values is not None:
         arrays = as_numbers(arrays, design)
-    link = check_link(f"{folder.name}/firmware", arrays, masks, reasons, values)
-    return replace(link, layers=count_firmware(folder, design))
+    link = check_link(name, arrays, masks, reasons, values)
+    return replace(link, layers=layers)
 
 
 def _named_as(weights: Mapping[str, Any], values: Values | None) -> Values | None:

@@ -47,7 +47,7 @@ def fit_flow(
         limits: what must hold.
         told: learns how far the search is.
         route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised. If left
-            out, `verilog` for parts of Lattice and Gowin, whose tools compile no HLS, else `hls`.
+            out, that of `[target]`.
         options: how widely to search, and on which machines.
         heard: learns how far the search is, after each trial.
         replace: whether the answer of a search of another network in `out` is lost.
@@ -59,9 +59,13 @@ def fit_flow(
         ToolError: Optuna or Dask is missing, or a scheduler is gone.
     """
     limits = limits or Limits()
+    target = config[TargetConfig]
+    way = find_route(route or (None if target.route == "auto" else target.route), target.target(), limits.share)
+    # Every run of the search makes what the route needs, and nothing else.
+    settled = config.model_copy(update={"target": target.model_copy(update={"route": way.name})})
     return FitSearch(
-        find_route(route, config[TargetConfig].target(), limits.share),
-        config,
+        way,
+        settled,
         out,
         limits,
         told or Silent(),

@@ -296,6 +296,8 @@ def find_route(name: str | None, target: Target, share: float = 0.8) -> Route:
     family = family_of(target.part)
     if name is None:
         name = VerilogRoute.name if family and not target.part.compiles_hls else HlsRoute.name
+    if name == HlsRoute.name and not target.part.compiles_hls:
+        raise ConfigError(f"no tool of {target.part.vendor} builds an hls4ml project; take the route 'verilog'")
     if name == HlsRoute.name:
         return HlsRoute(target)
     if name != VerilogRoute.name:

@@ -206,7 +206,10 @@ def _vendor(
 def _hls(run: RunDirectory, design: Design, receiver: str, out: Path) -> HandOver:
     project = run.file("hls")
     if not project.is_dir():
-        raise RunError(f"{run.path} has no hls4ml project; run the flow up to its stage hls")
+        raise RunError(
+            f"{run.path} has no hls4ml project; run the flow up to its stage hls, with target.route 'hls' for one, or "
+            "export it --for a board, as our Verilog"
+        )
     if receiver == "vitis" and design.backend != "Vitis":
         raise TargetError(
             f"the hls4ml project of {run.path} is for {design.backend}, not Vitis; export it --for {HLS}, or run the "
@@ -256,7 +259,8 @@ def _finish(draft: Path, about: Mapping[str, Any], readme: str, scripts: Iterabl
 
 def _golden_rows(run: RunDirectory) -> NDArray[np.float32]:
     """The golden samples of the run's hls4ml project, one row of numbers for each."""
-    path = run.file("hls") / GOLDEN_INPUTS
+    project = run.file("hls")
+    path = (project if project.is_dir() else run.file("golden")) / GOLDEN_INPUTS
     try:
         rows = np.array([line.split() for line in path.read_text().splitlines()], dtype=np.float32)
     except (OSError, ValueError) as error:

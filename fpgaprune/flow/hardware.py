@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -9,17 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ToolError
+from fpgaprune.files import make_folder
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.progress import Progress
 from fpgaprune.flow.samples import at, for_keras, in_shape, samples_of
-from fpgaprune.hls import HlsProject, to_hls
+from fpgaprune.hls import HlsProject, to_hls, write_golden
 from fpgaprune.lowering import (
     AnyPrecision,
     AutoPrecision,
     FoundWidths,
     Labels,
+    Lowered,
     Precision,
+    lower,
     make_design,
     quantize,
     settled_types,
@@ -86,6 +90,28 @@ class ProjectSettings:
         searched.unlink(missing_ok=True)
         return project
 
+    def lowered(
+        self, model: Any, folder: Path, judge: Callable[..., Judge], searched: Path, progress: Progress
+    ) -> Lowered:
+        """The design of `model` without a project, and its golden samples in `folder`; all else as for `project`."""
+        x, labels = self._labelled(judge)
+        made = lower(
+            model,
+            self.target,
+            x,
+            self.precision,
+            self.name,
+            labels=labels,
+            layers=self.layers,
+            results=searched,
+            progress=progress.step,
+        )
+        searched.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        make_folder(folder)
+        write_golden(folder, made.design, for_keras(at(self.data.x_test, slice(_GOLDEN))))
+        return made
+
     def rounding(self, model: Any, judge: Callable[..., Judge]) -> Any:
         """A network with the weights of `model` that rounds in Keras as its hardware does; `judge` as for `project`."""
         x, labels = self._labelled(judge)
@@ -142,9 +168,9 @@ class ProjectSettings:
             return {"left_out": str(error)}
         return {"steps": list(steps), "seconds": [run.seconds for run in build.runs], "lines": lines}
 
-    def facts(self, project: HlsProject) -> dict[str, Any]:
+    def facts(self, project: HlsProject | Lowered) -> dict[str, Any]:
         """JSON data: what the zeros save, which weights rounding sets to zero, and what the search found."""
-        advice, free = project.advice, project.free_locks
+        advice, free = getattr(project, "advice", None), project.free_locks
         return {
             "advice": None
             if advice is None

@@ -215,6 +215,9 @@ class TargetConfig(Section):
     """How multiplications are laid out."""
     reuse_factor: int = Field(default=1, ge=1)
     """How often one multiplier is used for each output position."""
+    route: Literal["auto", "hls", "verilog"] = "auto"
+    """The way to hardware: an hls4ml project, or our own Verilog without one; `auto` is `verilog` for parts of Lattice
+    and Gowin, whose tools build no HLS, else `hls`."""
 
     @field_validator("part")
     @classmethod
@@ -231,6 +234,20 @@ class TargetConfig(Section):
             require(partial(require_clock, clock_ns), find_part(info.data["part"]).family)
         return clock_ns
 
+    @field_validator("route")
+    @classmethod
+    def _built(cls, route: str, info: ValidationInfo) -> str:
+        if route == "hls" and "part" in info.data:
+            part = find_part(info.data["part"])
+            if not part.compiles_hls:
+                raise ValueError(f"no tool of {part.vendor} builds an hls4ml project: wanted 'verilog', or 'auto'")
+        return route
+
+    @property
+    def makes_project(self) -> bool:
+        """Whether the way to hardware is an hls4ml project."""
+        return self.route == "hls" or (self.route == "auto" and find_part(self.part).compiles_hls)
+
     def target(self) -> Target:
         """The target that these settings describe."""
-        return Target.of(**self.model_dump())
+        return Target.of(**self.model_dump(exclude={"route"}))

@@ -6,6 +6,7 @@ from .differences import DesignDifference as DesignDifference
 from .differences import design_differences as design_differences
 from .golden import GOLDEN_INPUTS as GOLDEN_INPUTS
 from .golden import GOLDEN_OUTPUTS as GOLDEN_OUTPUTS
+from .golden import write_golden as write_golden
 from .hls_project import HlsProject as HlsProject
 from .hls_project import to_hls as to_hls
 from .onnx_opinion import SecondOpinion as SecondOpinion

@@ -165,6 +165,8 @@ def _backend_options(target: Target, given: Mapping[str, Any]) -> dict[str, Any]
 
 def option_problems(target: Target, given: Mapping[str, Any]) -> list[str]:
     """One line for each setting in `given` that hls4ml's backend does not have."""
+    if not given:
+        return []
     import hls4ml
 
     known = inspect.signature(hls4ml.backends.get_backend(target.backend).create_initial_config).parameters

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 # Any import of hls4ml ends the program.
 _WITHOUT = """
@@ -55,3 +58,53 @@ def test_a_design_and_its_verilog(tmp_path: Path) -> None:
 def test_a_project_of_hls4ml_is_seen(tmp_path: Path) -> None:
     done = _run(_DESIGN + 'fp.to_hls(model, fp.Target.of("xc7z020clg400-1"), x, sys.argv[1])', str(tmp_path / "hls"))
     assert "hls4ml was imported" in done.stderr
+
+
+_FLOW = """
+from fpgaprune import cli
+
+def main(*arguments):
+    sys.argv = ["fpgaprune", *arguments]
+    try:
+        cli.main()
+    except SystemExit as end:
+        return end.code or 0
+    return 0
+
+model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+model.save("model.keras")
+y = np.arange(40) % 4
+np.savez("data.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+with open("flow.toml", "w") as file:
+    file.write(
+        '[data]\\nsource = "data.npz"\\n[train]\\nmodel = "model.keras"\\n[select]\\nsparsity = 0.5\\n'
+        '[finetune]\\nepochs = 1\\n[target]\\npart = "GW1NR-9"\\n[verdict]\\nmax_loss = "100 %"\\n'
+    )
+"""
+_RUN = """
+assert main("run", "flow.toml", "--out", "run") in (0, 1)
+assert main("verify", "run") == 0
+assert main("estimate", "run", "--verilog") == 0
+"""
+
+
+def test_a_run_for_a_part_of_gowin_writes_no_project(tmp_path: Path) -> None:
+    done = _run(f"import os\nos.chdir({str(tmp_path)!r})\n" + _DESIGN + _FLOW + _RUN)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert not (tmp_path / "run" / "hls").exists()
+    certificate = json.loads((tmp_path / "run" / "certificate.json").read_text())
+    assert "design.json" in [link["link"] for link in certificate["links"]]
+
+
+_SEARCH = """
+found = fp.fit("model.keras", "data.npz", fp.Target.of("GW1NR-9"), max_loss="100 %", minutes=0.5, epochs=1, out="fit")
+print(found.best)
+"""
+
+
+@pytest.mark.slow
+def test_a_search_for_a_part_of_gowin_writes_no_project(tmp_path: Path) -> None:
+    done = _run(f"import os\nos.chdir({str(tmp_path)!r})\n" + _DESIGN + _FLOW + _SEARCH)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert list((tmp_path / "fit").rglob("design.json"))
+    assert not list((tmp_path / "fit").rglob("hls4ml_config.yml"))

@@ -35,7 +35,7 @@ def _estimate(context: StageContext) -> dict[str, Any]:
 
     target = context.config[TargetConfig].target()
     trained, design = (Design.load(context.run.file(name)) for name in ("design_trained.json", "design.json"))
-    if not target.part.compiles_hls:
+    if not context.config[TargetConfig].makes_project:
         return _estimate_verilog(context, design, target.part)
     try:
         figures = {"before": price(trained, target).to_json(), "after": price(design, target).to_json()}
@@ -65,7 +65,7 @@ def _estimate_verilog(context: StageContext, design: Design, part: Part) -> dict
 
 
 def _no_project(part: Part) -> str:
-    return f"no tool of {part.vendor} builds an hls4ml project"
+    return "target.route is 'verilog'" if part.compiles_hls else f"no tool of {part.vendor} builds an hls4ml project"
 
 
 def _part(context: StageContext, results: Results) -> ReportPart:

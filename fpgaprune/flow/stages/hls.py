@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from fpgaprune.certificate import LinkCheck
-from fpgaprune.certify import check_firmware
+from fpgaprune.certify import check_design, check_firmware
 from fpgaprune.design import STRATEGIES, Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ToolError, UnsupportedLayerError
@@ -136,27 +136,54 @@ def rounding_settings(config: Flow) -> Any:
     return [hls, section_json(config[TargetConfig])]
 
 
-def _link(files: Artefacts) -> LinkCheck:
-    return check_firmware(files.file("hls"), Design.load(files.file("design.json")), files.masks())
-
-
-def _held_link(files: Artefacts) -> LinkCheck | None:
-    held = files.held()
-    if held is None:
+def _link(files: Artefacts, *held: Any) -> LinkCheck | None:
+    if not files.file("hls").is_dir():
         return None
-    return check_firmware(files.file("hls"), Design.load(files.file("design.json")), held.masks, held.values)
+    return check_firmware(files.file("hls"), Design.load(files.file("design.json")), *(held or (files.masks(),)))
 
 
-_LINKS = {"hls/firmware": _link, "hls/firmware, held values": _held_link}
+def _design_link(files: Artefacts, *held: Any) -> LinkCheck | None:
+    if not files.file("golden").is_dir():
+        return None
+    return check_design(Design.load(files.file("design.json")), *(held or (files.masks(),)))
+
+
+def _of_held(link: Callable[..., LinkCheck | None]) -> Callable[[Artefacts], LinkCheck | None]:
+    """`link` of the weights that are held at values, where some are."""
+
+    def read(files: Artefacts) -> LinkCheck | None:
+        held = files.held()
+        return None if held is None else link(files, held.masks, held.values)
+
+    return read
+
+
+# A run has the first two, or without a project the others.
+_LINKS = {
+    "hls/firmware": _link,
+    "hls/firmware, held values": _of_held(_link),
+    "design.json": _design_link,
+    "design.json, held values": _of_held(_design_link),
+}
 
 
 def _hls(context: StageContext) -> dict[str, Any]:
-    """`hls/` is an hls4ml project whose weights hold the locks; `design.json` says what it computes."""
+    """`design.json` says what the hardware computes; `hls/` is an hls4ml project of it whose weights hold the locks.
+
+    Where the way to hardware is our Verilog, there is no project, and `golden/` holds its golden samples.
+    """
+    from fpgaprune.hls import HlsProject
+
     run, settings = context.run, context.config[HlsConfig]
+    projects = context.config[TargetConfig].makes_project
     hardware, model = hardware_of(context.config, context.data), context.model()
     types = context.artefacts.types()
     judge, searched = partial(context.judge_of, model), run.file("hls.search.json")
-    project = hardware.with_types(types).project(model, run.file("hls"), judge, searched, context.progress)
+    kept, gone = ("hls", "golden") if projects else ("golden", "hls")
+    shutil.rmtree(run.file(gone), ignore_errors=True)
+    typed = hardware.with_types(types)
+    make = typed.project if projects else typed.lowered
+    project = make(model, run.file(kept), judge, searched, context.progress)
     # The trained network gets the same widths, so that the two can be compared.
     before = hardware.design(context.model("trained.keras"), project.search, types)
     before.save(run.file("design_trained.json"))
@@ -166,7 +193,9 @@ def _hls(context: StageContext) -> dict[str, Any]:
         **hardware.facts(project),
         "emulation": _emulated(context, project, model, wanted),
         "simulation": _simulated(context, project, model, wanted),
-        "build": hardware.build(project, settings.build, settings.build_timeout_s, context.progress),
+        "build": hardware.build(project, settings.build, settings.build_timeout_s, context.progress)
+        if isinstance(project, HlsProject)
+        else None,
         **context.artefacts.proven(_LINKS),
     }
 
@@ -186,6 +215,8 @@ def _emulated(context: StageContext, project: Any, model: Any, wanted: Samples) 
 def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
     """What the C simulation computes for as many held-out samples as the time allows, compared with the emulation."""
     settings = context.config[HlsConfig]
+    if not context.config[TargetConfig].makes_project:
+        return {"left_out": "there is no hls4ml project (target.route); [measure] simulates our Verilog"}
     if not settings.simulate:
         return {"left_out": "the flow does not ask for it (simulate above 0 in [hls])"}
     x = at(context.data.x_test, slice(settings.simulate))
@@ -316,7 +347,7 @@ STAGE = FlowStage(
     "hls",
     _hls,
     ("trained.keras", "trained_outputs.npz", NETWORK, MASKS, TYPES, HELD),
-    ("hls", "design.json", "design.npz", "design_trained.json", "design_trained.npz"),
+    ("hls", "golden", "design.json", "design.npz", "design_trained.json", "design_trained.npz"),
     _settings,
     sections={"hls": HlsConfig(weight_bits=6, activation_bits=8, simulate=360)},
     foresee=_foresee,

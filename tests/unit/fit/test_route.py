@@ -96,10 +96,14 @@ def test_a_network_that_no_longer_fits_as_it_was_laid_out_says_how_far_it_is():
 @pytest.mark.parametrize(
     ("part", "route"), [("xc7z020", "hls"), ("gw1nr-9", "verilog"), ("lfe5u-25f", "verilog"), ("5ceba4", "hls")]
 )
-def test_a_part_whose_tools_compile_no_hls_gets_our_verilog_unless_asked(part, route):
+def test_a_part_whose_tools_compile_no_hls_gets_our_verilog(part, route):
     target = replace(TARGET, part=find_part(part))
     assert find_route(None, target).name == route
-    assert find_route("hls", target).name == "hls"
+    if route == "hls":
+        assert find_route("hls", target).name == "hls"
+    else:
+        with pytest.raises(ConfigError, match="builds an hls4ml project; take the route 'verilog'"):
+            find_route("hls", target)
 
 
 @pytest.fixture
