@@ -13,6 +13,8 @@ from fpgaprune.flow.sections import FinetuneConfig
 
 # Keras is called back after so many steps at most, because a user may want to stop a training.
 _TOGETHER = 100
+# Batches that are prepared while a step runs.
+_AHEAD = 4
 
 
 def shuffled_batches(
@@ -47,7 +49,10 @@ def shuffled_batches(
         )
 
     numbers = tf.data.Dataset.counter(epoch, dtype=tf.int32)
-    return numbers.flat_map(batches).map(gathered).prefetch(tf.data.AUTOTUNE)
+    options = tf.data.Options()
+    # The thread that tunes buffers sleeps ever longer, and the end of `fit` often waits for it: 40 s after a minute.
+    options.autotune.enabled = False
+    return numbers.flat_map(batches).map(gathered).prefetch(_AHEAD).with_options(options)
 
 
 def steps_in_epoch(x: Samples, batch_size: int) -> int:

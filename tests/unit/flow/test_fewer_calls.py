@@ -108,3 +108,7 @@ def test_several_inputs_and_outputs_are_predicted_in_their_order():
     assert np.array_equal(doubled, 2 * x[0])
     assert np.array_equal(same, x[1])
     assert not isinstance(doubled, tf.Tensor)
+
+
+def test_no_thread_of_tensorflow_tunes_buffers_because_the_end_of_fit_would_wait_for_it():
+    assert shuffled_batches(X, Y, 4, 3).options().autotune.enabled is False
