@@ -22,7 +22,7 @@ class Candidate:
         good: the point whose network it is trained from; None is the trained network.
         promise: what it was expected to do, which may be refuted, in words; empty if it was not expected to do better
             than others.
-        lost: what it lost in the search; None if the search has not trained it.
+        point: its trial; None if the search has not trained it.
     """
 
     knobs: str
@@ -30,12 +30,12 @@ class Candidate:
     design: Design
     good: FitPoint | None
     promise: str = ""
-    lost: float | None = None
+    point: FitPoint | None = None
 
     @classmethod
     def tried(cls, point: FitPoint, promise: str = "") -> Candidate:
         """The network of `point`, which is trained on."""
-        return cls(point.knobs, point.settings, point.design(), point, promise, point.lost)
+        return cls(point.knobs, point.settings, point.design(), point, promise, point)
 
     @classmethod
     def untried(cls, knobs: Knobs, design: Design, good: FitPoint | None) -> Candidate:

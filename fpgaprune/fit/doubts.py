@@ -25,3 +25,11 @@ def known_samples(limits: Limits) -> str:
         f"{100 * limits.forgotten:.2f} % on them by itself, so the search allows so much more; give x_valid and "
         "y_valid that the network has not seen"
     )
+
+
+def unknown_samples() -> str:
+    """A sentence: no trial measured what the trained network knows of the samples that judge."""
+    return (
+        "there was no time to measure how well the trained network knows the samples that judge this search; give more "
+        "--minutes, or x_valid and y_valid that the network has not seen"
+    )

@@ -37,7 +37,8 @@ class Finalists:
     Attributes:
         trials: trains networks.
         ranking: which network is better.
-        epochs: of the whole training.
+        epochs: those of the next whole training, which ends in the time that is left; None if none does. The first
+            one is trained in any case.
         out: folder of the answer.
         told: learns how far it is.
         milder: a network that is likely to lose little, by what some lost that were trained whole, and how much more
@@ -47,7 +48,7 @@ class Finalists:
 
     trials: Trials
     ranking: Ranking
-    epochs: int
+    epochs: Callable[[bool], int | None]
     out: Path
     told: Progress
     milder: Callable[[Sequence[FitPoint], float], Candidate | None]
@@ -75,11 +76,15 @@ class Finalists:
         bolder = self._bolder(left)
         tries = _FINALISTS + (bolder is not None)
         while left and len(self._found) < tries:
+            epochs = self.epochs(not self._found)
+            if epochs is None:
+                self.notes.append("no time was left to train another network whole; give more --minutes")
+                break
             candidate = self._next(left, bolder, last=len(self._found) == tries - 1)
             tries += candidate is self._between
             # A network that was tried for fewer epochs too is trained whole once.
             left = [other for other in left if other.knobs != candidate.knobs]
-            made = self._train(candidate)
+            made = self._train(candidate, epochs)
             if made is not None and (made.meets_limits or not candidate.promise):
                 break
             if made is not None:
@@ -107,11 +112,11 @@ class Finalists:
             return between
         return Candidate.tried(point, "met the limits in the search, and not" if point.meets_limits else "")
 
-    def _train(self, candidate: Candidate) -> FitPoint | None:
-        """`candidate`, trained whole; None if that is impossible."""
+    def _train(self, candidate: Candidate, epochs: int) -> FitPoint | None:
+        """`candidate`, trained for `epochs` on all samples; None if that is impossible."""
         name = f"{BEST} {len(self._found) + 1}" if self._found else BEST
         self.told.stage(name, "running")
-        made = self.trials.whole(candidate, self._laid(candidate.design, self._ratio), self.epochs)
+        made = self.trials.whole(candidate, self._laid_out(candidate), epochs)
         if made is None:
             self._failed.append(self.trials.impossible[candidate.knobs])
             self.told.stage(name, "skipped", self._failed[-1])
@@ -123,8 +128,8 @@ class Finalists:
     def _refute(self, candidate: Candidate, made: FitPoint) -> None:
         """The next choice knows what became of `candidate`, which broke a limit."""
         self.notes.append(f"{candidate.knobs}: {candidate.promise} when it was trained whole: {made.brings()}")
-        if candidate.lost is not None:
-            self._shifts.append(made.lost - candidate.lost)
+        if candidate.point is not None:
+            self._shifts.append(made.lost - candidate.point.lost)
         if made.measured is not None and (middle := made.used[made.resource]):
             # The next choice trusts what the tool counted more than the price. Its limit is kept by the upper end of a
             # price, which holds as long as no more than that was counted.
@@ -162,6 +167,16 @@ class Finalists:
         latency, price = laid_as(point).goal(self.ranking.limits)
         smaller = self._laid(candidate.design, 1.0).goal(self.ranking.limits) <= (latency, _SMALLER * price)
         return candidate if smaller else None
+
+    def _laid_out(self, candidate: Candidate) -> Laid:
+        """The layout of `candidate`: that of its trial if it fits, unless another is no slower and leaves more room."""
+        limits, tried = self.ranking.limits, candidate.point
+        best = self._laid(candidate.design, self._ratio)
+        if tried is None or not tried.in_time or tried.share * self._ratio > limits.share:
+            return best
+        own = laid_as(tried)
+        roomy = best.share * self._ratio <= limits.share * (1 - _ROOM) and best.keeps(limits, self.ranking.clock_ns)
+        return best if roomy and not best.is_slower(own, limits) else own
 
     def _laid(self, design: Design, ratio: float) -> Laid:
         """The best layout of `design`, with some room for what further training changes."""

@@ -116,7 +116,7 @@ def fit(
         latency_us: longest latency in microseconds.
         interval_cycles: most cycles between two samples.
         samples_per_s: least samples a second.
-        minutes: time for the search and, as far as it can be foreseen, for the run of the best network.
+        minutes: time for everything, the run of the best network too; what a tool counts takes extra time.
         epochs: of fine-tuning of the best network, at the network's own learning rate; first trials take a fourth. If
             left out, the search chooses epochs, batches and rate.
         seed: of all random numbers.

@@ -28,7 +28,7 @@ class Limits:
         latency_us: longest latency in microseconds.
         interval_cycles: most cycles between two samples.
         samples_per_s: least samples a second.
-        minutes: time for the search and, as far as it can be foreseen, for the run of the best network.
+        minutes: time for everything, the run of the best network too; what a tool counts takes extra time.
         forgotten: what training without the samples held back loses on them, without locks and with 16 bits: the
             trained network knows them. The search allows this loss too; the best network is judged without it.
     """

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.doubts import few_samples
+from fpgaprune.fit.ending import RunTimes
 from fpgaprune.fit.job import Job, Outcome
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.ranking import Ranking
@@ -17,7 +18,7 @@ from fpgaprune.fit.standing import Heard, Standing
 from fpgaprune.flow import Progress
 
 # The end of a search takes this share of its time at most: a search that tries nothing finds nothing.
-_MOST_RESERVED = 0.4
+_MOST_RESERVED = 0.3
 
 
 @dataclass
@@ -29,37 +30,64 @@ class SearchLog:
         told: learns how far the search is, in words.
         heard: learns how far the search is, as data.
         points: key of a trial to the network that it judged.
-        ending: the seconds that it will take to train a network whole, by what its trial took.
+        times: how long runs take, by what the trials took.
+        final: the seconds of the final run: with all its epochs, and with the fewest.
     """
 
     ranking: Ranking
     told: Progress
     heard: Heard
     points: dict[str, FitPoint] = field(default_factory=dict)
-    ending: Callable[[FitPoint], float] = lambda _: 0.0
+    times: RunTimes = field(default_factory=RunTimes)
+    final: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0)
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._started = time.monotonic()
-        self._end_s = 0.0
 
     def at(self, share: float) -> float:
-        """The moment at which `share` of the search is over; it leaves time to train the best network whole."""
+        """The moment at which `share` of the search is over.
+
+        It leaves time for the final run, and for a second one of the fewest epochs if the first breaks a limit.
+        """
         whole = 60.0 * self.ranking.limits.minutes
-        return self._started + share * (whole - min(self._end_s, _MOST_RESERVED * whole))
+        most, fewest = self.final()
+        return self._started + share * (whole - max(min(most + fewest, _MOST_RESERVED * whole), fewest))
+
+    @property
+    def latest(self) -> float:
+        """The moment at which a final run of the fewest epochs must begin."""
+        return self._started + 60.0 * self.ranking.limits.minutes - self.final()[1]
 
     @property
     def seconds_left(self) -> float:
         """What is left of the time that was asked for."""
         return max(self._started + 60.0 * self.ranking.limits.minutes - time.monotonic(), 0.0)
 
+    @property
+    def seconds_passed(self) -> float:
+        """What has passed of it, and beyond."""
+        return time.monotonic() - self._started
+
+    def warn_if_short(self, shortest: float) -> None:
+        """Tells at once if the shortest search takes `shortest` seconds more than have passed, and that is too long."""
+        minutes, least = self.ranking.limits.minutes, self.seconds_passed + shortest
+        if least > 60 * minutes:
+            self.told.stage(
+                "time",
+                "warning",
+                f"a search of this network takes about {least:.0f} s at least, and {minutes:g} min were asked for; it "
+                "ends as early as it can",
+            )
+
     def beyond(self) -> str | None:
-        """A sentence if the best network cannot be trained whole in the time that is left; None if it can."""
-        late = self._end_s - self.seconds_left
+        """A sentence if no final run ends in the time that is left; None if one can."""
+        final = self.final()[1]
+        late = final - self.seconds_left
         if late < 1.0:
             return None
         return (
-            f"to train the best network whole takes about {self._end_s:.0f} s, {late:.0f} s more than are left of "
+            f"the shortest training of the best network takes about {final:.0f} s, {late:.0f} s more than are left of "
             f"{self.ranking.limits.minutes:g} min"
         )
 
@@ -87,7 +115,7 @@ class SearchLog:
             if not self.points and (doubt := few_samples(outcome, self.ranking.limits)):
                 self.warn(doubt)
             self.points[job.key] = outcome
-            self._end_s = self.ending(outcome)
+            self.times.learn(outcome)
         key = min(self.points, key=lambda key: self.ranking.rank(self.points[key]), default=None)
         name = self._name(job)
         standing = Standing(

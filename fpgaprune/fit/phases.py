@@ -36,6 +36,8 @@ _ROUGH_BEFORE_LONG, _DESCENT_BEFORE_LONG = 0.45, 0.65
 _ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY = 0.3, 0.5
 # With time for fewer long trials the networks around the best one are trained as usual.
 _FEWEST_LONG = 3
+# With time for fewer whole trials than that, short ones take it.
+_FEWEST_WHOLE = 2
 # A network is trained again if it gets so many times the epochs, and if the time suffices for so many trials.
 _MORE, _FEWEST_AGAIN = 2, 4
 # The last training of a search is a long one, so it goes to a network that loses little with this likelihood.
@@ -139,6 +141,8 @@ class Phases:
             shares = (_ROUGH_BEFORE_LONG, _DESCENT_BEFORE_LONG)
         short, epochs = self.training.short, self.training.whole
         for passes, share, most in ((short, shares[0], shares[1]), (epochs, shares[1], 1.0)):
+            if self.log.points and not replace(self._clock(1.0, passes), deadline=self.log.latest).has_time():
+                break
             clock, later = self._clock(share, passes), self._clock(shares[1] if before_study else most, passes)
             descent = Descent(
                 self.names,
@@ -189,13 +193,26 @@ class Phases:
         knobs, good = found
         return Candidate.untried(knobs, design, self.training.starts_from(good, knobs, self.training.long))
 
+    def final_epochs(self, samples: float, first: bool) -> int | None:
+        """The most epochs of a final run that ends in the time that is left, on `samples` times those of a trial.
+
+        The `first` one leaves time for a second one if it can, and has the fewest epochs if there is no time at all.
+        """
+        left = self.log.seconds_left
+        second = self.log.final()[1] if first else 0.0
+        for room in (left - second, left):
+            for epochs in self.training.final_epochs():
+                if self.log.times.seconds(epochs, samples) <= room:
+                    return epochs
+        return self.training.whole if first else None
+
     def _clock(self, share: float, epochs: int) -> Clock:
-        return Clock(self.log.at(share), epochs, self._slowest)
+        return Clock(self.log.at(share), epochs, self._slowest, self.log.times.seconds)
 
     def _clock_from_now(self, share: float, epochs: int) -> Clock:
         """A clock for `share` of the time from now on."""
         until = time.monotonic() + self.log.at(share) - self.log.at(0.0)
-        return Clock(min(until, self.log.at(1.0)), epochs, self._slowest)
+        return Clock(min(until, self.log.at(1.0)), epochs, self._slowest, self.log.times.seconds)
 
     def _trains_again(self, good: FitPoint | None, epochs: int) -> bool:
         """Whether the network of `good` is trained again before others go on from it: for many more epochs.
@@ -210,10 +227,16 @@ class Phases:
         return epochs >= _MORE * good.epochs and time.monotonic() + _FEWEST_AGAIN * trial <= self.log.at(1.0)
 
     def _goes_on(self, clock: Clock, later: Clock) -> bool:
-        """Whether the descent goes on: until `clock`, or `later` where nothing is good or too few say anything."""
+        """Whether the descent goes on: until `clock`, or `later` where nothing is good or too few say anything.
+
+        Without time for whole trials behind them, short ones go on until the end.
+        """
         points = self.log.points.values()
         early = len(points) < FEWEST or not any(point.meets_limits for point in points)
-        return clock.has_time() or (early and later.has_time())
+        if clock.has_time() or (early and later.has_time()):
+            return True
+        rest = self._clock(1.0, self.training.whole)
+        return not rest.has_time(_FEWEST_WHOLE) and self._clock(1.0, clock.epochs).has_time()
 
     def _outlook(self, epochs: int) -> Outlook:
         ranking, whole = self.log.ranking, self.training.whole

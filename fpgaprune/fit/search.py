@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from fpgaprune.errors import RunError
 from fpgaprune.files import write_bytes
 from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.document import search_document
-from fpgaprune.fit.doubts import few_samples
-from fpgaprune.fit.ending import seconds_of_end
+from fpgaprune.fit.doubts import few_samples, unknown_samples
+from fpgaprune.fit.ending import run_seconds
 from fpgaprune.fit.finalists import BEST, Finalists
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.held_back import write_held_back
@@ -32,7 +33,7 @@ from fpgaprune.fit.standing import Heard
 from fpgaprune.fit.steps import Steps
 from fpgaprune.fit.study import require_optuna
 from fpgaprune.fit.suggested import try_suggested
-from fpgaprune.fit.training import Training, most_samples
+from fpgaprune.fit.training import Training, expected_seconds, most_samples, seconds_of_training
 from fpgaprune.fit.trial import Trials
 from fpgaprune.fit.workers import Workers
 from fpgaprune.fit.workplace import Here, Workplace
@@ -53,6 +54,9 @@ from fpgaprune.flow import (
     starting_model,
 )
 from fpgaprune.measure import LABELS
+
+# A trial that only tells what the trained network knows of the samples is made if so many times its time is left.
+_SURELY = 1.5
 
 
 @dataclass
@@ -113,14 +117,29 @@ class FitSearch:
         if (design := foresight.design(start)) is not None:
             # A wrong path of a tool is an error now, not when the search is over.
             self.route.counting(design, document)
-        bolder = Training.at_a_higher_rate(config, searched, model)
-        ways: Sequence[Training] = [way for way in (bolder, Training.asked(config, searched, model)) if way is not None]
+        seconds = seconds_of_training(self.limits.minutes)
+        bolder = Training.at_a_higher_rate(config, searched, model, seconds)
+        usual = Training.asked(config, searched, model, seconds)
+        ways: Sequence[Training] = [usual] if bolder is None else [bolder, usual]
         phases = Phases(trials, foresight, log, names, self.notes)
         more = count_of(data.x_train) / count_of(searched.x_train)
-        log.ending = lambda point: seconds_of_end(point, phases.training.long, more)
+
+        def final() -> tuple[float, float]:
+            most, fewest = phases.training.long, phases.training.whole
+            return log.times.seconds(most, more), log.times.seconds(fewest, more)
+
+        log.final = final
+        trial, whole = (expected_seconds(model, searched, epochs) for epochs in (ways[0].short, ways[0].whole))
+        log.times.expected = expected_seconds(model, searched, 1)
+        log.warn_if_short(run_seconds(trial, more * whole))
+        remembers = data.x_valid is None
+        if remembers and _SURELY * run_seconds(whole, trial, more * whole) > log.seconds_left:
+            # The first trial is then a network that may be the answer.
+            remembers = False
+            self.notes.append(unknown_samples())
         # In few epochs a higher rate only loses the network, so a large one is first made narrow at its own rate.
         narrows = ways[0].is_cut and "filters" in names
-        first = phases.first(start, ways[-1:] if narrows else ways, remembers=data.x_valid is None)
+        first = phases.first(start, ways[-1:] if narrows else ways, remembers=remembers)
         if narrows:
             start, first, ways = phases.narrow(start, first, ways, searched)
             phases.first(start, ways, remembers=False, good=first)
@@ -135,8 +154,8 @@ class FitSearch:
             raise RunError(f"the search found no network: {reason}")
         if (late := log.beyond()) is not None:
             log.told.stage(BEST, "warning", late)
-        long, milder = phases.training.long, phases.milder
-        best = Finalists(trials, log.ranking, long, self.out, self.told, milder, self.notes).best(points)
+        epochs, milder = partial(phases.final_epochs, more), phases.milder
+        best = Finalists(trials, log.ranking, epochs, self.out, self.told, milder, self.notes).best(points)
         if doubt := few_samples(best, self.limits):
             self.notes.append(doubt)
         if not best.fits:

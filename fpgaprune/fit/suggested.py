@@ -53,7 +53,7 @@ def try_suggested(
     content = json.dumps([trials.content, document, trials.route.name, asked], sort_keys=True)
     name = hashlib.sha256(content.encode()).hexdigest()[:12]
     study = Study(out / JOURNAL, name, space, ranking, options.front, document.get("seed", 0))
-    clock = Clock(log.at(1.0))
+    clock = Clock(log.at(1.0), expected=lambda _: log.times.seconds(training.short))
 
     def goes_on(suggested: int) -> bool:
         return (options.trials is None or suggested < options.trials) and clock.has_time()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +27,9 @@ _ADAPTIVE = {"Adam", "AdamW", "Nadam", "RMSprop"}
 # A whole training is expected to take so long at most on one core: more epochs of a large network would leave a search
 # time for a few trials only. It has so many epochs at least.
 _SECONDS, _LEAST_EPOCHS = 120.0, 4
+# A search has time for at least so many whole trainings, and takes so many seconds beside them: TensorFlow's start, and
+# the other stages of its first trials and of its final run.
+_TRAININGS, _BESIDE = 5, 40.0
 # Seconds for one sample of one epoch, for each value that a layer hands on, and for each product.
 _PER_VALUE, _PER_PRODUCT = 15e-9, 3e-10
 # Values of all layers that a step of training holds in memory.
@@ -45,6 +48,7 @@ class Training:
         anew: whether a whole training of other knobs starts from the trained network. Else, as all short ones, it
             starts from the last good network of the search: at a low rate it would not find the way.
         wanted: epochs of a usual trial if they took no time.
+        seconds: what a whole training may take in the time of the search.
     """
 
     short: int
@@ -53,16 +57,25 @@ class Training:
     settings: Mapping[str, Any] = field(default_factory=dict)
     anew: bool = False
     wanted: int = 0
+    seconds: float = _SECONDS
 
     @property
     def is_cut(self) -> bool:
         """Whether the network is so large that it is trained for fewer epochs than wanted."""
-        return self.whole < self.wanted
+        return self.long < self.wanted
+
+    def final_epochs(self) -> Iterator[int]:
+        """Epochs that the final run may have, from most to fewest: `long`, its halves, and at the end `whole`."""
+        epochs = self.long
+        while epochs > self.whole:
+            yield epochs
+            epochs //= 2
+        yield self.whole
 
     def of(self, data: Dataset, model: Any) -> Training:
         """The same training for `model`: for as many epochs as it can be, of those that are wanted."""
-        whole = _affordable(self.wanted, data, model)
-        long = _affordable(_LONGER * self.wanted, data, model) if self.anew else whole
+        whole = _affordable(self.wanted, data, model, self.seconds)
+        long = _affordable(_LONGER * self.wanted if self.anew else self.wanted, data, model, _SECONDS)
         return replace(self, short=_short(whole), whole=whole, long=long)
 
     def starts_from(self, good: FitPoint | None, knobs: Knobs, epochs: int) -> FitPoint | None:
@@ -71,16 +84,19 @@ class Training:
         return None if self.anew and epochs >= self.whole and not goes_on else good
 
     @classmethod
-    def asked(cls, config: Flow, data: Dataset, model: Any) -> Training:
-        """As the flow says; what it leaves out is its default, but for more epochs of few samples."""
+    def asked(cls, config: Flow, data: Dataset, model: Any, seconds: float = _SECONDS) -> Training:
+        """As the flow says; what it leaves out is its default, but for more epochs of few samples.
+
+        Epochs that the flow says are kept, whatever they take; others take at most `seconds`, as far as it is known.
+        """
         settings = config[FinetuneConfig]
         if "epochs" in settings.model_fields_set:
             return cls(_short(settings.epochs), settings.epochs, settings.epochs, wanted=settings.epochs)
         steps = -(-count_of(data.x_train) // settings.batch_size)
-        return cls(0, 0, 0, wanted=max(settings.epochs, -(-_STEPS // steps))).of(data, model)
+        return cls(0, 0, 0, wanted=max(settings.epochs, -(-_STEPS // steps)), seconds=seconds).of(data, model)
 
     @classmethod
-    def at_a_higher_rate(cls, config: Flow, data: Dataset, model: Any) -> Training | None:
+    def at_a_higher_rate(cls, config: Flow, data: Dataset, model: Any, seconds: float = _SECONDS) -> Training | None:
         """A higher rate, which falls, and more samples in a step; None if this is not for them.
 
         What the flow says of epochs, batches, rates or of a training loop of its own is kept. Optimizers that do not
@@ -103,7 +119,17 @@ class Training:
             "finetune": {"batch_size": batch_size, "learning_rate": rate},
             "quantise": {"learning_rate": rate},
         }
-        return cls(0, 0, 0, asked, anew=True, wanted=_EPOCHS).of(data, model)
+        return cls(0, 0, 0, asked, anew=True, wanted=_EPOCHS, seconds=seconds).of(data, model)
+
+
+def seconds_of_training(minutes: float) -> float:
+    """What a whole training may take in a search of so many `minutes`."""
+    return min(max(60 * minutes - _BESIDE, 0.0) / _TRAININGS, _SECONDS)
+
+
+def expected_seconds(model: Any, data: Dataset, epochs: int) -> float:
+    """What a training of `model` for `epochs` is expected to take, before any has been measured."""
+    return epochs * count_of(data.x_train) * _seconds(model)
 
 
 def most_samples(model: Any) -> int:
@@ -116,9 +142,9 @@ def _short(whole: int) -> int:
     return max(whole // _SHORT, min(whole, 2))
 
 
-def _affordable(epochs: int, data: Dataset, model: Any) -> int:
-    """At most `epochs`, as many as a whole training may take; a few in any case."""
-    most = int(_SECONDS / (count_of(data.x_train) * _seconds(model)))
+def _affordable(epochs: int, data: Dataset, model: Any, seconds: float) -> int:
+    """At most `epochs`, as many as take `seconds`; a few in any case."""
+    most = int(seconds / expected_seconds(model, data, 1))
     return max(min(epochs, most), min(epochs, _LEAST_EPOCHS))
 
 

@@ -1,18 +1,21 @@
-"""A search leaves time to train its best network whole, and says what that takes beyond its time."""
+"""A search leaves time for its final run, which is as long as that time allows."""
 
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 from msgspec import structs
 
 from fpgaprune.fit import log as fit_log
-from fpgaprune.fit.ending import seconds_of_end
+from fpgaprune.fit.ending import RunTimes, run_seconds
 from fpgaprune.fit.job import Job
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.log import SearchLog
+from fpgaprune.fit.phases import Phases
 from fpgaprune.fit.ranking import Ranking
+from fpgaprune.fit.training import Training, seconds_of_training
 from fpgaprune.fit.trial import Trials
 from fpgaprune.flow import Silent
 from tests.unit.fit.made_up import Prices, made
@@ -25,39 +28,123 @@ def point(folder="", epochs=4):
     return structs.replace(made(knobs, Prices().fastest(knobs), (0.6, 3, 3)), folder=str(folder), epochs=epochs)
 
 
-def log_of(minutes, seconds):
-    log = SearchLog(Ranking(Limits(minutes=minutes), 5.0), Silent(), lambda _: None)
-    log.ending = lambda _: seconds
+def ran(folder, epochs, training):
+    """The point of a run that trained for `training` seconds, and took 5 seconds beside it."""
+    folder.mkdir()
+    stages = {"train": {"seconds": 5.0}, "finetune": {"seconds": training - 1}, "quantise": {"seconds": 1.0}, "hls": {}}
+    (folder / "manifest.json").write_text(json.dumps({"stages": stages}))
+    return point(folder, epochs)
+
+
+class Told(Silent):
+    def __init__(self):
+        self.said = []
+
+    def stage(self, name, state, note="", seconds=None):
+        if state == "warning":
+            self.said.append(note)
+
+
+def log_of(minutes, most, fewest):
+    log = SearchLog(Ranking(Limits(minutes=minutes), 5.0), Told(), lambda _: None)
+    log.final = lambda: (most, fewest)
     return log
 
 
-def test_training_grows_with_epochs_and_samples_and_the_rest_stays(tmp_path):
-    stages = {"train": {"seconds": 1.0}, "finetune": {"seconds": 3.0}, "quantise": {"seconds": 1.0}, "hls": {}}
-    (tmp_path / "manifest.json").write_text(json.dumps({"stages": stages}))
-    assert seconds_of_end(point(tmp_path), 4, 1.0) == 5.0
-    assert seconds_of_end(point(tmp_path), 8, 1.5) == 1.0 + 4.0 * 3
-    assert seconds_of_end(point(tmp_path / "gone"), 8, 1.5) == 0.0
+def test_nothing_is_known_of_runs_before_the_first(tmp_path):
+    times = RunTimes()
+    times.learn(point(tmp_path / "gone"))
+    assert times.seconds(100) == 0.0
 
 
-@pytest.mark.parametrize(("seconds", "reserved"), [(0.0, 0.0), (10.0, 10.0), (50.0, 24.0)])
-def test_the_search_ends_before_its_time_by_what_the_end_takes(seconds, reserved):
-    log = log_of(1.0, seconds)
-    began, ends = log.at(0.0), log.at(1.0)
-    assert ends - began == pytest.approx(60.0)
-    log.end(JOB, point())
-    assert log.at(0.0) == began
-    assert ends - log.at(1.0) == pytest.approx(reserved)
+def test_of_one_run_training_grows_with_epochs_and_samples_and_the_rest_stays(tmp_path):
+    times = RunTimes()
+    times.learn(ran(tmp_path / "a", 4, 8.0))
+    assert times.seconds(4) == pytest.approx(1.1 * (5 + 8))
+    assert times.seconds(8, 1.5) == pytest.approx(1.1 * (5 + 8 * 3))
+
+
+def test_an_epoch_far_slower_than_expected_is_mostly_preparation(tmp_path):
+    times = RunTimes(expected=0.1)
+    times.learn(ran(tmp_path / "a", 2, 8.0))
+    assert times.seconds(2) == pytest.approx(1.1 * (5 + 8))
+    assert times.seconds(12) == pytest.approx(1.1 * (5 + 8 + 10 * 0.15))
+
+
+def test_two_runs_tell_preparation_from_epochs(tmp_path):
+    times = RunTimes()
+    times.learn(ran(tmp_path / "a", 2, 6.0))
+    times.learn(ran(tmp_path / "b", 12, 11.0))
+    assert times.seconds(22, 2) == pytest.approx(1.1 * (5 + 5 + 0.5 * 22 * 2))
+
+
+def test_runs_with_nearly_the_same_epochs_do_not(tmp_path):
+    times = RunTimes()
+    times.learn(ran(tmp_path / "a", 3, 6.0))
+    times.learn(ran(tmp_path / "b", 4, 6.1))
+    assert times.seconds(8) == pytest.approx(1.1 * (5 + 2 * 6.1))
+
+
+@pytest.mark.parametrize(
+    ("most", "fewest", "reserved"),
+    # Both final runs; less of the first; of a long one only the shortest, whatever is left for the search.
+    [(0.0, 0.0, 0.0), (10.0, 4.0, 14.0), (50.0, 10.0, 18.0), (70.0, 30.0, 30.0)],
+)
+def test_the_search_ends_before_its_time_by_what_the_end_takes(most, fewest, reserved):
+    log = log_of(1.0, most, fewest)
+    began = log.at(0.0)
+    assert log.at(1.0) - began == pytest.approx(60.0 - reserved)
+    assert log.latest - began == pytest.approx(60.0 - fewest)
     assert log.seconds_left == pytest.approx(60.0, abs=5.0)
 
 
 def test_what_the_end_takes_beyond_the_time_is_said_before_it(monkeypatch):
-    log = log_of(1.0, 30.0)
-    log.end(JOB, point())
+    log = log_of(1.0, 90.0, 30.0)
     assert log.beyond() is None
     now = time.monotonic()
     monkeypatch.setattr(fit_log.time, "monotonic", lambda: now + 50.0)
-    assert log.beyond().startswith("to train the best network whole takes about 30 s, ")
+    assert log.beyond().startswith("the shortest training of the best network takes about 30 s, ")
     assert log.beyond().endswith(" s more than are left of 1 min")
+
+
+@pytest.mark.parametrize(("minutes", "said"), [(1.0, []), (0.5, ["about 33 s at least, and 0.5 min were asked for"])])
+def test_a_time_that_is_too_short_is_said_at_once(minutes, said):
+    log = log_of(minutes, 0.0, 0.0)
+    log.warn_if_short(run_seconds(5.0, 8.0))
+    assert len(log.told.said) == len(said)
+    assert all(text in log.told.said[0] for text in said)
+
+
+@pytest.mark.parametrize(
+    ("left", "first", "epochs"),
+    [
+        # A run of 16, 8 or 4 epochs takes 23.1, 14.3 or 9.9 s.
+        (100.0, True, 16),
+        # The first run leaves 9.9 s for a second one.
+        (25.0, True, 8),
+        (25.0, False, 16),
+        (12.0, True, 4),
+        (12.0, False, 4),
+        (5.0, True, 4),
+        (5.0, False, None),
+    ],
+)
+def test_the_final_run_has_the_epochs_for_which_there_is_time(tmp_path, left, first, epochs):
+    times = RunTimes()
+    times.learn(ran(tmp_path / "a", 4, 4.0))
+    log = SimpleNamespace(times=times, seconds_left=left, final=lambda: (times.seconds(16), times.seconds(4)))
+    phases = Phases(None, None, log, (), [], Training(1, 4, 16))
+    assert phases.final_epochs(1.0, first) == epochs
+
+
+def test_an_end_that_is_asked_for_has_its_epochs():
+    assert list(Training(1, 5, 5).final_epochs()) == [5]
+    assert list(Training(1, 9, 118).final_epochs()) == [118, 59, 29, 14, 9]
+
+
+@pytest.mark.parametrize(("minutes", "seconds"), [(0.01, 0.0), (1.0, 4.0), (3.0, 28.0), (20.0, 120.0)])
+def test_a_short_search_trains_for_less(minutes, seconds):
+    assert seconds_of_training(minutes) == seconds
 
 
 def test_each_reason_for_what_was_left_out_is_told_once(tmp_path):

@@ -65,7 +65,7 @@ def chosen(folder, shares, counted, counts=True, priced=0.0):
         whole=whole, route=route, impossible=impossible, counting=lambda point: {} if counts else None
     )
     notes = []
-    best = Finalists(trials, RANKING, 9, folder, Silent(), no_milder, notes).best(points)
+    best = Finalists(trials, RANKING, lambda first: 9, folder, Silent(), no_milder, notes).best(points)
     return best, notes, laid_out
 
 
@@ -90,7 +90,52 @@ def test_the_margin_of_a_price_is_not_counted_twice(tmp_path, upper, layout):
     assert chosen(tmp_path, [0.70, 0.74], [120, 105], priced=upper)[2] == ["all", layout]
 
 
-def bold(folder, lost_later, price=0.5):
+@pytest.mark.parametrize(
+    ("own", "others", "ratio", "wanted"),
+    [
+        # It fits, but for the room that is wished for; all others are far slower.
+        ((0.79, 100), {"fast": (0.9, 10), "slow": (0.5, 1000)}, 1.0, ""),
+        ((0.79, 100), {"fast": (0.7, 10)}, 1.0, "fast"),
+        ((0.79, 100), {"alike": (0.7, 105)}, 1.0, "alike"),
+        # No other leaves the room.
+        ((0.79, 100), {"fast": (0.78, 10)}, 1.0, ""),
+        # It does not fit, by its own price or by what a tool counted of the one before.
+        ((0.81, 100), {"slow": (0.5, 1000)}, 1.0, "slow"),
+        ((0.79, 100), {"slow": (0.5, 1000)}, 1.1, "slow"),
+    ],
+)
+def test_the_final_network_keeps_the_layout_of_its_trial_unless_it_does_not_fit(tmp_path, own, others, ratio, wanted):
+    parallel_design(3, 3).save(tmp_path / "design.json")
+    knobs = Knobs("weight")
+    point = structs.replace(
+        made(knobs, Prices().fastest(knobs), (0.9, 1, 1)),
+        share=own[0],
+        latency_cycles=own[1],
+        interval_cycles=own[1],
+        folder=str(tmp_path),
+    )
+    layouts = [Laid(name, {}, share, "lut", {}, cycles, cycles) for name, (share, cycles) in others.items()]
+    trials = SimpleNamespace(route=SimpleNamespace(layouts=lambda design: layouts))
+    finalists = Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_milder)
+    finalists._ratio = ratio
+    assert finalists._laid_out(Candidate.tried(point)).rung == wanted
+    # What the search has not trained has no layout of its own.
+    assert finalists._laid_out(Candidate.untried(knobs, point.design(), None)).rung in others
+
+
+def test_without_time_no_other_network_is_trained_whole(tmp_path):
+    best, notes, asked = bold(tmp_path, lost_later=0.1, epochs=lambda first: 9 if first else None)
+    assert asked == [str(Knobs("weight", 0.5))]
+    assert not best.meets_limits
+    assert notes[-1] == "no time was left to train another network whole; give more --minutes"
+
+
+def test_each_network_is_trained_for_the_epochs_that_its_time_allows(tmp_path):
+    best, _, _ = bold(tmp_path, lost_later=0.1, epochs=lambda first: 9 if first else 5)
+    assert best.epochs == 5
+
+
+def bold(folder, lost_later, price=0.5, epochs=lambda first: 9):
     """The answer where a smaller network lost a standard error too much in the search; what it loses later."""
     best, near = made(Knobs("weight"), Prices().fastest(Knobs("weight")), (0.9, 1, 1)), Knobs("weight", 0.5)
     points = []
@@ -113,7 +158,7 @@ def bold(folder, lost_later, price=0.5):
 
     route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 10, 10)])
     trials, notes = SimpleNamespace(whole=whole, route=route, impossible={}), []
-    return Finalists(trials, RANKING, 9, folder, Silent(), no_milder, notes).best(points), notes, asked
+    return Finalists(trials, RANKING, epochs, folder, Silent(), no_milder, notes).best(points), notes, asked
 
 
 def test_a_much_smaller_network_that_lost_hardly_too_much_is_tried_first(tmp_path):
@@ -167,7 +212,7 @@ def test_after_a_network_that_loses_too_much_a_milder_one_comes_before_a_far_lar
 
     route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.6 * price, "lut", {}, 100, 100)])
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: None)
-    Finalists(trials, RANKING, 9, tmp_path, Silent(), milder).best(points.values())
+    Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), milder).best(points.values())
     assert asked == wanted
     assert refuted[0] == [str(kinds["small"])]
 
@@ -200,7 +245,7 @@ def test_what_the_samples_of_the_search_hid_of_one_network_they_hid_of_the_next(
 
     route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 100, 100)])
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: None)
-    best = Finalists(trials, RANKING, 9, tmp_path, Silent(), no_milder).best(points)
+    best = Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_milder).best(points)
     assert asked == [points[number].knobs for number in wanted]
     assert best.meets_limits
 
@@ -227,7 +272,7 @@ def test_a_network_that_was_tried_twice_is_trained_whole_once(tmp_path):
     route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 10, 10)])
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda point: None)
     points = [twice, structs.replace(twice, epochs=4), other]
-    Finalists(trials, RANKING, 9, tmp_path, Silent(), no_milder).best(points)
+    Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_milder).best(points)
     assert sorted(asked) == sorted({twice.knobs, other.knobs})
 
 

@@ -1,11 +1,13 @@
 """The last phase trains the neighbours of the best network for long, if there is time for some of them."""
 
 import time
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
 from msgspec import structs
 
+from fpgaprune.fit.ending import RunTimes
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.phases import Phases
@@ -41,6 +43,8 @@ def phases_of(judge, points, deadline, training=TRAINING):
     began = time.monotonic()
     log = SimpleNamespace(
         at=lambda share: began + share * (deadline - began),
+        latest=deadline,
+        times=RunTimes(),
         ranking=ranking,
         points=points,
         begin=lambda _: None,
@@ -87,6 +91,45 @@ def test_short_trials_go_on_past_their_share_as_long_as_they_say_too_little(fits
     phases = phases_of(judge, points, 100.0, Training(1, WHOLE, WHOLE))
     with pytest.raises(EnoughError):
         phases.descend(Knobs("weight"), None, before_study=False)
+    assert len(asked) == trials
+
+
+@pytest.mark.parametrize(("whole", "trials"), [(10, 7), (40, 14)])
+def test_without_time_for_two_whole_trials_short_ones_go_on(whole, trials, monkeypatch):
+    """Of 100 seconds short trials of 7 take 50; all of them where a whole one takes 40."""
+    now, asked, points = [0.0], [], {}
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def judge(job):
+        knobs, passes = job
+        if passes == WHOLE:
+            raise EnoughError
+        asked.append(knobs)
+        now[0] += 7
+        points[knobs] = structs.replace(point(knobs), loses_little=True, fits=True)
+        return points[knobs]
+
+    phases = phases_of(judge, points, 100.0, Training(1, WHOLE, WHOLE))
+    phases.log.times = SimpleNamespace(seconds=lambda epochs: whole if epochs == WHOLE else 7)
+    with suppress(EnoughError):
+        phases.descend(Knobs("weight"), None, before_study=False)
+    assert len(asked) == trials
+
+
+@pytest.mark.parametrize(("known", "latest", "trials"), [(True, 6.0, 0), (True, 8.0, 1), (False, 6.0, 1)])
+def test_no_trial_begins_that_the_final_run_has_no_time_for(known, latest, trials):
+    """A trial takes 7 seconds; one is made in any case if there is no network yet."""
+    asked = []
+
+    def judge(job):
+        asked.append(job)
+        raise EnoughError
+
+    phases = phases_of(judge, {"first": point(Knobs("weight"))} if known else {}, time.monotonic() + 5)
+    phases.log.latest = time.monotonic() + latest
+    phases.log.times = SimpleNamespace(seconds=lambda epochs: 7)
+    with suppress(EnoughError):
+        phases.descend(Knobs("weight", weight_bits=6), None, before_study=False)
     assert len(asked) == trials
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.training import Training, most_samples
+from fpgaprune.fit.training import Training, expected_seconds, most_samples
 from fpgaprune.flow import Dataset, parse_config
 from fpgaprune.keras_file import save_keras
 from tests.unit.fit.made_up import TOLERANCE, Prices, made
@@ -124,3 +124,15 @@ def test_a_large_network_is_trained_for_fewer_epochs_on_fewer_samples():
     assert Training.asked(flow(), data(most_samples(large)), large).whole == 4
     # What the user says holds.
     assert Training.asked(flow(epochs=50), data(18_000), large).whole == 50
+
+
+def test_a_short_search_trains_for_fewer_epochs_but_its_best_network():
+    usual = Training.at_a_higher_rate(flow(), data(18_000), dense())
+    epoch = expected_seconds(dense(), data(18_000), 1)
+    short = Training.at_a_higher_rate(flow(), data(18_000), dense(), 8.5 * epoch)
+    assert (short.short, short.whole, short.long) == (2, 8, usual.long)
+    # That is no large network, so it need not lose filters first.
+    assert not short.is_cut
+    asked = Training.asked(flow(), data(100), dense(), 0.0)
+    assert (asked.whole, asked.long) == (4, 1000)
+    assert Training.asked(flow(epochs=50), data(100), dense(), 0.0).whole == 50
