@@ -1,31 +1,42 @@
-"""Gives an ONNX file the inputs of its final softmax or sigmoid as outputs, because these hide what they saturate."""
+"""Leaves the final softmax or sigmoid out of an ONNX file, because these hide what they saturate."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
 import onnx
 
+from fpgaprune.onnx_graph import Graph
+
 _SQUASHING = ("Softmax", "Sigmoid")
-# Nodes that hand on what they read, at most in another type.
-_HANDING_ON = ("Identity", "Cast")
+# Nodes that hand on every number that they read, at most in another type.
+_HANDING_ON = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 
 
-def with_logits(path: str | os.PathLike[str]) -> tuple[bytes, tuple[bool, ...]]:
-    """The content of the ONNX file at `path` with logits as outputs, and for each output whether it is one of these.
+def with_logits(path: str | os.PathLike[str], chosen: Sequence[bool]) -> tuple[bytes, tuple[bool, ...]]:
+    """The content of the ONNX file at `path` with logits as `chosen` outputs, and for each output whether it is one.
 
-    An output that no softmax or sigmoid makes stays.
+    An output that no softmax or sigmoid makes, or one that something else reads, stays.
     """
     model = onnx.load(os.fspath(path))
-    makers = {name: node for node in model.graph.node for name in node.output}
-    changed = []
-    for output in model.graph.output:
-        node = makers.get(output.name)
-        while node is not None and node.op_type in _HANDING_ON:
-            node = makers.get(node.input[0])
-        changed.append(node is not None and node.op_type in _SQUASHING)
-        if node is not None and changed[-1]:
-            # The type stays; onnxruntime finds the shape.
-            output.name = node.input[0]
-            output.type.tensor_type.ClearField("shape")
-    return model.SerializeToString(), tuple(changed)
+    graph = Graph(model.graph)
+    nodes = [
+        _squashing(graph, output.name) if one else None for output, one in zip(model.graph.output, chosen, strict=True)
+    ]
+    for node in filter(None, nodes):
+        node.op_type = "Identity"
+        del node.attribute[:]
+    return model.SerializeToString(), tuple(node is not None for node in nodes)
+
+
+def _squashing(graph: Graph, output: str) -> Any | None:
+    """The softmax or sigmoid that makes `output` and nothing else."""
+    node = None if graph.readers(output) else graph.producers.get(output)
+    while node is not None and node.op_type in _HANDING_ON:
+        source = node.input[0]
+        # A shape stays as it is.
+        readers = [reader for reader in graph.readers(source) if reader.op_type != "Shape"]
+        node = graph.producers.get(source) if readers == [node] and source not in graph.outputs else None
+    return node if node is not None and node.op_type in _SQUASHING else None

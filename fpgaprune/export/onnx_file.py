@@ -108,7 +108,9 @@ def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[An
     return outputs_of(session_of(os.fspath(path)), [x] if isinstance(x, np.ndarray) else list(x))
 
 
-def run_logits(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[Any]]) -> tuple[Any, tuple[bool, ...]]:
-    """As `run_onnx`, with the inputs of a final softmax or sigmoid as outputs; and for each output whether it is so."""
-    content, changed = with_logits(path)
+def run_logits(
+    path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[Any]], chosen: Sequence[bool]
+) -> tuple[Any, tuple[bool, ...]]:
+    """As `run_onnx`, with what a softmax or sigmoid reads as `chosen` outputs; and which outputs are that."""
+    content, changed = with_logits(path, chosen)
     return outputs_of(session_of(content), [x] if isinstance(x, np.ndarray) else list(x)), changed

@@ -9,7 +9,7 @@ from fpgaprune.errors import ExportError
 from fpgaprune.export import run_logits, run_onnx
 from fpgaprune.flow.samples import Samples, arrays_of, for_keras, predict
 from fpgaprune.network import largest_difference
-from fpgaprune.remove import rebuild, squashed_outputs
+from fpgaprune.remove import rebuild, squashing_layers
 
 
 def onnx_file_error(model: Any, path: Path, x: Samples) -> tuple[float, float]:
@@ -22,8 +22,11 @@ def onnx_file_error(model: Any, path: Path, x: Samples) -> tuple[float, float]:
     """
     given = for_keras(x)
     found = onnx_error(model, x, predict(model, x), run_onnx(path, given))
-    logits, changed = run_logits(path, given)
-    if not any(changed) or changed != squashed_outputs(model):
+    squashed = tuple(layer is not None for layer in squashing_layers(model))
+    if not any(squashed):
+        return found
+    logits, changed = run_logits(path, given, squashed)
+    if changed != squashed:
         return found
     bare = rebuild(model, bare=True)
     return max(found, onnx_error(bare, x, predict(bare, x), logits), key=lambda pair: pair[0] / pair[1])

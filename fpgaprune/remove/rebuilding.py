@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
 from fpgaprune.keras_classes import is_of_a_user
-from fpgaprune.keras_functions import activation_in
 from fpgaprune.network import (
     Call,
     Role,
     calls_of,
     copied,
-    count_uses,
     graph_of,
     is_model,
     producer,
@@ -30,6 +28,7 @@ from fpgaprune.network import (
 )
 from fpgaprune.parser_errors import in_a_line
 from fpgaprune.remove.plan import Collapse, RemovalPlan
+from fpgaprune.remove.squashing import squashing_layers
 from fpgaprune.weights import every_path, named_weights
 
 Swap = Callable[[Any], Any]
@@ -57,7 +56,7 @@ def rebuild(
     Raises:
         RemovalError: the graph cannot be read, or a layer cannot be made from its config.
     """
-    final = _final_layers(graph_of(model)) if bare else set()
+    final = {id(layer) for layer in squashing_layers(model)} if bare else set()
     copy = _Builder(plan, dtype, final, swaps or {}).build(model, "", "")
     sources = every_path(model)
     for path, variable in named_weights(copy).items():
@@ -89,30 +88,6 @@ def small_value(source: Any, shape: tuple[int, ...], path: str, plan: RemovalPla
         value = value.astype(np.float64)
         np.add.at(value.reshape(-1), plan.deltas[path].at, plan.deltas[path].values)
     return value
-
-
-def squashed_outputs(model: Any) -> tuple[bool, ...]:
-    """For each output of `model`, whether a softmax or sigmoid makes it, which `rebuild` leaves out with `bare`."""
-    graph = graph_of(model)
-    final = _final_layers(graph)
-    made = {id(tensor) for call in calls_of(graph) if id(call.operation) in final for tensor in call.outputs}
-    return tuple(id(tensor) in made for tensor in graph.outputs)
-
-
-def _final_layers(graph: Any) -> set[int]:
-    """Ids of the layers whose softmax or sigmoid makes an output of `graph` that nothing else reads."""
-    calls = calls_of(graph)
-    uses = count_uses(calls)
-    read = {id(tensor) for call in calls for tensor in call.inputs}
-    ends = {id(tensor) for tensor in graph.outputs} - read
-    found = set()
-    for call in calls:
-        layer = call.operation
-        known = activation_in(layer)
-        squashes = type(layer) is keras.layers.Softmax or (known is not None and known.name in ("softmax", "sigmoid"))
-        if uses[id(layer)] == 1 and squashes and id(call.outputs[0]) in ends:
-            found.add(id(layer))
-    return found
 
 
 @dataclass

@@ -131,7 +131,28 @@ def two_saturated():
     return keras.Model(given, [layers.Dense(1, activation="sigmoid")(flat), layers.Dense(2, name="plain")(flat)])
 
 
-@pytest.mark.parametrize("build", [saturated, two_saturated])
+def pixels_saturated():
+    stack = [layers.Conv2D(4, 3, activation="relu"), layers.Conv2D(3, 3, activation="softmax")]
+    return keras.Sequential([keras.Input((6, 6, 1)), *stack])
+
+
+def saturated_inside():
+    """A whole classifier behind a scale, and another shape behind its softmax."""
+    return keras.Sequential([keras.Input((6, 6, 1)), layers.Rescaling(0.5), saturated(), layers.Reshape((3, 1))])
+
+
+def saturated_beside_one_that_is_read():
+    """Only the softmax is nothing but an output: the sigmoid stays, and does not keep the softmax from comparison."""
+    given = keras.Input((6, 6, 1))
+    flat = layers.Flatten()(given)
+    seen = layers.Dense(1, activation="sigmoid", trainable=False)(flat)
+    return keras.Model(given, [seen, layers.Dense(3, activation="softmax")(layers.Concatenate()([flat, seen]))])
+
+
+SATURATED = [saturated, two_saturated, pixels_saturated, saturated_inside, saturated_beside_one_that_is_read]
+
+
+@pytest.mark.parametrize("build", SATURATED)
 def test_a_saturated_softmax_hides_no_wrong_weight(build, tmp_path):
     keras.utils.set_random_seed(2)
     model = build()

@@ -9,6 +9,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import EquivalenceError, MaskError, RemovalError
+from fpgaprune.remove import squashing_layers
 from fpgaprune.weights import named_weights
 
 
@@ -118,15 +119,30 @@ def test_equivalence_says_where_models_differ(model):
     json.dumps(found.to_json(), allow_nan=False)
 
 
-def test_equivalence_looks_behind_a_saturated_softmax():
-    stack = [keras.Input((2,)), layers.Dense(3, name="a"), layers.Softmax()]
-    first = keras.Sequential(stack)
-    first.get_layer("a").kernel.assign([[100.0, 0.0, 0.0], [100.0, 0.0, 0.0]])
-    second = keras.models.clone_model(first)
-    second.get_layer("a").kernel.assign([[100.0, 0.0, 1.0], [100.0, 0.0, 1.0]])
+@pytest.mark.parametrize("behind", [[], [layers.Reshape((3, 1))], [layers.Dropout(0.5), layers.Flatten()]])
+@pytest.mark.parametrize("inside", [False, True])
+def test_equivalence_looks_behind_a_saturated_softmax(behind, inside):
+    def made(weight):
+        classifier = keras.Sequential([keras.Input((2,)), layers.Dense(3, name="a"), layers.Softmax()])
+        classifier.get_layer("a").kernel.assign([[weight, 0.0, 0.0], [100.0, 0.0, 0.0]])
+        again = [type(layer).from_config(layer.get_config()) for layer in behind]
+        return keras.Sequential([keras.Input((2,)), *([classifier] if inside else classifier.layers), *again])
+
     x = np.ones((2, 2))
-    assert fp.equivalence(first, second, x, bare=False, tolerance=1e-9).ok
-    assert not fp.equivalence(first, second, x, tolerance=1e-9).ok
+    assert fp.equivalence(made(100.0), made(101.0), x, bare=False, tolerance=1e-9).ok
+    assert not fp.equivalence(made(100.0), made(101.0), x, tolerance=1e-9).ok
+    assert fp.equivalence(made(101.0), made(101.0), x, tolerance=0).ok
+
+
+def test_a_softmax_that_something_else_reads_or_that_is_used_twice_stays():
+    x, other = keras.Input((2,)), keras.Input((2,))
+    read = layers.Dense(3, activation="softmax")(x)
+    shared = layers.Dense(3, activation="sigmoid")
+    model = keras.Model(
+        [x, other],
+        [read, layers.Dense(2, activation="sigmoid", name="last")(read), shared(x), shared(other), layers.ReLU()(x)],
+    )
+    assert squashing_layers(model) == (None, model.get_layer("last"), None, None, None)
 
 
 def test_equivalence_refuses_what_cannot_be_compared(model):
