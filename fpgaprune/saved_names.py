@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from fpgaprune.errors import shown
@@ -74,6 +74,20 @@ def check_names(document: Any, registered: Collection[str] = ()) -> None:
             _check_entry(entry, registered)
 
 
+def require_layers(document: Mapping[str, Any]) -> None:
+    """The model with the configuration `document` consists of layers that its file tells.
+
+    Raises:
+        ValueError: it is subclassed; what it computes is known to its Python code alone.
+    """
+    name, config = document.get("class_name"), document.get("config")
+    if name not in _CLASSES and not (isinstance(config, Mapping) and "layers" in config):
+        raise ValueError(
+            f"it is a subclassed model, {shown(name)}, and only its code knows how its layers are connected; build the "
+            "same layers as keras.Model(inputs, outputs), take over the weights with set_weights, and save that"
+        )
+
+
 def _check_entry(entry: dict[str, Any], registered: Collection[str]) -> None:
     name, module, alias = (entry.get(key) for key in ("class_name", "module", "registered_name"))
     if not isinstance(name, str) or not isinstance(module, str | None) or not isinstance(alias, str | None):
@@ -88,7 +102,10 @@ def _check_entry(entry: dict[str, Any], registered: Collection[str]) -> None:
     if name == "function":
         _check_function(entry.get("config"), module, registered)
     elif name not in _CLASSES and not (module is not None and _HOMES.fullmatch(module) and _IDENTIFIER.fullmatch(name)):
-        raise ValueError(f"the model names the class {shown(name)}, which is not one of Keras's that can be read")
+        raise ValueError(
+            f"the model names the class {shown(name)}, which is neither Keras's nor registered by a file of yours that "
+            "the data name (FILE.py:function)"
+        )
 
 
 def _check_function(name: Any, module: str | None, registered: Collection[str]) -> None:

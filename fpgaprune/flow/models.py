@@ -14,7 +14,7 @@ from fpgaprune.keras_file import save_keras, trained_bits
 from fpgaprune.memory import bounded_memory
 from fpgaprune.parser_errors import in_a_line
 from fpgaprune.saved_model import read_configuration, read_weights
-from fpgaprune.saved_names import check_names
+from fpgaprune.saved_names import check_names, require_layers
 from fpgaprune.select import ImportedModel, import_tfmot, is_tf_keras
 
 # Loading a network may take this many bytes, plus this many times the size of its file.
@@ -67,6 +67,7 @@ def load_keras(path: Path) -> Any:
     import keras
 
     try:
+        require_layers(document)
         # Its compilation is not read.
         check_names({**document, "compile_config": None}, keras.saving.get_custom_objects().keys())
     except ValueError as error:

@@ -175,6 +175,9 @@ def _fitting(config: Flow, data: Dataset) -> Dataset:
     except CertificateError:
         # The check of the weights reports this.
         return data
+    if not ends.outputs:
+        # Loading the model reports this.
+        return data
     where = f"train.model {model}"
     ordered = data.in_order(tuple(ends.inputs), ends.outputs)
     for (name, wanted), array in zip(ends.inputs.items(), arrays_of(ordered.x_train), strict=True):
