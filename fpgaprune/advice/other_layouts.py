@@ -1,6 +1,7 @@
 """Other layouts of the multiplications: strategy and reuse factor, of the whole network or layer by layer.
 
-The network computes the same bits in each of them.
+The network computes the same bits in each of them, unless an accumulator rounds or saturates: the order of additions
+counts there.
 """
 
 from __future__ import annotations

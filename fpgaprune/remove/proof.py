@@ -14,6 +14,7 @@ from fpgaprune.comparison import Equivalence
 from fpgaprune.errors import EquivalenceError
 from fpgaprune.network import TIMES, UNIT, graph_of, is_model, rounding_noise, structures, unit_of, value_of
 from fpgaprune.remove.rebuilding import rebuild
+from fpgaprune.remove.squashing import squashing_functions
 
 _BATCH = 32
 # Tracing a model takes as long as running a few batches without tracing.
@@ -43,6 +44,7 @@ def equivalence(
         dtype: both models are copied and run in this precision; None runs them as they are.
         bare: with a `dtype`, compare the inputs of a softmax or sigmoid at an output instead of its outputs, because
             it hides differences where it saturates. Equal logits make equal outputs, but not the other way round.
+            Models that end in different functions are compared at their outputs.
         seed: seed of the random inputs, used if `inputs` is None.
 
     Raises:
@@ -66,7 +68,7 @@ class Reference:
             raise EquivalenceError(
                 f"inputs have shapes {[array.shape for array in arrays]}; wanted one or more samples, as many in each"
             )
-        self._name = model.name
+        self._model = model
         self._arrays = arrays
         self._dtype = dtype
         self._bare = bare
@@ -80,6 +82,9 @@ class Reference:
         With `rounded`, such as "float32", no `tolerance` means what it explains that weights of `second` were rounded
         to this dtype once.
         """
+        if self._dtype and self._bare and squashing_functions(self._model) != squashing_functions(second):
+            outputs = Reference(self._model, self._arrays, dtype=self._dtype, bare=False)
+            return outputs.compare(second, tolerance=tolerance, rounded=rounded)
         finding = _Finding(np.dtype(self._dtype or "float32"))
         for mine, other in zip(self._outputs, self._run(self._copied(second)), strict=True):
             finding.add(mine, other)
@@ -93,7 +98,7 @@ class Reference:
         output = int((relative.max(axis=1) - allowed).argmax())
         sample = int(relative[output].argmax())
         return Equivalence(
-            first=self._name,
+            first=self._model.name,
             second=second.name,
             samples=len(self._arrays[0]),
             dtype=self._dtype or "model",

@@ -26,6 +26,16 @@ def squashing_layers(model: Any) -> tuple[Any | None, ...]:
     return tuple(_squashing(graph, tensor, uses) for tensor in graph.outputs)
 
 
+def squashing_functions(model: Any) -> tuple[str | None, ...]:
+    """For each output of `model`, which function the layer of `squashing_layers` applies, as `softmax`."""
+    return tuple(None if layer is None else _function(layer) for layer in squashing_layers(model))
+
+
+def _function(layer: Any) -> str:
+    known = activation_in(layer)
+    return known.name if known is not None else f"softmax over {layer.axis}"
+
+
 def _all_calls(graph: Any) -> Iterator[Call]:
     for call in calls_of(graph):
         yield call

@@ -31,9 +31,10 @@ def from_zeros(model: Any, paths: Sequence[str] = KERNELS) -> MaskSet:
 
 
 def from_fixed(model: Any, types: str | FixedType | Mapping[str, str | FixedType]) -> MaskSet:
-    """Masks that lock exactly the elements that the type rounds to zero: this does not change the hardware.
+    """Masks that lock exactly the elements that the type rounds to zero, so that no weight in that type changes.
 
-    An element that overflow wraps to zero stays free, because it is not small.
+    The hardware stays the same where it holds the weights in that type, and no BatchNorm is folded into them. An
+    element that overflow wraps to zero stays free, because it is not small.
 
     Args:
         model: a Keras model.

@@ -185,6 +185,21 @@ def test_no_layer_is_slower_than_was_asked_for():
         assert all(layer.reuse_factor <= reuse for layer in products(edit.design))
 
 
+def test_layouts_compute_the_same_bits_unless_the_order_of_additions_counts():
+    plain = mlp()
+    plain = replace(plain, layers=plain.layers[:-1], outputs=("fc2",))
+    saturating = replace(T16, width=8, overflow="SAT")
+    narrow = [replace(x, types={**x.types, "accum": saturating}) if x.strategy else x for x in plain.layers]
+    x = np.random.default_rng(0).uniform(-30, 30, (50, 16))
+
+    def layouts_that_differ(design):
+        bits = [np.asarray(fp.emulate(edit.design, x)) for edit in uniform_layouts(design, "resource")]
+        return sum(not np.array_equal(found, np.asarray(fp.emulate(design, x))) for found in bits)
+
+    assert layouts_that_differ(exact(plain)) == 0
+    assert layouts_that_differ(replace(plain, layers=tuple(narrow))) > 0
+
+
 def test_balanced_layers_take_about_as_many_cycles():
     design = cnn()
     for edit in balanced_layouts(design, "resource"):

@@ -1,3 +1,4 @@
+import itertools
 import json
 import subprocess
 import sys
@@ -132,6 +133,20 @@ def test_equivalence_looks_behind_a_saturated_softmax(behind, inside):
     assert fp.equivalence(made(100.0), made(101.0), x, bare=False, tolerance=1e-9).ok
     assert not fp.equivalence(made(100.0), made(101.0), x, tolerance=1e-9).ok
     assert fp.equivalence(made(101.0), made(101.0), x, tolerance=0).ok
+
+
+def test_equal_logits_make_equal_outputs_only_behind_the_same_function():
+    def made(*last):
+        model = keras.Sequential([keras.Input((2,)), layers.Dense(3, name="a"), *last])
+        model.get_layer("a").kernel.assign([[1.0, 0.0, 2.0], [0.5, 1.0, -1.0]])
+        return model
+
+    ends = [(), (layers.Softmax(),), (layers.Activation("sigmoid"),)]
+    for one, other in itertools.permutations(ends, 2):
+        assert not fp.equivalence(made(*one), made(*other)).ok
+    for bare in (True, False):
+        written = layers.Activation("softmax")
+        assert fp.equivalence(made(layers.Softmax()), made(written), bare=bare, tolerance=0).ok
 
 
 def test_a_softmax_that_something_else_reads_or_that_is_used_twice_stays():
