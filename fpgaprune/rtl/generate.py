@@ -61,7 +61,7 @@ def to_verilog(
 
 
 def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None = None) -> DesignHardware:
-    """What `to_verilog` makes of `design`, as data, without text; with a `counter`, which counts adders, in no time.
+    """What `to_verilog` makes of `design`, as data, without text; with a `counter`, which counts adders, quickly.
 
     Raises:
         UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
@@ -70,7 +70,9 @@ def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None 
     _check_kinds(design)
     with _consistent(design):
         chosen = schedule if counter is None else quick_schedule
-        network = _Network(design, layout, Solver(layout.adders), counter, chosen, writes=False)
+        # da4ml takes minutes: where adders are counted, shared ones decide what is near the break-even.
+        adders = "shared" if counter is not None and layout.adders == "da4ml" else layout.adders
+        network = _Network(design, layout, Solver(adders), counter, chosen, writes=False)
         inputs, _ = network.plan()
         entries = tuple((network.edges[port.layer].wire, port.beats) for port in inputs)
         return DesignHardware(tuple(network.hardware), entries, network.beats)

@@ -15,7 +15,7 @@ from fpgaprune.errors import ConfigError
 from fpgaprune.keras_file import read_keras_ends, read_keras_weights
 from fpgaprune.masks import MaskSet
 from fpgaprune.saved_model import read_configuration, read_weights
-from fpgaprune.saved_names import check_names
+from fpgaprune.saved_names import check_names, require_layers
 from fpgaprune.weights import named_weights
 
 from ..drill.sound_files import keras_model, kernel
@@ -67,7 +67,7 @@ def test_what_keras_and_the_user_registered_passes(document):
         (within({"class_name": "Popen", "module": "subprocess", "config": {}}), "the module 'subprocess'"),
         (
             {"class_name": "Mine", "module": None, "registered_name": "pack>Mine"},
-            "the class 'Mine', which is not one of",
+            "the class 'Mine', which is neither Keras's nor",
         ),
         (function("system", "os"), "the module 'os'"),
         (function("eval"), "the function 'eval' of 'builtins'"),
@@ -80,7 +80,7 @@ def test_what_keras_and_the_user_registered_passes(document):
             {**LAYER, "class_name": "StringLookup", "config": {"vocabulary": "/etc/passwd"}},
             "reads the file '/etc/passwd'",
         ),
-        ({"class_name": "L" * 5000}, r"the class 'L{59}\.\.\., which is not one"),
+        ({"class_name": "L" * 5000}, r"the class 'L{59}\.\.\., which is neither"),
     ],
 )
 def test_code_and_other_files_are_refused_wherever_they_stand(entry, message):
@@ -213,3 +213,27 @@ def test_an_h5_file_of_keras_3_holds_the_same_weights_as_its_keras_file(tmp_path
     assert compiled["optimizer"]["module"] == "keras.optimizers"
     masks = MaskSet({path: array != 0 for path, array in weights.items() if path == "conv/kernel"})
     certify(tmp_path / "model.h5", masks).require()
+
+
+class Subclassed(keras.Model):
+    def call(self, x):
+        return x
+
+
+def test_a_model_whose_layers_only_its_code_knows_is_refused_by_its_class(tmp_path):
+    def document(model):
+        model.save(tmp_path / "model.keras")
+        return read_configuration(tmp_path / "model.keras", ConfigError).document
+
+    own = Subclassed()
+    own.build((None, 3))
+    with pytest.raises(ValueError, match=r"subclassed model, 'Subclassed', .* build the same layers as keras"):
+        require_layers(document(own))
+    entry = keras.Input((3,))
+    output = keras.layers.Dense(2)(entry)
+    for model in (
+        keras.Model(entry, output),
+        Subclassed(entry, output),
+        keras.Sequential([entry, keras.layers.Dense(2)]),
+    ):
+        require_layers(document(model))

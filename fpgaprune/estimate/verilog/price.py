@@ -22,8 +22,8 @@ def verilog_price(
 ) -> VerilogPrice:
     """What open synthesis will count for the Verilog of `design`, with 80 % ranges, and its latency and interval.
 
-    The layers are laid out as `to_verilog` lays them out. Adders are not searched for but counted from the digits of
-    the weights; everything else, and every cycle, is as in the Verilog.
+    The layers are laid out as `to_verilog` lays them out. Adders are counted from the digits of the weights, and
+    searched for where bit by bit and at once cost about the same; all else, and every cycle, is as in the Verilog.
 
     Args:
         design: what is to be computed.

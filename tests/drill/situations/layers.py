@@ -13,6 +13,7 @@ import keras
 import numpy as np
 
 import fpgaprune as fp
+from fpgaprune.flow import parse_config, run_flow
 from fpgaprune.hls import check_model
 
 from ._asking import command, refused
@@ -197,3 +198,64 @@ def wrappers_of_quantize_model_are_refused_in_a_line(folder: Path) -> None:
         "tfmot.quantization.keras.quantize_model(m).save('net.h5')\n",
     )
     refused(lambda: fp.import_tfmot(folder / "net.h5"), "QuantizeWrapperV2|QuantizeLayer", "before quantize_model")
+
+
+_SUBCLASSED = """import keras
+@keras.saving.register_keras_serializable("mine")
+class Net(keras.Model):
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.conv, self.flat, self.out = keras.layers.Conv2D(4, 3), keras.layers.Flatten(), keras.layers.Dense(2)
+    def call(self, x):
+        return self.out(self.flat(self.conv(x)))
+def data():
+    import numpy as np
+    return dict(np.load("data.npz"))
+if __name__ == "__main__":
+    net = Net()
+    net.build((None, 6, 6, 1))
+    net.save("net.keras")
+"""
+
+
+def a_subclassed_model(folder: Path) -> None:
+    """Every command refuses a class that derives from `keras.Model`, registered or not, and says what to build."""
+    _data(folder, (6, 6, 1), 2)
+    (folder / "net.py").write_text(_SUBCLASSED)
+    subprocess.run([sys.executable, "net.py"], cwd=folder, check=True, capture_output=True)
+    flow = ("net.keras", "--part", "pynq-z2", "--data")
+    for words in (
+        ("inspect", "net.keras"),
+        ("select", "net.keras", "--sparsity", "0.5", "--out", "masks.npz", "--data", "net.py:data"),
+        ("run", *flow, "data.npz", "--sparsity", "0.5"),
+        ("run", *flow, "net.py:data", "--sparsity", "0.5"),
+        ("fit", *flow, "data.npz"),
+    ):
+        said = command(folder, *words, status=2)
+        assert "net.keras is refused: it is a subclassed model, 'Net'" in said
+        assert "keras.Model(inputs, outputs)" in said
+    assert not any((folder / "runs").rglob("*.keras"))
+
+
+def whole_runs_of_other_floats(folder: Path) -> None:
+    """Networks of float64 and mixed_float16 come through a whole run, with filters and training under rounding."""
+    _data(folder, (6, 6, 1), 2)
+    for policy in ("float64", "mixed_float16"):
+        kinds = L.Conv2D(8, 3), L.BatchNormalization(), L.ReLU(), L.Flatten(), L.Dense(2)
+        layers = [type(layer).from_config({**layer.get_config(), "dtype": policy}) for layer in kinds]
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([keras.Input((6, 6, 1), dtype="float64" if policy == "float64" else None), *layers])
+        model.compile("adam", "mse")
+        model.save(folder / "net.keras")
+        document = {
+            "name": policy,
+            "data": {"source": str(folder / "data.npz")},
+            "train": {"model": str(folder / "net.keras")},
+            "select": {"sparsity": 0.5, "granularity": "weight", "filters": 0.25},
+            "finetune": {"epochs": 2, "quantised": True, "schedule": {"kind": "polynomial_decay"}},
+            "quantise": {"epochs": 1},
+            "hls": {"precision": "widths", "simulate": 0},
+            "verdict": {"max_loss": "10000 %"},
+        }
+        run = run_flow(parse_config(document, "test"), folder / policy)
+        assert run.read_json("certificate.json")["ok"]

@@ -10,7 +10,7 @@ import fpgaprune as fp
 from fpgaprune.design import Design, Input, VerilogLayout
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.verilog.beats import timed
-from fpgaprune.rtl import cycles_of, plan_verilog
+from fpgaprune.rtl import cycles_of, da4ml_solver, plan_verilog
 from tests.benchmarks.layout_networks import TWENTY, network_of, random_laid, stride_of_four, strided_add
 
 # What Verilator counted for layouts of `random_laid`: interval and latency.
@@ -27,6 +27,9 @@ COUNTED = {
     9: (660, 665),
     10: (27, 86),
     11: (251, 325),
+    # Near the break-even of bit by bit and at once: counted adders alone would choose the other way.
+    93: (44, 137),
+    107: (42, 110),
 }
 
 
@@ -41,6 +44,15 @@ def test_the_price_has_the_cycles_that_a_simulation_counted(seed):
     design, layout = random_laid(seed)
     made = fp.verilog_price(design, layout=layout)
     assert (made.interval_cycles, made.latency_cycles) == COUNTED[seed]
+
+
+def test_a_price_never_runs_da4ml(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a price ran da4ml")
+
+    monkeypatch.setattr(da4ml_solver, "solve", refuse)
+    design, layout = random_laid(107)
+    assert fp.verilog_price(design, layout=layout, adders="da4ml") == fp.verilog_price(design, layout=layout)
 
 
 @pytest.mark.parametrize("seed", range(200, 240))
