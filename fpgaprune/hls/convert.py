@@ -8,13 +8,27 @@ import io
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design, LayerSpec, as_built, layer_of
+from fpgaprune.design import (
+    Convolution,
+    Dense,
+    Design,
+    LayerSpec,
+    LookUp,
+    Map,
+    Operation,
+    Pooling,
+    Recurrent,
+    Softmax,
+    as_built,
+    layer_of,
+)
 from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.files import is_storage_error, storage_error
 from fpgaprune.firmware import stored_forms
@@ -283,7 +297,7 @@ def _layer(
         from fpgaprune.hls.rounded_channels import quantiser_words
 
         plain |= quantiser_words(node)
-    return layer_of(
+    made = layer_of(
         name=name,
         kind=node.class_name,
         # In hls4ml an input has a placeholder as its input, and a folded layer leaves an empty name.
@@ -299,6 +313,24 @@ def _layer(
         reuse_factor=int(attributes.get("reuse_factor") or 1),
         strategy=attributes.get("strategy") if "weight" in weights else None,
     )
+    read = {"result", *weights, *_roles_of(made.operation)}
+    return replace(made, types={role: kind for role, kind in made.types.items() if role in read})
+
+
+def _roles_of(operation: Operation) -> tuple[str, ...]:
+    """The types that `operation` reads, beside those of its result and its weights; hls4ml's layers have others too."""
+    match operation:
+        case Dense() | Convolution() | Pooling():
+            return ("accum",)
+        case Recurrent():
+            return ("accum", "table")
+        case LookUp(parameter=parameter):
+            return ("table",) if parameter is None else ("table", "param")
+        case Map(parameter=parameter):
+            return () if parameter is None else ("param",)
+        case Softmax():
+            return ("accum", "exp_table", "inv_table", "inv_inp", "inp_norm")
+    return ()
 
 
 def _written(variable: Any, wanted: NDArray[np.int64] | None) -> NDArray[np.float64]:

@@ -17,8 +17,8 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.keras_functions import LINEAR, activation_of
 from fpgaprune.lowering.folding import DEPTHWISE, PRODUCTS
 from fpgaprune.lowering.layer_names import names_of
+from fpgaprune.lowering.layer_operations import operation_of
 from fpgaprune.lowering.layout import Layout
-from fpgaprune.lowering.operations import operation_of
 from fpgaprune.lowering.precision import TABLE, Types
 from fpgaprune.lowering.shaped import shaped
 from fpgaprune.lowering.softmax_types import softmax_table_sizes

@@ -56,7 +56,7 @@ def searched(tmp_path_factory):
     model.save(folder / "mine.keras")
     # Without rounding a training is traced in half of the time; the search on two workers rounds.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fpgaprune.hls.require_roundable", cannot_round)
+        patch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
         found = fp.fit(model, data, fp.Target.of("pynq-z2"), max_loss="5 %", out=folder / "out", minutes=0.01, epochs=1)
     return folder, data, found
 
@@ -93,7 +93,7 @@ def test_the_answer_is_a_whole_run_that_verifies(searched):
 def test_a_second_start_trains_nothing(searched, monkeypatch):
     folder, data, found = searched
     monkeypatch.setattr(job, "run_flow", lambda *_: pytest.fail("a trial that has ended was done again"))
-    monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
+    monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
     again = fp.fit(
         folder / "out" / "model.keras", data, fp.Target.of("pynq-z2"), max_loss="5 %", out=folder / "out",
         minutes=0.01, epochs=1,
@@ -110,7 +110,7 @@ def test_a_wish_that_cannot_be_met_ends_with_the_nearest_network(searched, tmp_p
         shutil.copytree(folder / "out" / "best", run)
         return RunDirectory.existing(run)
 
-    monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
+    monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
     monkeypatch.setattr(job, "run_flow", same_again)
     command = ["fit", str(folder / "mine.keras"), "--data", str(folder / "mine.npz"), "--part", "pynq-z2"]
     options = [
@@ -150,7 +150,7 @@ def test_a_vendors_tool_builds_the_answer_and_its_count_decides(searched, tmp_pa
     tool.chmod(0o755)
     monkeypatch.setenv("FPGAPRUNE_VITIS_RUN", str(tool))
     monkeypatch.setattr(route, "can_count", can_count)
-    monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
+    monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
     out = tmp_path / "out"
     built = fp.fit(
         folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss="5 %", out=out, minutes=0.01, epochs=1
@@ -192,7 +192,7 @@ def test_a_higher_rate_that_loses_the_network_is_given_up(searched, tmp_path, mo
 
     bolder = Training(2, 8, 8, {"finetune": {"learning_rate": 0.02}})
     monkeypatch.setattr(Training, "at_a_higher_rate", classmethod(lambda *_: bolder))
-    monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
+    monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
     monkeypatch.setattr(job, "run_flow", run)
     fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss="5 %", out=tmp_path / "out", minutes=0.01)
     assert asked[0] == 0.02
@@ -219,7 +219,7 @@ def test_a_large_network_loses_filters_first_and_is_then_trained_for_longer(sear
     # However slow the machine is, two of six seconds are left for what comes behind.
     monkeypatch.setattr(phases, "_NARROW", 0.7)
     monkeypatch.setattr(phases, "_ROUGH", 1.0)
-    monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
+    monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
     monkeypatch.setattr(job, "run_flow", run)
     fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss="20 %", out=tmp_path / "out", minutes=0.1)
     narrowing = [one for one in asked if one[2] == 2]
@@ -261,7 +261,7 @@ def test_another_network_or_other_samples_under_the_old_names_are_tried_anew(sea
     monkeypatch.chdir(tmp_path)
 
     def start():
-        monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
+        monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
         target = fp.Target.of("pynq-z2")
         return fp.fit(
             "mine.keras", "mine.npz", target, max_loss="5 %", out="again", minutes=0.01, epochs=1, replace=True

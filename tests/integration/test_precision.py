@@ -9,7 +9,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import DataError, HlsError, UnsupportedLayerError
-from fpgaprune.hls import width_search
+from fpgaprune.lowering import width_search
 from fpgaprune.lowering.accumulators import exact_accumulator
 from fpgaprune.weights import named_weights
 
