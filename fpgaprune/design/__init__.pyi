@@ -36,6 +36,7 @@ from .operations import Softmax as Softmax
 from .operations import Transpose as Transpose
 from .operations import Window as Window
 from .operations import function_of as function_of
+from .operations import roles_of as roles_of
 from .reuse_factors import ReuseWarning as ReuseWarning
 from .reuse_factors import legal_reuse_factors as legal_reuse_factors
 from .reuse_factors import nearest_reuse_factor as nearest_reuse_factor

@@ -228,9 +228,14 @@ def _recurrent(cell: str, words: _Words) -> Operation:
             raise UnsupportedLayerError(
                 f"{attribute} is {words.need(attribute)!r}; a recurrent layer is emulated with {wanted!r} only"
             )
-    function, gate = (str(words.need(name)).lower() for name in ("activation", "recurrent_activation"))
+    function, gate = (_spelled(str(words.need(name))) for name in ("activation", "recurrent_activation"))
     sequences, size = bool(words.need("return_sequences")), int(words.get("table_size", 1024))
     return Recurrent(cell, words.number("n_out"), function, gate, sequences, size)
+
+
+def _spelled(name: str) -> str:
+    known = function_named(name)
+    return name.lower() if known is None else known.name
 
 
 def _quantise(words: _Words) -> Operation:

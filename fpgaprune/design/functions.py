@@ -195,7 +195,14 @@ _ROWS = (
         onnx="Sigmoid",
     ),
     ScalarFunction(
-        "tanh", 0.0, np.tanh, FunctionTable(CENTRED, 4, 1.0, np.tanh), gate=True, recurrent=True, onnx="Tanh"
+        "tanh",
+        0.0,
+        np.tanh,
+        FunctionTable(CENTRED, 4, 1.0, np.tanh),
+        gate=True,
+        recurrent=True,
+        onnx="Tanh",
+        spellings=("dense_tanh",),
     ),
     ScalarFunction(
         "softplus", math.log(2.0), _softplus, FunctionTable(CENTRED, 8, 1.0, _written_softplus), onnx="Softplus"

@@ -312,3 +312,19 @@ MOVES = (Reshape, Copy, Transpose, Pad, Crop, Resize)
 def function_of(operation: Operation) -> str:
     """The name of the scalar function that a layer applies to each value; empty where it applies none."""
     return operation.function if isinstance(operation, Map | LookUp) else ""
+
+
+def roles_of(operation: Operation) -> tuple[str, ...]:
+    """The types that a layer of `operation` reads, beside those of its result and its weights."""
+    match operation:
+        case Dense() | Convolution() | Pooling():
+            return ("accum",)
+        case Recurrent():
+            return ("accum", "table")
+        case LookUp(parameter=parameter):
+            return ("table",) if parameter is None else ("table", "param")
+        case Map(parameter=parameter, slope=slope):
+            return (*(() if parameter is None else ("param",)), *(() if slope is None else ("slope", "shift")))
+        case Softmax():
+            return ("accum", "exp_table", "inv_table", "inv_inp", "inp_norm")
+    return ()

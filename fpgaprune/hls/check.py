@@ -9,7 +9,7 @@ from typing import Any
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError, RemovalError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.accelerator_boards import board_problems
-from fpgaprune.hls.convert import option_problems
+from fpgaprune.hls.call_hls4ml import option_problems
 from fpgaprune.keras_functions import activation_in
 from fpgaprune.lowering import (
     BACKENDS,

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design, warn_of_moved_reuse
-from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
-from fpgaprune.files import DRAFT, is_storage_error, make_folder, storage, storage_error
+from fpgaprune.errors import DesignError, HlsError
+from fpgaprune.files import DRAFT, make_folder, storage
+from fpgaprune.hls.accelerator_boards import require_board
 from fpgaprune.hls.build import Build, run_build
-from fpgaprune.hls.convert import in_words
+from fpgaprune.hls.call_hls4ml import as_problem
 from fpgaprune.hls.golden import GOLDEN
-from fpgaprune.hls.make import make
+from fpgaprune.hls.render import render
 from fpgaprune.hls.simulate import CSimulation
-from fpgaprune.hls.strategy_advice import StrategyAdvice, warn_of_idle_zeros
+from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy, warn_of_idle_zeros
 from fpgaprune.hls.write_project import DESIGN, write_project
-from fpgaprune.lowering import AnyPrecision, FoundWidths, Labels, LayerSettings, Progress, Samples
 from fpgaprune.masks import MaskSet
 from fpgaprune.target import Target
+
+if TYPE_CHECKING:
+    from fpgaprune.lowering import AnyPrecision, FoundWidths, Labels, LayerSettings, Progress, Samples
 
 
 @dataclass(frozen=True)
@@ -98,10 +102,35 @@ class HlsProject:
         return run_build(self.path, self.design, steps, timeout_s, on_line)
 
 
+@overload
 def to_hls(
-    model: Any,
+    network: Design,
     target: Target,
-    data: Samples | None = None,
+    data: str | os.PathLike[str] = ...,
+    *,
+    backend_options: Mapping[str, Any] | None = ...,
+    golden: Samples | None = ...,
+) -> HlsProject: ...
+@overload
+def to_hls(
+    network: Any,
+    target: Target,
+    data: Samples | None = ...,
+    output_dir: str | os.PathLike[str] = ...,
+    precision: AnyPrecision | None = ...,
+    name: str = ...,
+    *,
+    labels: Labels | None = ...,
+    layers: LayerSettings | None = ...,
+    backend_options: Mapping[str, Any] | None = ...,
+    golden: Samples | None = ...,
+    results: str | os.PathLike[str] | None = ...,
+    progress: Progress | None = ...,
+) -> HlsProject: ...
+def to_hls(
+    network: Any,
+    target: Target,
+    data: Any = None,
     output_dir: str | os.PathLike[str] = "hls",
     precision: AnyPrecision | None = None,
     name: str = "network",
@@ -113,13 +142,16 @@ def to_hls(
     results: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> HlsProject:
-    """Writes a whole hls4ml project of `model` to `output_dir`, at once, with the same bytes each time.
+    """Writes a whole hls4ml project of `network`, at once, with the same bytes each time.
+
+    `to_hls(design, target, "hls")` renders a `Design`, and needs neither Keras nor TensorFlow;
+    `to_hls(model, target, x, "hls")` makes the design of a Keras model first, as `make_design` does.
 
     Args:
-        model: a Keras model.
-        target: part, clock, backend, io type, strategy, reuse.
-        data: samples (N, ...), or one such array for each input, that show the range of every layer; needed unless
-            `precision` is one type for everything.
+        network: a `Design` or a Keras model.
+        target: part, clock, backend, io type, strategy, reuse; for a design, those that it was made for.
+        data: for a design the project's folder. For a model samples (N, ...), or one such array for each input, that
+            show the range of every layer; needed unless `precision` is one type for everything.
         output_dir: the project's folder; an hls4ml project that is already there is replaced.
         precision: `Precision` (widths; the default), `"auto"` or `AutoPrecision` (widths searched to a stated loss), or
             one type for every weight and result, as `"fixed<16,6>"`. Accumulators are always exact.
@@ -144,9 +176,52 @@ def to_hls(
         UnsupportedLayerError: hls4ml, or this backend, cannot convert a layer; the message names an alternative.
         HlsError: hls4ml cannot make a correct project, a reuse factor that was asked for by a layer's name is not
             possible (the nearest are named), the board has another part, a given type overflows, no widths keep the
-            loss, or `output_dir` holds something else.
+            loss, the design was made for another target, or the folder holds something else.
     """
+    if isinstance(network, Design):
+        folder = Path(output_dir if data is None else data)
+        _require_target(network, target)
+        with _draft(folder) as inner:
+            _write(inner, folder, network, target, backend_options or {}, golden)
+        advice = advise_strategy(network, target)
+        warn_of_idle_zeros(advice)
+        return HlsProject(folder, network, advice)
+    # A design is rendered without Keras, which a model needs.
+    from fpgaprune.lowering import lower
+
     folder = Path(output_dir)
+    with _draft(folder) as inner:
+        require_board(target, backend_options or {})
+        known = None if results is None else Path(results)
+        made = lower(
+            network, target, data, precision, name, labels=labels, layers=layers, results=known, progress=progress
+        )
+        _write(inner, folder, made.design, target, backend_options or {}, _first(data) if golden is None else golden)
+    warn_of_moved_reuse(made.notes)
+    advice = advise_strategy(made.design, target)
+    warn_of_idle_zeros(advice)
+    return HlsProject(folder, made.design, advice, made.free_locks, made.search, (*made.notes, *made.table_notes))
+
+
+def _require_target(design: Design, target: Target) -> None:
+    """`design` was made for `target`."""
+    wanted = {
+        "io_type": target.io_type,
+        "backend": target.backend,
+        "clock_ns": target.clock_ns,
+        "part": target.order_number,
+    }
+    for field, asked in wanted.items():
+        if getattr(design, field) != asked:
+            raise HlsError(
+                f"design {design.name!r} was made for {field} {getattr(design, field)}; the target has {asked}: make "
+                "the design anew for that target"
+            )
+
+
+@contextlib.contextmanager
+def _draft(folder: Path) -> Iterator[Path]:
+    """A folder beside `folder` for the new project, which takes its place at the end of the block."""
     if folder.exists() and (
         not folder.is_dir() or (any(folder.iterdir()) and not (folder / "hls4ml_config.yml").exists())
     ):
@@ -156,28 +231,22 @@ def to_hls(
         draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=DRAFT))
     try:
         inner = draft / folder.name
-        known = None if results is None else Path(results)
-        given: dict[str, Any] = {"labels": labels, "layers": layers, "results": known, "progress": progress}
-        made = make(model, target, data, precision, inner, name, backend_options=backend_options, **given)
-        found = made.lowered
-        try:
-            write_project(inner, made.graph, found.folded, found.design, _first(data) if golden is None else golden)
-        except FpgaPruneError:
-            raise
-        except Exception as error:
-            if isinstance(error, OSError) and is_storage_error(error):
-                # The message names neither a draft nor a template.
-                raise storage_error(OSError(error.errno, error.strerror), folder) from error
-            # hls4ml's writers raise any error, such as KeyError for a template that a board does not have.
-            raise HlsError(f"hls4ml cannot write the project of {found.design.name!r}: {in_words(error)}") from error
+        yield inner
         with storage(folder):
             _put_in_place(inner, folder, draft / "replaced")
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    warn_of_moved_reuse(found.notes)
-    warn_of_idle_zeros(made.advice)
-    notes = (*found.notes, *found.table_notes)
-    return HlsProject(folder, found.design, made.advice, found.free_locks, found.search, notes)
+
+
+def _write(
+    draft: Path, folder: Path, design: Design, target: Target, options: Mapping[str, Any], golden: Samples | None
+) -> None:
+    """Writes to `draft` the project that will stand in `folder`."""
+    require_board(target, options)
+    graph = render(design, target, draft, options)
+    # hls4ml's writers raise any error, such as KeyError for a template that a board does not have.
+    with as_problem(f"hls4ml cannot write the project of {design.name!r}", folder):
+        write_project(draft, graph, design, golden)
 
 
 def _put_in_place(made: Path, folder: Path, replaced: Path) -> None:

@@ -20,22 +20,21 @@ from fpgaprune.design import (
     Copy,
     Design,
     LayerSpec,
-    LookUp,
     Operation,
     Pad,
     Pooling,
-    Recurrent,
     Reshape,
     Softmax,
     as_built,
 )
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.convert import extract_layers, in_words, needed_options, quiet
+from fpgaprune.hls.call_hls4ml import as_problem, needed_options, quiet
+from fpgaprune.hls.extract import extract_layers
 from fpgaprune.hls.onnx_clean import read_clean
 from fpgaprune.hls.onnx_pooling import sizes_channels_last
 from fpgaprune.hls.paired_layers import pair_layers, without_idle
-from fpgaprune.lowering import hls_precision, table_types
+from fpgaprune.hls.settings import hls_precision, softmax_types_of, table_settings
 
 # A type in a design has 64 bits at most.
 _WIDEST = "fixed<64,32>"
@@ -99,28 +98,29 @@ class _Place:
 def _converted(clean: Any, file: Path, like: Design, places: Mapping[str, _Place]) -> Any:
     import hls4ml
 
-    with quiet(), sizes_channels_last(), tempfile.TemporaryDirectory() as folder:
-        try:
-            config = hls4ml.utils.config_from_onnx_model(clean, granularity="name", backend=like.backend)
-            # If a type is missing, hls4ml infers one, which must not be wider than the widest here.
-            config["Model"]["Precision"]["maximum"] = _WIDEST
-            config["Model"]["ReuseFactor"] = like.layers[0].reuse_factor
-            for node, place in places.items():
-                _configure(config["LayerName"], node, place)
-            return hls4ml.converters.convert_from_onnx_model(
-                clean,
-                hls_config=config,
-                output_dir=folder,
-                project_name=like.name,
-                backend=like.backend,
-                io_type=like.io_type,
-                part=like.part,
-                clock_period=like.clock_ns,
-                **needed_options(like.backend),
-            )
-        except Exception as error:
-            # hls4ml raises bare Exception or AssertionError for everything that it cannot convert.
-            raise HlsError(f"hls4ml cannot convert {file.name} for {like.backend}: {in_words(error)}") from error
+    with (
+        as_problem(f"hls4ml cannot convert {file.name} for {like.backend}"),
+        quiet(),
+        sizes_channels_last(),
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        config = hls4ml.utils.config_from_onnx_model(clean, granularity="name", backend=like.backend)
+        # If a type is missing, hls4ml infers one, which must not be wider than the widest here.
+        config["Model"]["Precision"]["maximum"] = _WIDEST
+        config["Model"]["ReuseFactor"] = like.layers[0].reuse_factor
+        for node, place in places.items():
+            _configure(config["LayerName"], node, place)
+        return hls4ml.converters.convert_from_onnx_model(
+            clean,
+            hls_config=config,
+            output_dir=folder,
+            project_name=like.name,
+            backend=like.backend,
+            io_type=like.io_type,
+            part=like.part,
+            clock_period=like.clock_ns,
+            **needed_options(like.backend),
+        )
 
 
 def _configure(entries: dict[str, Any], node: str, place: _Place) -> None:
@@ -131,26 +131,12 @@ def _configure(entries: dict[str, Any], node: str, place: _Place) -> None:
         del types["result"]
     entry["Precision"].update(hls_precision({role: kind for role, kind in types.items() if role != "inp_norm"}))
     if isinstance(place.like.operation, Softmax):
-        entry.update(table_types(types))
+        entry.update(softmax_types_of(types))
     if place.like.strategy is not None:
         entry["Strategy"] = place.like.strategy
     if "ReuseFactor" in entry:
         entry["ReuseFactor"] = place.like.reuse_factor
-    entry.update({key: value for key, value in _settings(place.like.operation).items() if value is not None})
-
-
-def _settings(operation: Operation) -> dict[str, Any]:
-    """The settings of `operation` other than types, in the words of hls4ml's configuration."""
-    if isinstance(operation, LookUp | Recurrent):
-        return {"TableSize": operation.table_size}
-    if isinstance(operation, Softmax):
-        return {
-            "TableSize": operation.table_size,
-            "Implementation": operation.variant,
-            "ExpTableSize": operation.exp_table_size,
-            "InvTableSize": operation.inverse_table_size,
-        }
-    return {}
+    entry.update({key: value for key, value in table_settings(place.like.operation).items() if value is not None})
 
 
 def _places(clean: Any, skeleton: Design, likes: Mapping[str, LayerSpec]) -> dict[str, _Place]:
@@ -242,7 +228,7 @@ def _precision(graph: Any, kind: FixedType) -> Any:
 
 
 def _extracted(graph: Any, like: Design, raws: Mapping[str, Any], types: dict[str, dict[str, FixedType]]) -> Design:
-    layers, outputs = extract_layers(graph, raws, {}, types)
+    layers, outputs = extract_layers(graph, raws, types)
     return as_built(without_idle(replace(like, layers=layers, outputs=outputs)))
 
 

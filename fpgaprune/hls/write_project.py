@@ -3,36 +3,39 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.design import Design
-from fpgaprune.hls.convert import quiet
+from fpgaprune.hls.call_hls4ml import quiet
 from fpgaprune.hls.golden import write_golden
 from fpgaprune.hls.lstm_template import mend_lstm
 from fpgaprune.hls.own_templates import add_templates
 from fpgaprune.hls.quartus_tables import write_tables
 from fpgaprune.hls.readme import readme
 from fpgaprune.hls.simulator import write_simulator
-from fpgaprune.keras_file import save_keras
-from fpgaprune.lowering import BACKENDS, Samples
+from fpgaprune.lowering import BACKENDS
+
+if TYPE_CHECKING:
+    from fpgaprune.lowering import Samples
 
 DESIGN = "design.json"
 _SCRIPTS = ("*.sh", "*.yml", "*.tcl", "*.txt", "Makefile*")
 
 
-def write_project(folder: Path, graph: Any, folded: Any, design: Design, golden: Samples | None = None) -> None:
+def write_project(folder: Path, graph: Any, design: Design, golden: Samples | None = None) -> None:
     """Writes the project of hls4ml's `graph` to `folder`; the same design gives the same bytes in any folder.
 
     Args:
-        folder: the folder that was given to `convert`; it does not exist yet.
-        graph: the graph from `convert`.
-        folded: the model of the graph.
-        design: the design from `extract`.
+        folder: the folder that was given to `render`; it does not exist yet.
+        graph: the graph from `render`.
+        design: the design of the graph.
         golden: golden samples; None for none.
     """
     write_sources(folder, graph, design)
+    # hls4ml draws its stamp at random.
     stamp, settled = str(graph.config.get_config_value("Stamp")), _digest(design)
     for path in (path for pattern in _SCRIPTS for path in folder.glob(pattern)):
         text = path.read_text()
@@ -41,10 +44,8 @@ def write_project(folder: Path, graph: Any, folded: Any, design: Design, golden:
             # One stamp in forty has no letter, and YAML puts such a stamp in quotes.
             text = re.sub(r"^Stamp: .*$", f"Stamp: {settled[: len(stamp)]}", text, flags=re.MULTILINE)
             text = re.sub(r"^OutputDir: .*$", "OutputDir: .", text, flags=re.MULTILINE)
-            text = re.sub(r"^KerasModel: .*$", "KerasModel: !keras_model 'keras_model.keras'", text, flags=re.MULTILINE)
         path.write_text(text)
     samples = write_golden(folder, design, golden)
-    save_keras(folded, folder / "keras_model.keras")
     design.save(folder / DESIGN)
     (folder / "README.md").write_text(readme(design, samples))
 
@@ -55,9 +56,9 @@ def write_sources(folder: Path, graph: Any, design: Design) -> None:
     Stamps and paths stay in the files.
 
     Args:
-        folder: the folder that was given to `convert`; it does not exist yet.
-        graph: the graph from `convert`.
-        design: the design from `extract`.
+        folder: the folder that was given to `render`; it does not exist yet.
+        graph: the graph from `render`.
+        design: the design of the graph.
     """
     with quiet():
         if design.backend == "Libero":
@@ -92,7 +93,7 @@ def _write_libero(graph: Any) -> None:
 
 
 def _digest(design: Design) -> str:
-    digest = hashlib.sha256(repr(design.to_json()).encode())
+    digest = hashlib.sha256(json.dumps(design.to_json(), sort_keys=True).encode())
     for layer in design.layers:
         for role in sorted(layer.weights):
             digest.update(layer.weights[role].tobytes())

@@ -7,11 +7,8 @@ from .convertible_layers import kind_problems as kind_problems
 from .convertible_layers import layer_problems as layer_problems
 from .flattening import flattened as flattened
 from .folding import fold as fold
-from .gru_lstm import RECURRENT as RECURRENT
 from .keras_operations import operation_problems as operation_problems
 from .layer_names import free_name as free_name
-from .layer_names import names_of as names_of
-from .layer_names import renamed as renamed
 from .layer_options import gather_options as gather_options
 from .layout import find_layouts as find_layouts
 from .lowered import AnyPrecision as AnyPrecision
@@ -19,11 +16,8 @@ from .lowered import LayerSettings as LayerSettings
 from .lowered import Lowered as Lowered
 from .lowered import lower as lower
 from .lowered import make_design as make_design
-from .precision import TABLE as TABLE
 from .precision import Precision as Precision
 from .precision import Types as Types
-from .precision import hls_precision as hls_precision
-from .precision import is_softmax as is_softmax
 from .quartus_softmax import softmax_layers as softmax_layers
 from .quartus_softmax import table_keys as table_keys
 from .ranges import Samples as Samples
@@ -34,9 +28,6 @@ from .rounded_model import quantize as quantize
 from .rounded_model import require_roundable as require_roundable
 from .rounded_model import settle as settle
 from .rounded_model import settled_types as settled_types
-from .softmax_types import hls_type as hls_type
-from .softmax_types import softmax_entries as softmax_entries
-from .softmax_types import table_types as table_types
 from .split import depthwise_names as depthwise_names
 from .table_sizes import size_problems as size_problems
 from .width_search import AutoPrecision as AutoPrecision

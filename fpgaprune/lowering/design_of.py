@@ -30,9 +30,8 @@ Raws = Mapping[str, Mapping[str, NDArray[Any]]]
 
 # What a bias of zeros takes.
 _NO_BIAS = FixedType(1, 1, signed=False)
-# The type of a table's entries, and of what a softmax computes with, where none is chosen.
+# The type of a table's entries where none is chosen.
 _ENTRY = FixedType(18, 8)
-_OF_SOFTMAX = ("accum", "exp_table", "inv_table", "inv_inp")
 
 
 def design_of(
@@ -71,7 +70,8 @@ def design_of(
         weights = _weights(layer, raws.get(layer.name, {}), kinds)
         layout = layouts.get(layer.name) if isinstance(layer, PRODUCTS) else None
         strategy = None if layout is None else layout.strategy
-        operation = _operation(layer, sizes.get(layer.name, USUAL_SIZE), strategy, kinds, target)
+        incoming = made[inputs[0]].types["result"] if inputs else kinds["result"]
+        operation = _operation(layer, sizes.get(layer.name, USUAL_SIZE), strategy, kinds, incoming, target)
         spec = LayerSpec(
             name=layer.name,
             kind=_kind(operation, layer),
@@ -164,7 +164,9 @@ def _scale_and_shift(layer: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return scale, (np.asarray(layer.beta) if layer.center else 0) - scale * mean
 
 
-def _operation(layer: Any, size: int, strategy: str | None, kinds: Mapping[str, FixedType], target: Target) -> Any:
+def _operation(
+    layer: Any, size: int, strategy: str | None, kinds: Mapping[str, FixedType], incoming: FixedType, target: Target
+) -> Any:
     """The operation of `layer` with what hls4ml's project for `target` adds to it."""
     found = operation_of(layer, size)
     if isinstance(found, op.Convolution):
@@ -172,16 +174,17 @@ def _operation(layer: Any, size: int, strategy: str | None, kinds: Mapping[str, 
         return replace(
             found,
             pointwise=_is_pointwise(found, layer, strategy, target),
-            partitions=1 if _is_at_once(found, target.backend) else places,
+            partitions=1 if _is_at_once(found, layer, target.backend) else places,
         )
     if isinstance(found, op.Softmax):
-        return replace(found, **softmax_table_sizes(kinds, size))
+        return replace(found, **softmax_table_sizes(kinds, size, incoming, target.backend))
     return found
 
 
-def _is_at_once(operation: op.Convolution, backend: str) -> bool:
+def _is_at_once(operation: op.Convolution, layer: Any, backend: str) -> bool:
     """Whether hls4ml computes all windows of an image at once in io_parallel."""
-    return backend in ("Quartus", "oneAPI") or (backend == "Catapult" and operation.depthwise)
+    image = len(layer.output.shape) == 4
+    return backend in ("Quartus", "oneAPI") or (backend == "Catapult" and operation.depthwise and image)
 
 
 def _is_pointwise(operation: op.Convolution, layer: Any, strategy: str | None, target: Target) -> bool:
@@ -198,18 +201,11 @@ def _roles(
 ) -> dict[str, FixedType]:
     """The types of the roles that `operation` has."""
     found = {"result": kinds["result"]}
-    match operation:
-        case op.Dense() | op.Convolution() | op.Pooling():
-            found["accum"] = kinds["accum"]
-        case op.Recurrent():
-            found |= {"accum": kinds["accum"], "table": _table(kinds)}
-        case op.LookUp():
-            found["table"] = _table(kinds)
-        case op.Softmax():
-            found |= {role: kinds.get(role, TABLE) for role in _OF_SOFTMAX}
-            found |= {role: kind for role, kind in kinds.items() if role == "inp_norm"}
-    if isinstance(operation, op.Map | op.LookUp) and operation.parameter is not None:
-        found["param"] = kinds["param"]
+    for role in op.roles_of(operation):
+        if role == "table":
+            found[role] = _table(kinds)
+        elif role != "inp_norm" or role in kinds:
+            found[role] = kinds.get(role, TABLE) if isinstance(operation, op.Softmax) else kinds[role]
     for role in weights:
         # A layer without a bias has one of zeros; an LSTM has the bias of its state in another place than Keras.
         absent = "weight" in weights and role not in raws and not (role == "recurrent_bias" and role in kinds)

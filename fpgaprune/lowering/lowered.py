@@ -78,8 +78,6 @@ class Lowered:
     Attributes:
         design: the network.
         folded: the Keras model that computes the same over the reals, its weights rounded to the design's types.
-        types: layer name to role to type.
-        tables: layer name to the number of entries of its table, where that is not hls4ml's own.
         free_locks: a mask for each kernel in which weights that are not zero in Keras are zero in hardware.
         search: what the search of precision `auto` found; None without a search.
         notes: one sentence for each reuse factor that differs from the one asked for.
@@ -88,8 +86,6 @@ class Lowered:
 
     design: Design
     folded: Any
-    types: Types
-    tables: Mapping[str, int]
     free_locks: MaskSet
     search: FoundWidths | None
     notes: tuple[str, ...]
@@ -151,7 +147,7 @@ def lower(
     sources = _sources(model, folded)
     design = design_of(folded, types, raws, sources, layouts, sizes, target, name)
     _require_sound(design)
-    return Lowered(design, folded, types, sizes, _free_locks(model, raws, sources), found, notes, tables.notes)
+    return Lowered(design, folded, _free_locks(model, raws, sources), found, notes, tables.notes)
 
 
 def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedType:

@@ -24,7 +24,7 @@ from fpgaprune.lowering.gru_lstm import RECURRENT
 from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.lowering.ranges import Range
 from fpgaprune.lowering.scaled_inputs import finer, scales_of_inputs
-from fpgaprune.lowering.softmax_types import hls_type, logits_type, softmax_types
+from fpgaprune.lowering.softmax_types import logits_type, softmax_types
 from fpgaprune.lowering.table_sizes import entry_type
 from fpgaprune.network import producer, scale_and_shift
 
@@ -327,8 +327,3 @@ def fitting(values: Range, width: int, signed: bool | None = None) -> FixedType:
     """The `width`-bit type with the fewest integer bits that holds `values`; rounds and saturates."""
     has_sign = values.low < 0 if signed is None else signed
     return FixedType.holding(values.magnitude, width, has_sign)
-
-
-def hls_precision(types: Mapping[str, FixedType]) -> dict[str, str]:
-    """`types` in the words of an hls4ml configuration."""
-    return {role: hls_type(kind) for role, kind in types.items()}

@@ -32,8 +32,9 @@ _DISTANCE = FixedType(10, 4, False, "RND", "SAT")
 # With a sign this type has 18 bits, the width of AMD's multipliers.
 _ENTRY = FixedType(17, 1, False, "RND", "SAT")
 _SUM_FRACTION = 7
+# Bits of an entry where none are chosen.
+_USUAL_WIDTH = 18
 _LARGEST_TABLE_BITS = 14
-_ROLES = ("inp_norm", "exp_table", "accum", "inv_inp", "inv_table")
 
 
 def softmax_types(classes: int, backend: str) -> dict[str, FixedType]:
@@ -78,22 +79,24 @@ def _address_bits(integer: int, fraction: int, sum_integer: int) -> int:
     return max(integer - 1 + min(max(fraction, 0), _SUM_FRACTION), sum_integer + _SUM_FRACTION + 1)
 
 
-def softmax_table_sizes(types: Mapping[str, FixedType], size: int) -> dict[str, Any]:
-    """`table_size`, `exp_table_size` and `inverse_table_size` of a softmax with `types`, as far as it has them."""
-    found: dict[str, Any] = {"table_size": size}
-    if "inp_norm" in types:
-        found["exp_table_size"] = 1 << min(types["inp_norm"].width, _LARGEST_TABLE_BITS)
-        found["inverse_table_size"] = 1 << min(types["inv_inp"].width, _LARGEST_TABLE_BITS)
-    return found
+def softmax_table_sizes(types: Mapping[str, FixedType], size: int, source: FixedType, backend: str) -> dict[str, Any]:
+    """`table_size`, `exp_table_size` and `inverse_table_size` of a softmax with `types`, as far as it has them.
 
-
-def softmax_entries(types: Mapping[str, FixedType]) -> dict[str, Any]:
-    """The entries of hls4ml's configuration for the tables of a softmax with `types`, by role."""
-    entries: dict[str, Any] = dict(table_types(types))
+    Args:
+        types: types of the layer, by role.
+        size: the number of entries that both tables have where nothing else is said.
+        source: type of the layer's input.
+        backend: the backend whose templates address the tables.
+    """
     if "inp_norm" in types:
-        entries["ExpTableSize"] = 1 << min(types["inp_norm"].width, _LARGEST_TABLE_BITS)
-        entries["InvTableSize"] = 1 << min(types["inv_inp"].width, _LARGEST_TABLE_BITS)
-    return entries
+        return {
+            "table_size": size,
+            "exp_table_size": 1 << min(types["inp_norm"].width, _LARGEST_TABLE_BITS),
+            "inverse_table_size": 1 << min(types["inv_inp"].width, _LARGEST_TABLE_BITS),
+        }
+    # A table has no more entries than the bits that address it tell apart; Quartus leaves out the sign.
+    bits = min(source.width, types["inv_table"].width if "inv_table" in types else _USUAL_WIDTH)
+    return {"table_size": min(size, 1 << (bits - (backend == "Quartus")))}
 
 
 def quartus_table_size(name: str, types: Mapping[str, FixedType], source: FixedType) -> int:
@@ -116,17 +119,3 @@ def quartus_table_size(name: str, types: Mapping[str, FixedType], source: FixedT
     if wanted != source:
         raise HlsError(f"{problem}{wanted} for a probability within 1/{1 / BOUND:.0f}: give the layer before it that")
     return 1 << bits
-
-
-def table_types(types: Mapping[str, FixedType]) -> dict[str, str]:
-    """The types of a softmax's tables as settings of hls4ml's configuration."""
-    return {
-        f"{''.join(part.title() for part in role.split('_'))}T": hls_type(types[role])
-        for role in _ROLES
-        if role in types
-    }
-
-
-def hls_type(kind: FixedType) -> str:
-    """`kind` in the words of an hls4ml configuration."""
-    return f"{'' if kind.signed else 'u'}fixed<{kind.width},{kind.integer},{kind.rounding},{kind.overflow},0>"

@@ -23,6 +23,7 @@ from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import FpgaPruneError, HlsError, UnsupportedLayerError
 from fpgaprune.hls.hls_project import HlsProject
 from fpgaprune.hls.strategy_advice import StrategyWarning
+from fpgaprune.lowering import lower
 from fpgaprune.lowering.backends import BACKENDS
 from fpgaprune.weights import named_weights
 
@@ -188,15 +189,16 @@ def check_written(case: Case, folder: Path) -> tuple[HlsProject, np.ndarray]:
     return project, x
 
 
-def check_compiled(project: HlsProject, x: np.ndarray) -> None:
+def check_compiled(case: Case, project: HlsProject, x: np.ndarray) -> None:
     """The compiled C simulation gives the emulator's bits, and they are near to what Keras gives."""
     script = project.path / "build_lib.sh"
     script.write_text(script.read_text().replace("-O1", "-O0"))
     compiled = project.compile(600).predict(x)
     emulated = fp.emulate(project.design, x)
     assert compiled.tobytes() == emulated.tobytes(), "the compiled project gives other bits than the emulator"
-    # What the project was made of: BatchNorm folded, weights quantised; so all that is left is rounding in between.
-    wanted = keras.saving.load_model(project.path / "keras_model.keras").predict(x, verbose=0)
+    # With BatchNorm folded and weights rounded, all that is left is rounding in between.
+    model, _, target, _ = build(case)
+    wanted = lower(model, target, x, None, "network").folded.predict(x, verbose=0)
     assert np.abs(compiled - wanted).max() <= 0.05 * np.abs(wanted).max(), "the hardware is far from Keras"
     assert len(np.unique(compiled)) > 4
 
@@ -214,7 +216,7 @@ def outcome(case: Case) -> str:
         if not BACKENDS[case.backend].compiles:
             return "written"
         try:
-            check_compiled(project, x)
+            check_compiled(case, project, x)
         except (FpgaPruneError, AssertionError) as error:
             return f"DIFFERS {error}"
         return "equal"

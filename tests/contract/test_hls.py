@@ -26,7 +26,7 @@ def test_a_project_is_written_and_holds_its_locks(case, tmp_path):
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on PATH: the C simulation cannot be compiled")
 @pytest.mark.parametrize("case", COMPILED, ids=str)
 def test_the_compiled_project_gives_the_bits_of_the_emulator(case, tmp_path):
-    check_compiled(*check_written(case, tmp_path / "hls"))
+    check_compiled(case, *check_written(case, tmp_path / "hls"))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_whole_table(case, tmp_path):
     needs(case)
     project, x = check_written(case, tmp_path / "hls")
     if BACKENDS[case.backend].compiles:
-        check_compiled(project, x)
+        check_compiled(case, project, x)
 
 
 def test_the_quick_cases_meet_every_backend_io_type_strategy_and_network():

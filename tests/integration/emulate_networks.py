@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,14 @@ import keras
 import numpy as np
 from keras import layers as kl
 
-from fpgaprune.design import Design
+from fpgaprune.design import MOVES, Design, LayerSpec, Map, Reshape, Softmax, as_built
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
-from fpgaprune.hls.convert import convert, extract
+from fpgaprune.hls.render import render
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.write_project import write_sources
+from fpgaprune.lowering.design_of import design_of
 from fpgaprune.lowering.folding import quantise_weights
-from fpgaprune.lowering.layer_names import names_of
+from fpgaprune.lowering.layout import settle_layouts
 from fpgaprune.target import Target
 
 Branch = tuple[tuple[int, ...], Callable[[Any], Any]]
@@ -97,20 +98,37 @@ def written(
                     rng.uniform(0.2, 2, layer.gamma.shape),
                 ]
             )
-    options = {
-        layer.name: {"Implementation": layer.name.removesuffix("_softmax")}
-        for layer in model.layers
-        if layer.name.endswith("_softmax")
-    }
-    raws = quantise_weights(model, types)
-    graph = convert(model, types, target, folder, "branches", options)
-    design = extract(graph, raws, {}, target, names=names_of(model, "branches"))
+    layouts, _ = settle_layouts(model, target, {})
+    design = design_of(model, types, quantise_weights(model, types), {}, layouts, {}, target, "branches")
+    design = _in_place(as_built(replace(design, layers=tuple(map(_in_variant, design.layers)))))
+    graph = render(design, target, folder)
     write_sources(folder, graph, design)
     inputs = [
         _samples(rng, design[f"in{place}"].types["result"], (samples, *shape))
         for place, (shape, _) in enumerate(branches)
     ]
     return Written(design, folder, inputs)
+
+
+def _in_variant(layer: LayerSpec) -> LayerSpec:
+    """`layer` with the variant of softmax that its name says, or with the slope of hls4ml's `hard_sigmoid`."""
+    if isinstance(layer.operation, Map) and layer.operation.function == "hard_sigmoid":
+        types = {**layer.types, "slope": FixedType(16, 0, False), "shift": FixedType(2, 0, False)}
+        return replace(layer, operation=replace(layer.operation, slope=0.2, shift=0.5), types=types)
+    if not layer.name.endswith("_softmax") or not isinstance(layer.operation, Softmax):
+        return layer
+    return replace(layer, operation=replace(layer.operation, variant=layer.name.removesuffix("_softmax")))
+
+
+def _in_place(design: Design) -> Design:
+    """`design` with the type of what it reads for each layer where no value is assigned."""
+    layers: dict[str, LayerSpec] = {}
+    for layer in design.layers:
+        if isinstance(layer.operation, MOVES) and layer.operation != Reshape(repacks=True):
+            source = layers[layer.inputs[0]]
+            layer = replace(layer, types={"result": source.types["result"]})
+        layers[layer.name] = layer
+    return replace(design, layers=tuple(layers.values()))
 
 
 def _types(model: Any, rng: np.random.Generator) -> dict[str, dict[str, FixedType]]:

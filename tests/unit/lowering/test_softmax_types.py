@@ -14,7 +14,7 @@ from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.templates import as_built
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
-from fpgaprune.lowering.softmax_types import BOUND, logits_type, quartus_table_size, softmax_entries, softmax_types
+from fpgaprune.lowering.softmax_types import BOUND, logits_type, quartus_table_size, softmax_table_sizes, softmax_types
 
 CLASSES = (2, 3, 4, 7, 10, 15, 16, 31, 33, 64)
 WIDTHS = (6, 8, 10, 12, 16, 20, 24)
@@ -29,8 +29,8 @@ def design(logits: FixedType, classes: int, backend: str = "Vitis", io_type: str
         logits = logits_type(logits, classes)
         attributes["table_size"] = quartus_table_size("soft", types, logits)
     else:
-        entries = softmax_entries(types)
-        attributes |= {"exp_table_size": entries["ExpTableSize"], "inv_table_size": entries["InvTableSize"]}
+        sizes = softmax_table_sizes(types, 1024, logits, backend)
+        attributes |= {"exp_table_size": sizes["exp_table_size"], "inv_table_size": sizes["inverse_table_size"]}
     layers = (
         layer_of("x", "Input", (), (classes,), {"result": logits}),
         layer_of("soft", "Softmax", ("x",), (classes,), {**types, "result": RESULT}, attributes=attributes),
@@ -119,4 +119,5 @@ def test_quartus_is_told_which_type_its_tables_need(kind):
 
 def test_what_has_other_templates_keeps_the_types_of_hls4ml():
     assert softmax_types(10, "Catapult") == {}
-    assert softmax_entries({"result": RESULT}) == {}
+    assert softmax_table_sizes({"result": RESULT}, 1024, FixedType(16, 6), "Catapult") == {"table_size": 1024}
+    assert softmax_table_sizes({"result": RESULT}, 1024, FixedType(8, 4), "Catapult") == {"table_size": 256}

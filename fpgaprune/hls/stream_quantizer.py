@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from hls4ml.backends import get_backend
 from hls4ml.backends.template import FunctionCallTemplate
-from hls4ml.converters.keras_v3._base import KerasV3LayerHandler
 from hls4ml.model.layers import Layer, register_layer
 from hls4ml.model.types import Source
 from numpy.typing import NDArray
@@ -42,27 +41,6 @@ template <class data_T, class res_T> void {name}(hls::stream<data_T> &data, hls:
     }}
 }}
 """
-
-
-class RoundedChannelsHandler(KerasV3LayerHandler):  # type: ignore[misc, unused-ignore]
-    """What hls4ml's converter reads of a `RoundedChannels` layer."""
-
-    handles = ("fpgaprune.quantise.channels.RoundedChannels",)
-
-    def handle(self, layer: Any, in_tensors: Any, out_tensors: Any) -> dict[str, Any]:  # noqa: ARG002
-        """Signs, widths and integer bits for every value of a sample, behind a batch axis of 1."""
-        shape = tuple(in_tensors[0].shape[1:])
-        own = shape if layer.each_value else shape[-1:]
-        variables = (layer.signed, layer.width, layer.integer)
-        parts = (np.asarray(part).astype(np.int16).reshape(own) for part in variables)
-        return {
-            "class_name": STREAMS if layer.streamed else ARRAYS,
-            "mask_kbi": tuple(np.broadcast_to(part, shape)[None] for part in parts),
-            "SAT": layer.overflow,
-            "RND": layer.rounding,
-            "fusible": None,
-            "overrides": {},
-        }
 
 
 class StreamQuantizer(Layer):  # type: ignore[misc, unused-ignore]
