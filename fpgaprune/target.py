@@ -14,7 +14,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.design import IO_TYPES, STRATEGIES
+from fpgaprune.design import IO_TYPES, STRATEGIES, VERILOG
 from fpgaprune.documents import read_toml
 from fpgaprune.errors import TargetError, shown
 from fpgaprune.files import shipped_folder
@@ -114,7 +114,7 @@ class Target:
         io_type: `io_parallel` (everything at once) or `io_stream` (one position per transfer).
         strategy: how multiplications are laid out, one of `design.STRATEGIES`.
         reuse_factor: how often one multiplier is used per output position.
-        backend: hls4ml backend.
+        backend: hls4ml's backend, or `Verilog` for our own Verilog, which needs neither io type nor strategy.
     """
 
     part: Part
@@ -143,7 +143,7 @@ class Target:
         io_type: str = "io_stream",
         strategy: str = "latency",
         reuse_factor: int = 1,
-        backend: str = "Vitis",
+        backend: str | None = None,
         parts_file: str | os.PathLike[str] | None = None,
     ) -> Target:
         """The target for `part`: a device name, a full order number such as `xc7a100tcsg324-1`, or a board.
@@ -154,7 +154,8 @@ class Target:
             io_type: `io_parallel` or `io_stream`.
             strategy: one of `design.STRATEGIES`.
             reuse_factor: how often one multiplier is used per output position.
-            backend: hls4ml backend.
+            backend: hls4ml's backend, or `Verilog` for our own. Unless given it is `Vitis`, and `Verilog` for parts of
+                Lattice and Gowin, whose tools build no HLS.
             parts_file: a TOML file like those in `hw/parts`, searched before them.
 
         Raises:
@@ -166,6 +167,7 @@ class Target:
         if board is not None:
             part = board.part
         order_number = part.strip() if own is None else own["name"] or found.name
+        backend = backend or ("Vitis" if found.compiles_hls else VERILOG)
         return cls(found, order_number, clock_ns, io_type, strategy, reuse_factor, backend)
 
 

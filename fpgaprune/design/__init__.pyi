@@ -45,5 +45,6 @@ from .reuse_factors import settle_reuse as settle_reuse
 from .reuse_factors import warn_of_moved_reuse as warn_of_moved_reuse
 from .templates import AP_BACKENDS as AP_BACKENDS
 from .templates import KNOWN_BACKENDS as KNOWN_BACKENDS
+from .templates import VERILOG as VERILOG
 from .templates import as_built as as_built
 from .verilog_layout import VerilogLayout as VerilogLayout

@@ -18,7 +18,9 @@ from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.design.network import Design, LayerSpec
 from fpgaprune.fixed import FixedType
 
-AP_BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator")
+# Our own Verilog, which computes every operation as it says: nothing of hls4ml's limits it.
+VERILOG = "Verilog"
+AP_BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator", VERILOG)
 AC_BACKENDS = ("Quartus", "Catapult")
 KNOWN_BACKENDS = (*AP_BACKENDS, *AC_BACKENDS)
 
@@ -94,6 +96,8 @@ def _softmax(operation: op.Softmax, shape: tuple[int, ...], design: Design) -> o
 
 def _fault(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> str | None:
     """Why hls4ml's template computes something else than the layer's operation."""
+    if design.backend == VERILOG:
+        return None
     shape, streams = layer.output_shape, _streams(design)
     before = [source.output_shape for source in sources]
     match layer.operation:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import (
+    VERILOG,
     Concatenate,
     Convolution,
     Copy,
@@ -84,8 +85,8 @@ def design_features(design: Design, target: Target | None = None) -> DesignFeatu
     tool = _TOOLS.get(design.backend.lower())
     if tool is None:
         raise EstimateError(
-            f"design {design.name!r} was made for backend {design.backend!r}, for which no reports were calibrated; "
-            f"wanted Vivado or Vitis"
+            f"design {design.name!r} was made for backend {design.backend!r}, for which no reports were calibrated: "
+            f"{'estimate it as Verilog' if design.backend == VERILOG else 'wanted Vivado or Vitis'}"
         )
     streams = design.io_type == "io_stream"
     clock = target.clock_ns if target else design.clock_ns

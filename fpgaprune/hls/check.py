@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fpgaprune.design import VERILOG
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError, RemovalError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.accelerator_boards import board_problems
@@ -14,6 +15,7 @@ from fpgaprune.keras_functions import activation_in
 from fpgaprune.lowering import (
     BACKENDS,
     PROJECT_NAMES,
+    backend_named,
     backend_of,
     depthwise_names,
     find_layouts,
@@ -107,10 +109,10 @@ def check_model(
     except HlsError as error:
         problems.append(str(error))
     notes: tuple[str, ...] = ()
-    if target.backend in BACKENDS:
-        backend = BACKENDS[target.backend]
+    if target.backend in (*BACKENDS, VERILOG):
+        backend = backend_named(target.backend)
         problems += kind_problems(network, backend, target.io_type, target.strategy)
-        problems += option_problems(target, backend_options or {})
+        problems += option_problems(target, backend_options or {}) if target.backend in BACKENDS else []
         problems += board_problems(target, backend_options or {})
         if target.strategy in backend.strategies:
             found = find_layouts(network.layers, target, options)

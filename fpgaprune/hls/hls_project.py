@@ -25,6 +25,7 @@ from fpgaprune.hls.render import render
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy, warn_of_idle_zeros
 from fpgaprune.hls.write_project import DESIGN, write_project
+from fpgaprune.lowering import BACKENDS
 from fpgaprune.masks import MaskSet
 from fpgaprune.target import Target
 
@@ -178,6 +179,11 @@ def to_hls(
             possible (the nearest are named), the board has another part, a given type overflows, no widths keep the
             loss, the design was made for another target, or the folder holds something else.
     """
+    if target.backend not in BACKENDS:
+        raise HlsError(
+            f"the target has backend {target.backend!r}, which hls4ml does not have: give it one of "
+            f"{', '.join(BACKENDS)}, or write Verilog with to_verilog"
+        )
     if isinstance(network, Design):
         folder = Path(output_dir if data is None else data)
         _require_target(network, target)

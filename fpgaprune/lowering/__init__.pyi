@@ -1,5 +1,6 @@
 from .backends import BACKENDS as BACKENDS
 from .backends import QUANTISING as QUANTISING
+from .backends import backend_named as backend_named
 from .backends import backend_of as backend_of
 from .backends import has_template as has_template
 from .classes import class_problem as class_problem

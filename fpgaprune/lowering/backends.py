@@ -1,11 +1,11 @@
-"""Describes what each backend of hls4ml 1.3 can do, so that a target is checked before anything is done."""
+"""Describes what each backend of hls4ml 1.3 and our Verilog can do, so that a target is checked first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fpgaprune.design import AP_BACKENDS, KNOWN_BACKENDS, ScalarFunction
+from fpgaprune.design import AP_BACKENDS, KNOWN_BACKENDS, VERILOG, ScalarFunction
 from fpgaprune.errors import HlsError
 from fpgaprune.target import Target
 
@@ -20,7 +20,7 @@ class Backend:
     """One backend.
 
     Attributes:
-        name: hls4ml's name of it.
+        name: hls4ml's name of it, or `Verilog` for ours.
         strategies: the strategies that it has templates for.
         io_types: the io types that it has templates for.
         compiles: whether g++ alone compiles its C simulation.
@@ -78,15 +78,32 @@ BACKENDS: Mapping[str, Backend] = {
 }
 
 
+# Our Verilog: how a layer is laid out is said elsewhere, so that it takes any strategy.
+OURS = Backend(
+    VERILOG,
+    wrong=dict.fromkeys(("GRU", "LSTM"), "has no recurrent layers yet"),
+)
+
+
+def backend_named(name: str) -> Backend:
+    """The backend of this name, hls4ml's or ours.
+
+    Raises:
+        HlsError: there is none.
+    """
+    found = OURS if name == VERILOG else BACKENDS.get(name)
+    if found is None:
+        raise HlsError(f"backend {name!r} is unknown; wanted one of {', '.join((*BACKENDS, VERILOG))}")
+    return found
+
+
 def backend_of(target: Target) -> Backend:
     """The backend of `target`, which has the target's io type and strategy.
 
     Raises:
         HlsError: the backend is unknown, or has no templates for the io type or the strategy.
     """
-    if target.backend not in BACKENDS:
-        raise HlsError(f"backend {target.backend!r} is unknown; wanted one of {', '.join(BACKENDS)}")
-    backend = BACKENDS[target.backend]
+    backend = backend_named(target.backend)
     for what, got, allowed in (
         ("strategy", target.strategy, backend.strategies),
         ("io_type", target.io_type, backend.io_types),

@@ -11,7 +11,7 @@ from fpgaprune.design import AP_BACKENDS, FUNCTIONS, KNOWN_BACKENDS
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.keras_classes import keras_class
 from fpgaprune.keras_functions import activation_in, described
-from fpgaprune.lowering.backends import QUANTISING, Backend, has_template
+from fpgaprune.lowering.backends import OURS, QUANTISING, Backend, has_template
 from fpgaprune.lowering.classes import class_problem
 from fpgaprune.lowering.gru_lstm import RECURRENT, recurrent_reason
 from fpgaprune.network import calls_of, count_uses, producer
@@ -20,6 +20,7 @@ _POOLINGS = frozenset({"MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "Aver
 _MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"})
 _ACTIVATIONS = frozenset({"softmax"} | {function.name for function in FUNCTIONS.values() if function.converts})
 _NO_TEMPLATE = "hls4ml has no templates for it"
+_VERILOG = "our Verilog (target.route 'verilog', backend 'Verilog')"
 
 
 def check_layers(functional: Any) -> None:
@@ -90,7 +91,7 @@ def kind_problems(functional: Any, backend: Backend, io_type: str, strategy: str
         if (problem := _kind_problem(layer, backend, io_type, strategy)) is not None
     ]
     kinds = {_kind(layer) for layer in functional.layers}
-    if io_type == "io_parallel" and {"DepthwiseConv1D", "DepthwiseConv2D"} <= kinds:
+    if backend is not OURS and io_type == "io_parallel" and {"DepthwiseConv1D", "DepthwiseConv2D"} <= kinds:
         problems.append(
             "a project for io_parallel cannot have a DepthwiseConv1D and a DepthwiseConv2D, because their headers in "
             "hls4ml share an include guard: choose io_stream"
@@ -98,8 +99,25 @@ def kind_problems(functional: Any, backend: Backend, io_type: str, strategy: str
     return problems
 
 
+def _verilog_problem(layer: Any) -> str | None:
+    """Why our Verilog does not compute what `layer` does."""
+    kind = _kind(layer)
+    if kind in OURS.wrong:
+        return f"layer {layer.name!r} is a {kind}; our Verilog {OURS.wrong[kind]}: choose [target] route = 'hls'"
+    if _spreads(layer, kind):
+        shapes = [tuple(tensor.shape[1:]) for tensor in layer.input]
+        if min(map(math.prod, shapes)) != layer.output.shape[-1]:
+            return (
+                f"layer {layer.name!r} ({kind}) merges {' and '.join(map(str, shapes))}; our Verilog takes one value "
+                "for each channel, or one for each element: give both inputs one shape"
+            )
+    return None
+
+
 def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> str | None:
     name, kind = layer.name, _kind(layer)
+    if backend is OURS:
+        return _verilog_problem(layer)
     if backend.kinds is not None and kind not in backend.kinds:
         return (
             f"layer {name!r} is a {kind}; backend {backend.name} has templates for "
@@ -113,7 +131,7 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
     ):
         return (
             f"layer {name!r} is a {kind} with a kernel of height 1 and a vertical stride, which hls4ml ignores in "
-            "io_stream: choose io_parallel"
+            f"io_stream: choose io_parallel, or {_VERILOG}"
         )
     if kind == "RoundedChannels" and backend.name not in QUANTISING:
         return (
@@ -142,7 +160,7 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
         shapes = " and ".join(str(tuple(tensor.shape[1:])) for tensor in layer.input)
         return (
             f"layer {name!r} ({kind}) merges {shapes}; only the templates of Vitis and Vivado for io_parallel "
-            "broadcast: choose these, or give both inputs one shape"
+            f"broadcast: choose these, give both inputs one shape, or choose {_VERILOG}"
         )
     softmax = (activation is not None and activation.name == "softmax") or kind == "Softmax"
     if softmax and io_type == "io_parallel" and len(layer.output.shape) > 2 and backend.name not in AP_BACKENDS:
@@ -153,12 +171,13 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
     if softmax and io_type == "io_stream" and _reads_flattened(layer, kind):
         return (
             f"layer {name!r} is a softmax right after a flattened tensor; in io_stream, hls4ml computes it for each "
-            "packet alone: put a layer between, or choose io_parallel"
+            f"packet alone: put a layer between, choose io_parallel, or {_VERILOG}"
         )
     if io_type == "io_stream" and backend.name in KNOWN_BACKENDS and _windows_overlap(layer, kind):
         return (
             f"layer {name!r} is a {kind} with padding, or with strides other than its pool size, for which hls4ml "
-            "has no template in io_stream: choose io_parallel, or a pool size and strides that divide the input"
+            "has no template in io_stream: choose io_parallel, a pool size and strides that divide the input, or "
+            f"{_VERILOG}"
         )
     if kind in backend.unsettled:
         return (

@@ -8,7 +8,7 @@ from typing import Any
 
 from fpgaprune.design import product_size, settle_reuse
 from fpgaprune.errors import HlsError
-from fpgaprune.lowering.backends import BACKENDS, Backend, backend_of
+from fpgaprune.lowering.backends import OURS, Backend, backend_named, backend_of
 from fpgaprune.lowering.convertible_layers import check_kinds
 from fpgaprune.lowering.folding import DEPTHWISE, FOLDABLE, PRODUCTS
 from fpgaprune.lowering.gru_lstm import RECURRENT
@@ -61,7 +61,7 @@ def settle_layouts(
 
 def find_layouts(layers: Iterable[Any], target: Target, options: Mapping[str, LayerOptions]) -> Layouts:
     """As `settle_layouts`, with all problems; the backend must be known, and `layers` may be part of a network."""
-    backend = BACKENDS[target.backend]
+    backend = backend_named(target.backend)
     layouts: dict[str, Layout] = {}
     problems, notes = [], []
     for layer in layers:
@@ -94,6 +94,8 @@ def _sizes(layer: Any) -> list[tuple[int, int]]:
 
 def _layout(layer: Any, backend: Backend, target: Target, own: LayerOptions) -> Layout:
     strategy, reuse = own.strategy or target.strategy, own.reuse_factor or target.reuse_factor
+    if backend is OURS:
+        return Layout(strategy, reuse) if strategy == "resource" else Layout("latency", 1)
     if strategy not in backend.strategies:
         raise HlsError(
             f"layer {layer.name!r} has strategy {strategy!r}; backend {backend.name} has "

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import AP_BACKENDS, Design, Input, warn_of_moved_reuse
+from fpgaprune.design import AP_BACKENDS, VERILOG, Design, Input, warn_of_moved_reuse
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
@@ -106,6 +106,9 @@ def lower(
 ) -> Lowered:
     """The design of `model` on `target`. Args, errors: as for `to_hls`."""
     precision = _precision(precision)
+    if target.backend == VERILOG:
+        # Our Verilog takes one position after another, and needs neither hls4ml's copies of streams nor its paddings.
+        target = replace(target, io_type="io_parallel")
     if data is None and not isinstance(precision, FixedType) and not rounds_channels(model):
         raise HlsError(
             "the ranges of the layers are read from samples: give some hundred as data=..., or one type for everything "

@@ -1,7 +1,7 @@
 """Whatever Keras model comes: its design gives what Keras gives within a bound, or it is refused in one line.
 
 python tests/drill/test_conversions.py 1500        # so many cases, drawn at random, with their counts
-python tests/drill/test_conversions.py 200 Vitis   # of one backend
+python tests/drill/test_conversions.py 200 Verilog   # of one backend
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fpgaprune.design import IO_TYPES
 from fpgaprune.design.templates import AP_BACKENDS
 from fpgaprune.errors import FpgaPruneError
 from fpgaprune.lowering import make_design
-from fpgaprune.lowering.backends import BACKENDS
+from fpgaprune.lowering.backends import BACKENDS, OURS
 from fpgaprune.lowering.folding import fold
 from fpgaprune.lowering.precision import Precision
 from fpgaprune.lowering.ranges import observe
@@ -55,7 +55,7 @@ class Case:
 
 ALL = [
     Case(backend.name, io_type, strategy, model)
-    for backend in BACKENDS.values()
+    for backend in (*BACKENDS.values(), OURS)
     for io_type, strategy, model in product(IO_TYPES, backend.strategies, MODELS)
     if io_type in backend.io_types
 ]
@@ -162,7 +162,7 @@ def test_a_random_slice_is_within_its_bounds_or_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", [*BACKENDS, OURS.name])
 def test_every_conversion_is_within_its_bounds_or_refused(backend):
     require_nothing_wrong(counts([case for case in ALL if case.backend == backend]))
 

@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify import check_design, check_firmware
-from fpgaprune.design import STRATEGIES, Design
+from fpgaprune.design import STRATEGIES, VERILOG, Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ToolError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
@@ -112,14 +112,14 @@ def hardware_of(config: Flow, data: Dataset) -> ProjectSettings:
     from fpgaprune.flow.hardware import ProjectSettings
     from fpgaprune.lowering import AutoPrecision, Precision
 
-    settings = config[HlsConfig]
+    settings, projects = config[HlsConfig], config[TargetConfig].makes_project
     precision: AnyPrecision = settings.precision
     if settings.precision == "auto":
         precision = AutoPrecision(max_loss=settings.max_loss, sum_bits=settings.sum_bits)
     elif settings.precision == "widths":
         precision = Precision(settings.weight_bits, settings.activation_bits, settings.sum_bits)
     return ProjectSettings(
-        target=replace(config[TargetConfig].target(), backend=settings.backend),
+        target=replace(config[TargetConfig].target(), backend=settings.backend if projects else VERILOG),
         name=config.name,
         data=data,
         precision=precision,
