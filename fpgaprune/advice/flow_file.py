@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from fpgaprune.advice.edit import Edit, Settings, merged
 from fpgaprune.design import Design
+from fpgaprune.layout import Edit, Settings, merged
 
 # The keys of a layer that follow from those of the whole network, and the section and key that sets them anew.
 _REPLACED = {

@@ -17,7 +17,16 @@ from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
 from fpgaprune.estimate.savings import design_notes, zeros_note
 from fpgaprune.estimate.stages import stage_figures
-from fpgaprune.measure import Binding, Estimate, Figure, LayerEstimate, Multiplications, Resources, capacity_of
+from fpgaprune.measure import (
+    Binding,
+    Estimate,
+    Figure,
+    LayerEstimate,
+    Multiplications,
+    Occupancy,
+    Resources,
+    occupancy_of,
+)
 from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.target import Target
 
@@ -79,7 +88,8 @@ def price(
             )
         )
     total = _resources(total_hardware(parts), calibrated, _doubt(design.layers))
-    binding, fits = _binding(total["synth"], layers, target)
+    taken = occupancy_of(total["synth"], target.part)
+    fits = taken.fits
     if any(layer.family == UNPRICED for layer in design.layers):
         # What is left out may be what does not fit.
         fits = None if fits else fits
@@ -91,7 +101,7 @@ def price(
         latency_cycles=parts.latency_cycles,
         interval_cycles=parts.interval_cycles,
         fits=fits,
-        binding=binding,
+        binding=_binding(taken, layers),
         notes=design_notes(design, target, zeros, total["synth"], fits),
     )
 
@@ -135,13 +145,9 @@ def _figure(value: float, factors: tuple[float, float]) -> Figure:
     return Figure(middle, min(math.floor(value * factors[0]), middle), max(math.ceil(value * factors[1]), middle))
 
 
-def _binding(
-    used: Resources[Figure], layers: Sequence[LayerEstimate], target: Target
-) -> tuple[Binding | None, bool | None]:
-    known = {name: (count.value, there) for name, count, there in used.against(capacity_of(target.part)) if there}
-    if not known:
-        return None, None
-    name = max(known, key=lambda each: known[each][0] / known[each][1])
-    largest = max(layers, key=lambda layer: layer.uses(name), default=None)
-    fits = all(count <= there for count, there in known.values())
-    return Binding(name, largest.name if largest else None, *known[name]), fits
+def _binding(taken: Occupancy, layers: Sequence[LayerEstimate]) -> Binding | None:
+    nearest = taken.nearest_limit()
+    if nearest is None:
+        return None
+    largest = max(layers, key=lambda layer: layer.uses(nearest.resource), default=None)
+    return Binding(nearest.resource, largest.name if largest else None, nearest.used, nearest.capacity)

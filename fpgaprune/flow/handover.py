@@ -34,12 +34,12 @@ from fpgaprune.fabric import (
     write_simulation,
 )
 from fpgaprune.files import digest_file, whole_folder, write_bytes
-from fpgaprune.flow.board_layout import BoardLayout, layout_for_board
 from fpgaprune.flow.handover_readme import board_readme, hls_readme, vendor_readme
 from fpgaprune.flow.progress import Progress, Silent
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.run_verilog import layout_was_asked_for, verilog_of
 from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS, accelerator_form
+from fpgaprune.layout import layout_for_board
 from fpgaprune.npz_file import write_npz
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import Target, hardware_path
@@ -150,14 +150,16 @@ def _board(
 ) -> HandOver:
     x = _golden(run, design)
     progress.stage("layout", "running")
+    fields: dict[str, Any] = {}
     if interval is None and layout_was_asked_for(run):
-        layout = BoardLayout("as the run was measured")
+        why = "as the run was measured"
     else:
-        layout = layout_for_board(design, board, interval)
-    progress.stage("layout", "done", layout.why)
+        laid, why = layout_for_board(design, board, interval)
+        fields = dict(laid.fields)
+    progress.stage("layout", "done", why)
     progress.stage("export", "running")
     progress.step(0, 0, "Verilog")
-    project = verilog_of(run, design, **layout.fields)
+    project = verilog_of(run, design, **fields)
     with whole_folder(out) as draft:
         name = f"{project.name}{bitstream_ending(board)}"
         made = make_bitstream(project, board, draft / name, cache=run.file("synth"), on_step=progress.step)
@@ -171,10 +173,10 @@ def _board(
         line = {"sent": "golden_in.bin", "wanted": "golden_out.bin", "baud": made.baud, "answer_bytes": ANSWER_BYTES}
         about = {**_about(project, vectors.samples), "board": board, "bitstream": name}
         about["line"] = {**line, "in_bytes": made.in_bytes, "out_bytes": made.out_bytes}
-        readme = board_readme(project, made, board, name, vectors.samples, run.path.name, layout.why)
+        readme = board_readme(project, made, board, name, vectors.samples, run.path.name, why)
         _finish(draft, about, readme, ("check.py", "ask.py"))
     progress.stage("export", "done")
-    return HandOver(out, replace(made, path=out / name), layout.why)
+    return HandOver(out, replace(made, path=out / name), why)
 
 
 def _vendor(

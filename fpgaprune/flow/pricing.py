@@ -8,8 +8,9 @@ from pathlib import Path
 
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError, RunError
-from fpgaprune.estimate import Calibration, choose_layout, estimate, read_project, verilog_price
+from fpgaprune.estimate import Calibration, estimate, read_project, verilog_price
 from fpgaprune.fabric import price_family_of
+from fpgaprune.layout import chosen_for
 from fpgaprune.measure import Estimate, VerilogPrice, occupancy_of
 from fpgaprune.target import Part, Target
 
@@ -70,7 +71,7 @@ def verilog_on(design: Design, part: Part) -> VerilogPrice:
     usual = verilog_price(design, family)
     if occupancy_of(usual.resources, part).fits is False:
         with suppress(EstimateError):
-            return choose_layout(design, part, family).price
+            return chosen_for(design, part).price
     return usual
 
 

@@ -1,10 +1,3 @@
-from .advice import FLOW as FLOW
-from .advice import MODEL as MODEL
-from .advice import Advice as Advice
-from .advice import LayerShare as LayerShare
-from .advice import Prediction as Prediction
-from .advice import Shortage as Shortage
-from .advice import Suggestion as Suggestion
 from .chosen_layout import AT_ONCE as AT_ONCE
 from .chosen_layout import BIT_BY_BIT as BIT_BY_BIT
 from .chosen_layout import FOLDED as FOLDED
@@ -22,6 +15,8 @@ from .measurement import Measurement as Measurement
 from .occupancy import Occupancy as Occupancy
 from .occupancy import Taken as Taken
 from .occupancy import occupancy_of as occupancy_of
+from .occupancy import share_of as share_of
+from .occupancy import unknown_capacity as unknown_capacity
 from .open_tools import FLATTENED as FLATTENED
 from .open_tools import SUM as SUM
 from .open_tools import Cells as Cells

@@ -9,8 +9,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from fpgaprune.measure.measurement import Cycles, Measurement
+from fpgaprune.measure.occupancy import occupancy_of
 from fpgaprune.measure.plain import from_plain, to_plain
-from fpgaprune.measure.resources import Figure, Resources, capacity_of
+from fpgaprune.measure.resources import Figure, Resources
 from fpgaprune.measure.stage import ANALYTIC_CSYNTH, ANALYTIC_SYNTH, Stage
 from fpgaprune.target import Target
 
@@ -120,8 +121,7 @@ class Estimate(Struct, frozen=True):
     @property
     def fits_upper(self) -> bool | None:
         """Whether the upper ends of the `synth` ranges also stay within every known capacity; None if `fits` is."""
-        known = list(self.total["synth"].against(capacity_of(self.target.part)))
-        return None if self.fits is None or not known else all(used.high <= there for _, used, there in known)
+        return None if self.fits is None else occupancy_of(self.total["synth"], self.target.part).fits_upper
 
     @property
     def latency_us(self) -> float:

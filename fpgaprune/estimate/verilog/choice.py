@@ -23,7 +23,17 @@ from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.estimate.verilog.fabrics import find_fabric
 from fpgaprune.estimate.verilog.price import price_hardware
 from fpgaprune.estimate.verilog.sharing import DigitCounter
-from fpgaprune.measure import AT_ONCE, BIT_BY_BIT, FOLDED, SCHEDULED, ChosenLayout, LaidLayer, capacity_of
+from fpgaprune.measure import (
+    AT_ONCE,
+    BIT_BY_BIT,
+    FOLDED,
+    SCHEDULED,
+    ChosenLayout,
+    LaidLayer,
+    capacity_of,
+    occupancy_of,
+    unknown_capacity,
+)
 from fpgaprune.rtl import Instance, LayerHardware, SerialSums, SerialTrees, plan_verilog
 from fpgaprune.target import Part
 
@@ -65,9 +75,7 @@ def choose_layout(
     ways = Candidates(design, find_fabric(family), base)
     there = {name: count for name in _NAMES if (count := capacity_of(part)[name]) is not None}
     if not any(there.values()):
-        raise EstimateError(
-            f"the capacity of {part.name} is unknown; name a part that 'fpgaprune parts' lists with its capacity"
-        )
+        raise unknown_capacity(part.name)
     question = _Question(design, part, ways, there, interval)
     chosen = question.answer(share)
     if chosen is None:
@@ -78,8 +86,7 @@ def choose_layout(
         )
     less = share
     for _ in range(_TIMES if upper else 0):
-        ends = {name: end.high for name in there if (end := chosen.price.resources[name]) is not None}
-        highest = max(high / there[name] for name, high in ends.items() if there[name])
+        highest = occupancy_of(chosen.price.resources, part).require_nearest("high").share("high")
         if highest <= share:
             break
         less = round(_LESS * less * share / highest, 3)
@@ -207,11 +214,7 @@ def _explained(
             way = chosen.get(layer.name, Way(0, False, {}))
             cycles = ways.cycles(layer.name, way.multipliers, way.paired) if way.multipliers else None
             rows.append(LaidLayer(layer.name, _way(made[layer.name]), way.multipliers, way.paired, cycles))
-    used = {
-        name: figure.value / count
-        for name in _NAMES
-        if (count := capacity_of(part)[name]) and (figure := price.resources[name]) is not None
-    }
+    used = {row.resource: row.share() for row in occupancy_of(price.resources, part).taken if row.capacity}
     return ChosenLayout(part.name, share, price.interval_cycles, allowed, tuple(rows), used, price, None, None)
 
 

@@ -7,7 +7,8 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import ReportError
-from fpgaprune.measure import PRICED, Advice, Estimate
+from fpgaprune.layout import Advice
+from fpgaprune.measure import PRICED, Estimate
 
 from ..estimate.designs import cnn
 
