@@ -47,6 +47,7 @@ from .sections import VerdictConfig as VerdictConfig
 from .selecting import measure_sensitivity as measure_sensitivity
 from .selecting import select_masks as select_masks
 from .session import start_session as start_session
+from .staged import counts_of_run as counts_of_run
 from .stages import STAGES as STAGES
 from .stages.hls import HlsConfig as HlsConfig
 from .stages.measure import MeasureConfig as MeasureConfig

@@ -45,5 +45,7 @@ from .stage import ROUTE_ECP5 as ROUTE_ECP5
 from .stage import STAGES as STAGES
 from .stage import SYNTH as SYNTH
 from .stage import Stage as Stage
+from .staged_counts import HEADERS as HEADERS
+from .staged_counts import StagedCounts as StagedCounts
 from .verilog_price import VerilogLayerPrice as VerilogLayerPrice
 from .verilog_price import VerilogPrice as VerilogPrice
