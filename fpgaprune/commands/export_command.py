@@ -9,7 +9,7 @@ import typer
 
 from fpgaprune.commands.board_commands import print_bitstream
 from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, Quiet, one_of
-from fpgaprune.commands.counts_text import print_counts
+from fpgaprune.commands.printed_tables import print_counts
 from fpgaprune.terminal import print_json, print_line
 from fpgaprune.watcher import Watcher
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, MaxLoss, Quiet, Replace, read_max_loss
-from fpgaprune.commands.counts_text import print_counts
+from fpgaprune.commands.printed_tables import print_counts
 from fpgaprune.errors import ConfigError
 from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher

@@ -13,7 +13,7 @@ from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.board_commands import print_bitstream
 from fpgaprune.commands.checks import require_checks
 from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, ClockNs, Quiet, one_of
-from fpgaprune.commands.counts_text import print_counts
+from fpgaprune.commands.printed_tables import print_counts, print_table
 from fpgaprune.errors import ConfigError
 from fpgaprune.files import shipped_names
 from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
@@ -127,8 +127,9 @@ def measure(
     for example if the Verilog gives other bits than the emulation. If the flow file of the run names
     package.module:function, this command runs that code, so check a flow file that is not yours.
     """
-    from fpgaprune.flow import counts_of_run, measure_run, measured_tables, require_kind, settings_of
+    from fpgaprune.flow import counts_of_run, measure_run, require_kind, settings_of
     from fpgaprune.measure import OPEN_SYNTH, Measured
+    from fpgaprune.report import measured_tables
     from fpgaprune.target import find_part
 
     require_kind(run_dir, "run")
@@ -142,10 +143,8 @@ def measure(
         print_json(found)
     elif not quiet:
         measured = Measured.from_json(found)
-        for title, headers, rows in measured_tables(measured):
-            show_table(headers, rows, title=title)
-        for line in measured.layout.lines() if measured.layout is not None else ():
-            print_line(line)
+        for table in measured_tables(measured):
+            print_table(table)
         own = find_part(run.manifest["config"]["target"]["part"])
         if (counted := measured.counted_on(own)) is not None:
             colour = "green" if counted.fits else "bold red"

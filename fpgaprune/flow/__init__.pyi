@@ -18,7 +18,6 @@ from .handover import hand_over as hand_over
 from .inspection import inspect_model as inspect_model
 from .measured_run import measure_run as measure_run
 from .measured_run import settings_of as settings_of
-from .measuring import measured_tables as measured_tables
 from .models import import_pruned as import_pruned
 from .models import starting_model as starting_model
 from .origin import Origin as Origin
