@@ -102,7 +102,7 @@ def price(
         interval_cycles=parts.interval_cycles,
         fits=fits,
         binding=_binding(taken, layers),
-        notes=design_notes(design, target, zeros, total["synth"], fits),
+        notes=design_notes(design, target, zeros, taken, fits),
     )
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from fpgaprune.errors import RtlError, TargetError
 from fpgaprune.fabric.cells import find_family
-from fpgaprune.measure import RESOURCES, Cells, capacity_of, share_of
+from fpgaprune.measure import RESOURCES, Cells, capacity_of, occupancy_of, share_of
 from fpgaprune.target import Part, find_part
 
 # Advice for a design that is too large.
@@ -136,7 +136,8 @@ class Devices:
 
     def _short(self, cells: Cells, part: Part) -> list[tuple[str, int, int]]:
         """Each resource of which `part` has too little: its name, what `cells` take, what is there."""
-        counted = [row for row in cells.against(capacity_of(part)) if row[0] in self.sites]
+        taken = occupancy_of(cells, part).taken
+        counted = [(row.resource, row.used, row.capacity) for row in taken if row.resource in self.sites]
         own = [(name, cells.own.get(name, 0), there) for name, there in self.devices[part.name].own.items()]
         return [row for row in (*counted, *own) if row[1] > row[2]]
 

@@ -19,10 +19,9 @@ from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.ranking import Ranking, price_of
 from fpgaprune.fit.route import Route
-from fpgaprune.fit.settings import joined
 from fpgaprune.fit.single_layers import SingleLayers
 from fpgaprune.flow import Dataset, Flow, TargetConfig, at, parse_config, untrained_design
-from fpgaprune.layout import DesignLayout
+from fpgaprune.layout import DesignLayout, joined
 
 # Of what the strongest knobs take, this share is saved by none. A network has at least this share of its price left.
 _NEVER_SAVED, _LEAST = 0.9, 0.05

@@ -20,12 +20,11 @@ from fpgaprune.fit.job import Job
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.log import SearchLog
 from fpgaprune.fit.outlook import FEWEST, Outlook
-from fpgaprune.fit.settings import joined
 from fpgaprune.fit.training import Training
 from fpgaprune.fit.trial import Trials
 from fpgaprune.fit.workers import Workers
 from fpgaprune.flow import Dataset, starting_model
-from fpgaprune.layout import DesignLayout
+from fpgaprune.layout import DesignLayout, joined
 
 # With so many bits rounding loses nothing.
 _WIDE = 16

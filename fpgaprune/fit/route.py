@@ -28,7 +28,7 @@ from fpgaprune.layout import (
     slower_layouts,
 )
 from fpgaprune.measure import ChosenLayout, Measured, Resources
-from fpgaprune.target import Part, Target, list_parts
+from fpgaprune.target import Part, Target, parts_like
 from fpgaprune.vendor import find_reports
 
 # A trial is priced; no tool runs, and nobody asks what would make it fit.
@@ -250,13 +250,11 @@ def smallest_part(route: Route, design: Design, config: Flow, share: float) -> P
     The upper end of the price may take at most `share` of each resource.
     """
     target = config[TargetConfig].target()
-    for part in sorted(list_parts(), key=lambda part: (part.lut or 0, part.name)):
-        if part.lut and (part.vendor, family_of(part)) == (target.part.vendor, family_of(target.part)):
-            try:
+    for part in parts_like(target.part):
+        if family_of(part) == family_of(target.part):
+            with suppress(EstimateError):
                 if route.on(part).own(design, config).share <= share:
                     return part
-            except EstimateError:
-                continue
     return None
 
 

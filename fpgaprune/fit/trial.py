@@ -15,10 +15,9 @@ from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.ranking import Judged
 from fpgaprune.fit.route import Route
-from fpgaprune.fit.settings import joined
 from fpgaprune.fit.workplace import Workplace
 from fpgaprune.flow import TargetConfig, parse_config
-from fpgaprune.layout import DesignLayout
+from fpgaprune.layout import DesignLayout, joined
 
 # The network of a run before channels are removed: a later trial can start from it.
 _TRAINED = "finetuned.keras"

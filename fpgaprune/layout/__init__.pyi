@@ -9,7 +9,7 @@ from .design_layout import DesignLayout as DesignLayout
 from .edit import Edit as Edit
 from .edit import Settings as Settings
 from .edit import flow_text as flow_text
-from .edit import merged as merged
+from .edit import joined as joined
 from .edit import with_layers as with_layers
 from .io_type import other_io_type as other_io_type
 from .project_layouts import every_layout as every_layout

@@ -95,8 +95,9 @@ class _Room:
         tightest = max(shares, key=lambda name: shares[name] / self.devices.room[name])
         taken = {**_known(laid), "lut": self.luts(laid)}
         named = dict.fromkeys(("lut", tightest))
-        # Place and route takes LUTs for carries too; no figure counts the serial port around the network.
-        stage = {name: "estimated, placed" if name == "lut" else "estimated" for name in named}
+        # Place and route may take LUTs for carries too; no figure counts the serial harness around the network.
+        placed = "estimated, placed" if self.devices.lut_of else "estimated"
+        stage = {name: placed if name == "lut" else "estimated" for name in named}
         rows = (f"{taken[name]:,} ({stage[name]}) of {laid.capacity[name] or 0:,} {LABELS[name]}" for name in named)
         return f"about {' and '.join(rows)}"
 

@@ -115,10 +115,14 @@ class Occupancy(Struct, frozen=True):
         return f"fits {self.part}" + ("" if self.fits_upper else " by the middle of the range, not by its upper end")
 
     @property
+    def rows(self) -> str:
+        """What is taken of each resource that is used."""
+        return ", ".join(row.words for row in self.taken if row.used)
+
+    @property
     def words(self) -> str:
-        """The verdict, and what is taken of each resource that is used."""
-        rows = ", ".join(row.words for row in self.taken if row.used)
-        return f"{self.verdict}: {rows}" if rows else self.verdict
+        """The verdict, and what is taken."""
+        return f"{self.verdict}: {self.rows}" if self.rows else self.verdict
 
     @classmethod
     def of(cls, used: Resources[Any], part: str, capacity: Resources[int]) -> Occupancy:

@@ -26,6 +26,7 @@ from fpgaprune.estimate.verilog.sharing import DigitCounter
 from fpgaprune.measure import (
     AT_ONCE,
     BIT_BY_BIT,
+    ESTIMATED,
     FOLDED,
     SCHEDULED,
     ChosenLayout,
@@ -42,7 +43,6 @@ _CLOSE, _STEP = 1.01, 1.5
 # So often a layout is chosen anew because it takes too much, or too many cycles; where the upper end of its price takes
 # too much, each time for so much less.
 _TIMES, _LESS = 5, 0.97
-_NAMES = ("lut", "ff", "dsp", "bram18")
 
 
 def choose_layout(
@@ -73,7 +73,7 @@ def choose_layout(
     """
     base = layout or VerilogLayout()
     ways = Candidates(design, find_fabric(family), base)
-    there = {name: count for name in _NAMES if (count := capacity_of(part)[name]) is not None}
+    there = {name: count for name in ESTIMATED if (count := capacity_of(part)[name]) is not None}
     if not any(there.values()):
         raise unknown_capacity(part.name)
     question = _Question(design, part, ways, there, interval)

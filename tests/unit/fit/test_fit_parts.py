@@ -19,9 +19,9 @@ from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.log import SearchLog
 from fpgaprune.fit.page import facts, front_rows, headline
 from fpgaprune.fit.ranking import Ranking
-from fpgaprune.fit.settings import joined
 from fpgaprune.flow import Dataset, RunDirectory, Silent, load_data, parse_config
 from fpgaprune.flow.run_directory import FORMAT
+from fpgaprune.layout import joined
 from tests.unit.fit.made_up import laid_out
 
 NAMES = ("sparsity", "filters", "weight_bits", "activation_bits")
