@@ -64,7 +64,7 @@ def price_verilog(
             raise RunError(f"open synthesis does not know the part of design {design.name!r}; give --family")
         pruned = side == _PRUNED
         fields = measured if measured and pruned else {"interval": (measured or {}).get("interval", interval or 0)}
-        made = verilog_price(design, priced_as(own), **fields)
+        made = verilog_price(design, family or priced_as(own), **fields)
         found[side] = (made, staged_counts(run if pruned else None, made, own, fields))
     return found
 

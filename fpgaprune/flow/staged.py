@@ -18,14 +18,14 @@ from fpgaprune.target import find_part
 def counts_of_run(path: Path) -> Iterator[StagedCounts]:
     """The counts of the run at `path` for each family that it was measured for; none if it was not measured."""
     run = RunDirectory.existing(path)
-    content = run.read_json("measure.json")
-    if content is None:
+    fields = measured_fields(run)
+    content = None if fields is None else run.read_json("measure.json")
+    if fields is None or content is None:
         return
     measured, design = Measured.from_json(content), Design.load(run.file("design.json"))
     families = [*measured.synthesis, *([] if measured.route is None else [measured.route.stage.family])]
     if measured.bitstream is not None:
         families.append(_family_of(measured.bitstream))
-    fields = measured_fields(run) or {}
     for family in dict.fromkeys(families):
         yield staged_counts(run, verilog_price(design, priced_as(family), **fields), family, fields)
 
