@@ -18,12 +18,10 @@ from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
 from fpgaprune.estimate.savings import design_notes, zeros_note
 from fpgaprune.estimate.stages import stage_figures
 from fpgaprune.measure import (
-    Binding,
     Estimate,
     Figure,
     LayerEstimate,
     Multiplications,
-    Occupancy,
     Resources,
     occupancy_of,
 )
@@ -88,11 +86,7 @@ def price(
             )
         )
     total = _resources(total_hardware(parts), calibrated, _doubt(design.layers))
-    taken = occupancy_of(total["synth"], target.part)
-    fits = taken.fits
-    if any(layer.family == UNPRICED for layer in design.layers):
-        # What is left out may be what does not fit.
-        fits = None if fits else fits
+    whole = all(layer.family != UNPRICED for layer in design.layers)
     return Estimate(
         design=design.name,
         target=target,
@@ -100,9 +94,7 @@ def price(
         layers=tuple(layers),
         latency_cycles=parts.latency_cycles,
         interval_cycles=parts.interval_cycles,
-        fits=fits,
-        binding=_binding(taken, layers),
-        notes=design_notes(design, target, zeros, taken, fits),
+        notes=design_notes(design, target, zeros, occupancy_of(total["synth"], target.part, whole)),
     )
 
 
@@ -143,11 +135,3 @@ def _figure(value: float, factors: tuple[float, float]) -> Figure:
     middle = round(value)
     # The ends are rounded outwards: 1.1 times 2 is at most 3.
     return Figure(middle, min(math.floor(value * factors[0]), middle), max(math.ceil(value * factors[1]), middle))
-
-
-def _binding(taken: Occupancy, layers: Sequence[LayerEstimate]) -> Binding | None:
-    nearest = taken.nearest_limit()
-    if nearest is None:
-        return None
-    largest = max(layers, key=lambda layer: layer.uses(nearest.resource), default=None)
-    return Binding(nearest.resource, largest.name if largest else None, nearest.used, nearest.capacity)

@@ -121,7 +121,6 @@ def design_notes(
     target: Target,
     zeros: Sequence[str],
     taken: Occupancy,
-    fits: bool | None,
 ) -> tuple[str, ...]:
     """Sentences on the whole estimate; `zeros` are the notes on its layers, `taken` is what it takes of the part."""
     notes = [*design.left_out, *(note for note in zeros if note)]
@@ -132,7 +131,7 @@ def design_notes(
     unknown = [name for name in ESTIMATED if capacity[name] is None]
     if unknown:
         notes.append(f"{target.part.name} has no published count of {', '.join(unknown)}: not judged")
-    if fits and not taken.fits_upper:
+    if taken.fits and not taken.fits_upper:
         notes.append("it fits by the middle of the interval only: the upper end exceeds the part")
     names_of = [layer.name for layer in design.layers if layer.family == "recurrent"]
     if names_of:

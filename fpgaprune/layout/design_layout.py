@@ -59,10 +59,11 @@ class DesignLayout(Struct, frozen=True, dict=True):
     @classmethod
     def of_project(cls, made: Estimate, name: str = "", settings: Mapping[str, Any] | None = None) -> DesignLayout:
         """The hls4ml project that `made` estimates."""
-        whole = not any(layer.at(ANALYTIC_SYNTH).unknown for layer in made.layers)
         figures = (made.total[ANALYTIC_SYNTH.step], made.latency_cycles, made.interval_cycles)
         part = made.target.part
-        return cls(part.name, _published(part), *figures, whole=whole, name=name, settings=settings or {})
+        return cls(
+            part.name, _published(part), *figures, whole=made.occupancy.whole, name=name, settings=settings or {}
+        )
 
     @classmethod
     def of_verilog(cls, made: VerilogPrice, part: Part, **more: Any) -> DesignLayout:
@@ -78,7 +79,7 @@ class DesignLayout(Struct, frozen=True, dict=True):
     @cached_property
     def occupancy(self) -> Occupancy:
         """What it takes of each resource of the part."""
-        return Occupancy.of(self.used, self.part, Resources(**self.capacity))
+        return Occupancy.of(self.used, self.part, Resources(**self.capacity), self.whole)
 
     @cached_property
     def nearest_limit(self) -> Taken | None:
@@ -103,14 +104,12 @@ class DesignLayout(Struct, frozen=True, dict=True):
     @property
     def fits(self) -> bool | None:
         """Whether the middles of the ranges fit; None if that is not known."""
-        fits = self.occupancy.fits
-        # What has no estimate may be what does not fit.
-        return None if fits and not self.whole else fits
+        return self.occupancy.fits
 
     @property
     def fits_upper(self) -> bool | None:
         """Whether the upper ends of the ranges fit; None if that is not known."""
-        return None if self.fits is None else self.occupancy.fits_upper
+        return self.occupancy.fits_upper
 
     @property
     def measured(self) -> Measurement[Figure]:

@@ -5,7 +5,6 @@ from .chosen_layout import SCHEDULED as SCHEDULED
 from .chosen_layout import ChosenLayout as ChosenLayout
 from .chosen_layout import LaidLayer as LaidLayer
 from .estimate import PRICED as PRICED
-from .estimate import Binding as Binding
 from .estimate import Estimate as Estimate
 from .estimate import LayerEstimate as LayerEstimate
 from .estimate import Multiplications as Multiplications

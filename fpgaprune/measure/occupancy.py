@@ -67,20 +67,23 @@ class Occupancy(Struct, frozen=True):
     Attributes:
         part: name of the part.
         taken: the resources; empty if nothing is known.
+        whole: whether the counts are those of the whole design; if not, what is left out may be what does not fit.
     """
 
     part: str
     taken: tuple[Taken, ...]
+    whole: bool = True
 
     @property
     def fits(self) -> bool | None:
-        """Whether each count, or middle of an estimate, is within the capacity; None if nothing is known."""
-        return self.fits_by("used")
+        """Whether each count, or middle of an estimate, is within the capacity; None if that is not known."""
+        fits = self.fits_by("used")
+        return None if fits and not self.whole else fits
 
     @property
     def fits_upper(self) -> bool | None:
-        """Whether each count, or upper end of an estimate, is within the capacity; None if nothing is known."""
-        return self.fits_by("high")
+        """Whether each count, or upper end of an estimate, is within the capacity; None if `fits` is."""
+        return None if self.fits is None else self.fits_by("high")
 
     def fits_by(self, end: End) -> bool | None:
         """Whether that end of each estimate is within the capacity; None if nothing is known."""
@@ -125,15 +128,15 @@ class Occupancy(Struct, frozen=True):
         return f"{self.verdict}: {self.rows}" if self.rows else self.verdict
 
     @classmethod
-    def of(cls, used: Resources[Any], part: str, capacity: Resources[int]) -> Occupancy:
+    def of(cls, used: Resources[Any], part: str, capacity: Resources[int], whole: bool = True) -> Occupancy:
         """What `used`, counts or estimates, takes of `capacity`, that of the part of this name."""
         rows = []
         for name, count, there in used.against(capacity):
             figure = count if isinstance(count, Figure) else Figure(count, count, count)
             rows.append(Taken(name, figure.low, figure.value, figure.high, there))
-        return cls(part, tuple(rows))
+        return cls(part, tuple(rows), whole)
 
 
-def occupancy_of(used: Resources[Any], part: Part) -> Occupancy:
+def occupancy_of(used: Resources[Any], part: Part, whole: bool = True) -> Occupancy:
     """What `used`, counts or estimates, takes of `part`."""
-    return Occupancy.of(used, part.name, capacity_of(part))
+    return Occupancy.of(used, part.name, capacity_of(part), whole)

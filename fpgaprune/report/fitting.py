@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from fpgaprune.measure import OPEN_SYNTH, Estimate, VerilogPrice, interval_words, occupancy_of
+from fpgaprune.measure import ANALYTIC_SYNTH, OPEN_SYNTH, Estimate, VerilogPrice, interval_words, occupancy_of
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import share
 from fpgaprune.report.numbers import count_text, percent_text
@@ -113,8 +113,9 @@ def _binding(estimate: Estimate, link: str) -> str:
     binding = estimate.binding
     if binding is None:
         return "the scarcest resource is unknown"
-    where = f"; {binding.layer} takes most of it" if binding.layer else ""
+    layer = estimate.largest(binding.resource)
+    where = f"; {layer} takes most of it" if layer else ""
     return (
         f"{LABELS[binding.resource]} {link}{percent_text(share(binding.used, binding.capacity))} of the part, "
-        f"{count_text(binding.used)} of {count_text(binding.capacity)} ({binding.stage} estimate){where}"
+        f"{count_text(binding.used)} of {count_text(binding.capacity)} ({ANALYTIC_SYNTH.step} estimate){where}"
     )
