@@ -14,7 +14,19 @@ from fpgaprune.fabric import make_bitstream, synthesize
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.flow import counts_of_run
 from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.measure import HEADERS, Figure, Kernels, Measured, PlaceAndRoute, Resources, Routed, StagedCounts
+from fpgaprune.measure import (
+    AT_ONCE,
+    HEADERS,
+    ChosenLayout,
+    Figure,
+    Kernels,
+    LaidLayer,
+    Measured,
+    PlaceAndRoute,
+    Resources,
+    Routed,
+    StagedCounts,
+)
 from fpgaprune.rtl import VerilogProject
 from tests.unit.fit.made_up import Prices
 from tests.unit.fit.made_up import made as made_point
@@ -50,6 +62,15 @@ def table(lines):
     first = next(n for n, line in enumerate(lines) if " as our Verilog, a sample " in line)
     last = next(n for n, line in enumerate(lines) if line.startswith("80 % ranges of the estimate"))
     return [line.rstrip() for line in lines[first : last + 1]]
+
+
+def lut_row(lines):
+    (row,) = [line.split() for line in table(lines) if line.startswith("LUT")]
+    return row
+
+
+def estimated_lut(**fields):
+    return fp.verilog_price(small_design(), FAMILY, **fields).resources.lut.value
 
 
 def test_four_commands_print_one_table_of_one_design(measured, monkeypatch):
@@ -89,13 +110,33 @@ def test_every_stage_is_what_its_tool_counted(measured):
 
 
 def test_a_count_of_another_layout_is_not_in_the_table(measured):
-    lines = table(printed("estimate", measured, "--verilog", "--interval", "200"))
-    (lut,) = [line.split() for line in lines if line.startswith("LUT")]
-    assert lut[2:] == ["-"] * 4
+    for asked in (("--part", "gw1nr-9", "--interval", "200"), ("--family", "xc7")):
+        lut = lut_row(printed("estimate", measured, "--verilog", *asked))
+        assert lut[2:] == ["-"] * 4
     folder = measured.parent / "slow"
-    lines = table(printed("export", measured, "--for", BOARD, "--interval", "200", "--out", folder))
-    (lut,) = [line.split() for line in lines if line.startswith("LUT")]
-    assert lut[1] == f"{fp.verilog_price(small_design(), FAMILY, interval=200).resources.lut.value:,}"
+    lut = lut_row(printed("export", measured, "--for", BOARD, "--interval", "200", "--out", folder))
+    assert lut[1] == f"{estimated_lut(interval=200):,}"
+
+
+def test_a_run_is_estimated_in_the_layout_that_it_was_measured_in(measured):
+    asked = ("estimate", measured, "--verilog", "--part", "gw1nr-9")
+    usual, slow = (f"{estimated_lut(interval=interval):,}" for interval in (0, 200))
+    assert usual != slow
+    assert lut_row(printed(*asked))[1] == usual
+    directory = RunDirectory.existing(measured)
+    directory.manifest["config"]["measure"] = {"interval": 200, "part": None}
+    directory.write_manifest()
+    assert lut_row(printed(*asked))[1] == slow
+    assert lut_row(printed(*asked, "--interval", "0"))[1] == usual
+    directory.manifest["config"]["measure"] = {"interval": 0, "part": "gw1nr-9"}
+    directory.write_manifest()
+    laid, price = LaidLayer("fc1", AT_ONCE, 0, False, None), fp.verilog_price(small_design(), FAMILY, interval=200)
+    chosen = ChosenLayout("gw1nr-9", 0.8, 200, 200, (laid,), {"lut": 0.1}, price, None, None)
+    found = Measured.from_json(json.loads((measured / "measure.json").read_text()))
+    (measured / "measure.json").write_text(json.dumps(structs.replace(found, layout=chosen).to_json()))
+    row = lut_row(printed(*asked))
+    assert row[1] == slow
+    assert row[2] == f"{found.synthesis[FAMILY].whole.cells.lut:,}"
 
 
 def test_a_run_that_was_not_measured_has_no_counts(run):  # noqa: F811
@@ -108,9 +149,10 @@ def test_what_is_unknown_is_a_dash_and_place_and_route_comes_before_a_bitstream(
     alone = StagedCounts.of(price, "ecp5")
     assert alone.rows() == [("LUT", 50, None, None, None, None)]
     assert alone.ranges() == "LUT 40 to 60"
-    made_for = {"used": {"lut": 9}, "used_alone": {"lut": 7}, "device": "a", "board": "b"}
-    assert StagedCounts.of(price, "ecp5", bitstream=made_for).rows() == [("LUT", 50, None, 7, None, 9)]
+    harness = {"used": {"lut": 9}, "used_alone": {"lut": 7}, "synthesised": {"lut": 6}, "synthesised_alone": {"lut": 5}}
+    made_for = {**harness, "device": "a", "board": "b"}
+    assert StagedCounts.of(price, "ecp5", bitstream=made_for).rows() == [("LUT", 50, 5, 7, 6, 9)]
     route = PlaceAndRoute("c", "", None, "", 1.0, (Routed(1, 1.0, Resources(lut=8)),), Resources())
     both = StagedCounts.of(price, "ecp5", route=route, bitstream=made_for)
-    assert both.rows() == [("LUT", 50, None, 8, None, 9)]
+    assert both.rows() == [("LUT", 50, 5, 8, 6, 9)]
     assert both.where == ("ecp5", "c", "b")
