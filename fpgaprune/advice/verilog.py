@@ -6,7 +6,7 @@ from fpgaprune.advice.flow_file import OwnFlow
 from fpgaprune.design import Design
 from fpgaprune.errors import DesignError, EstimateError, RtlError, TargetError, UnsupportedLayerError
 from fpgaprune.fabric import family_of
-from fpgaprune.layout import DesignLayout, Edit, chosen_for
+from fpgaprune.layout import DesignLayout, Edit, choose_layout
 from fpgaprune.target import Target, find_part
 
 KNOB = "our Verilog"
@@ -23,7 +23,7 @@ def own_verilog(design: Design, target: Target, flow: OwnFlow) -> tuple[Edit, De
         return None
     try:
         find_part(named)
-        chosen = chosen_for(design, target.part, **{name: asked[name] for name in ("share",) if name in asked})
+        chosen = choose_layout(design, target.part, **{name: asked[name] for name in ("share",) if name in asked})
     except (TargetError, EstimateError, RtlError, UnsupportedLayerError, DesignError):
         return None
     keys = {"families": list(dict.fromkeys([*asked.get("families", ()), family])), "part": named}

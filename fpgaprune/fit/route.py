@@ -22,7 +22,7 @@ from fpgaprune.layout import (
     Edit,
     Settings,
     at_interval,
-    chosen_for,
+    choose_layout,
     every_layout,
     other_io_type,
     slower_layouts,
@@ -191,7 +191,7 @@ class VerilogRoute:
             return self._named(at_interval(design, self.part, asked.interval))
         interval = asked.interval or None
         try:
-            chosen = chosen_for(design, self.part, share=asked.share, interval=interval)
+            chosen = choose_layout(design, self.part, share=asked.share, interval=interval)
         except EstimateError:
             # Trained, the network takes more than was hoped for: the nearest layout says how much.
             return min(map(self._named, slower_layouts(design, self.part)), key=lambda laid: laid.share)
@@ -226,7 +226,7 @@ class VerilogRoute:
         if not fits:
             # Choosing for each layer takes seconds, so it is done where one rule for all layers is not enough.
             with suppress(EstimateError):
-                chosen = chosen_for(design, self.part, share=self.share, upper=True)
+                chosen = choose_layout(design, self.part, share=self.share, upper=True)
                 yield self._as_chosen(chosen, f"{design.io_type} part", settings=settings)
 
     def _as_chosen(self, chosen: ChosenLayout, name: str, interval: int = 0, settings: Settings = {}) -> DesignLayout:  # noqa: B006

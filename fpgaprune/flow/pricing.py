@@ -9,11 +9,11 @@ from pathlib import Path
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError, RunError
 from fpgaprune.estimate import Calibration, estimate, read_project, verilog_price
-from fpgaprune.fabric import family_of, price_family_of, priced_as
+from fpgaprune.fabric import family_of, priced_as
 from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
 from fpgaprune.flow.run_verilog import measured_fields
 from fpgaprune.flow.staged import staged_counts
-from fpgaprune.layout import chosen_for
+from fpgaprune.layout import choose_layout, require_family
 from fpgaprune.measure import Estimate, StagedCounts, VerilogPrice, occupancy_of
 from fpgaprune.target import Part, Target
 
@@ -76,13 +76,10 @@ def verilog_on(design: Design, part: Part) -> VerilogPrice:
         EstimateError: open synthesis does not know the part's family, or has no price for it.
         RtlError, UnsupportedLayerError: as for `to_verilog`.
     """
-    family = price_family_of(part)
-    if family is None:
-        raise EstimateError(f"open synthesis does not know the family of {part.name}")
-    usual = verilog_price(design, family)
+    usual = verilog_price(design, require_family(part))
     if occupancy_of(usual.resources, part).fits is False:
         with suppress(EstimateError):
-            return chosen_for(design, part).price
+            return choose_layout(design, part).price
     return usual
 
 

@@ -5,6 +5,8 @@ from .advice import LayerShare as LayerShare
 from .advice import Shortage as Shortage
 from .advice import Suggestion as Suggestion
 from .board import layout_for_board as layout_for_board
+from .choice import choose_layout as choose_layout
+from .choice import require_family as require_family
 from .design_layout import DesignLayout as DesignLayout
 from .edit import Edit as Edit
 from .edit import Settings as Settings
@@ -18,5 +20,4 @@ from .project_layouts import one_layer_layouts as one_layer_layouts
 from .project_layouts import priced_strategies as priced_strategies
 from .project_layouts import products as products
 from .verilog_layouts import at_interval as at_interval
-from .verilog_layouts import chosen_for as chosen_for
 from .verilog_layouts import slower_layouts as slower_layouts

@@ -11,8 +11,9 @@ from typing import Literal
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError, TargetError
 from fpgaprune.fabric import Devices, find_board, find_board_router, list_serial_boards
+from fpgaprune.layout.choice import choose_layout
 from fpgaprune.layout.design_layout import DesignLayout
-from fpgaprune.layout.verilog_layouts import at_interval, chosen_for, slower_layouts
+from fpgaprune.layout.verilog_layouts import at_interval, slower_layouts
 from fpgaprune.measure import LABELS, interval_words
 from fpgaprune.target import Part, find_part
 
@@ -116,7 +117,7 @@ def _slower(design: Design, part: Part) -> Iterator[DesignLayout]:
     # This takes seconds, so it comes last. Where one share is too little, a smaller one is as well.
     with suppress(EstimateError):
         for share in _SHARES:
-            yield DesignLayout.of_chosen(chosen_for(design, part, share=share), part)
+            yield DesignLayout.of_chosen(choose_layout(design, part, share=share), part)
 
 
 def _other_board(design: Design, room: _Room) -> str:

@@ -1,21 +1,17 @@
-"""Layouts of our own Verilog: one interval for all layers, ever slower ones, and each layer laid out for a part."""
+"""Layouts of our own Verilog by one rule for all layers: at an interval, and ever slower."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from fpgaprune.design import Design
-from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import choose_layout, verilog_price
-from fpgaprune.fabric import price_family_of
+from fpgaprune.estimate import verilog_price
+from fpgaprune.layout.choice import require_family
 from fpgaprune.layout.design_layout import DesignLayout
-from fpgaprune.measure import ChosenLayout
 from fpgaprune.target import Part
 
 # Cycles for each sample, as multiples of the fewest that a design can have.
 _SLOWER = (4, 16, 64, 256)
-# Of each resource of the part, the share that a layout may take unless it is said.
-SHARE = 0.8
 
 
 def at_interval(design: Design, part: Part, interval: int | None = None, name: str = "") -> DesignLayout:
@@ -25,7 +21,7 @@ def at_interval(design: Design, part: Part, interval: int | None = None, name: s
         EstimateError: there is no estimate of our Verilog for the part's family.
         UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
     """
-    made = verilog_price(design, _family(part), interval=interval or 0)
+    made = verilog_price(design, require_family(part), interval=interval or 0)
     return DesignLayout.of_verilog(made, part, name=name, fields={} if interval is None else {"interval": interval})
 
 
@@ -41,22 +37,3 @@ def slower_layouts(design: Design, part: Part) -> Iterator[DesignLayout]:
     yield first
     for factor in _SLOWER:
         yield at_interval(design, part, factor * max(first.interval_cycles, 1), name=str(factor))
-
-
-def chosen_for(
-    design: Design, part: Part, *, share: float = SHARE, interval: int | None = None, upper: bool = False
-) -> ChosenLayout:
-    """Each layer of `design` laid out for `part`, as `choose_layout` does, by the estimate for the part's family.
-
-    Raises:
-        EstimateError: no layout fits, or there is no estimate of our Verilog for the part.
-        UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
-    """
-    return choose_layout(design, part, _family(part), share=share, interval=interval, upper=upper)
-
-
-def _family(part: Part) -> str:
-    family = price_family_of(part)
-    if family is None:
-        raise EstimateError(f"open synthesis does not know the family of {part.name}; choose a layout for another part")
-    return family

@@ -32,7 +32,7 @@ from fpgaprune.flow.section import Flow, Section, read_by, require
 from fpgaprune.flow.sections import TargetConfig
 from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
 from fpgaprune.flow.stage import MASKS, Artefacts, FlowStage, ReportPart, Results, StageContext
-from fpgaprune.layout import chosen_for
+from fpgaprune.layout import choose_layout
 from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured
 from fpgaprune.report import LinkSummary
 from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
@@ -137,7 +137,7 @@ def _chosen(design: Design, settings: MeasureConfig) -> ChosenLayout | None:
     """The layout for the part that the settings name; None if they name none."""
     if settings.part is None:
         return None
-    return chosen_for(design, find_part(settings.part), share=settings.share, interval=settings.interval or None)
+    return choose_layout(design, find_part(settings.part), share=settings.share, interval=settings.interval or None)
 
 
 def _proven(files: Artefacts) -> dict[str, Any]:

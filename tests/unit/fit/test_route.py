@@ -8,16 +8,17 @@ import pytest
 from msgspec import structs
 
 from fpgaprune.errors import ConfigError, EstimateError
-from fpgaprune.estimate import choose_layout, estimate, verilog_price
+from fpgaprune.estimate import estimate, verilog_price
 from fpgaprune.fabric import family_of
 from fpgaprune.fit.foresight import _powers_of_two
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.route import HlsRoute, VerilogRoute, find_route, smallest_part, verilog_instead
 from fpgaprune.flow import parse_config
+from fpgaprune.layout import choose_layout
 from fpgaprune.measure import Figure, Resources, occupancy_of
 from fpgaprune.target import Target, find_part, list_parts
 from tests.unit.estimate.designs import cnn
-from tests.unit.estimate.test_choice import network
+from tests.unit.layout.test_choice import network
 from tests.unit.rtl.networks import parallel_design
 from tests.unit.vendor import texts
 

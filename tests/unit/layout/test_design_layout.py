@@ -6,10 +6,10 @@ import pytest
 from msgspec import structs
 
 import fpgaprune as fp
-from fpgaprune.layout import Advice, DesignLayout, at_interval, chosen_for, slower_layouts
+from fpgaprune.layout import Advice, DesignLayout, at_interval, choose_layout, slower_layouts
 from fpgaprune.measure import ESTIMATED, Figure, Occupancy, Resources, occupancy_of, share_of
 from tests.unit.estimate.designs import cnn
-from tests.unit.estimate.test_choice import network
+from tests.unit.layout.test_choice import network
 
 ZYNQ = fp.Target.of("xc7z020clg400-1")
 
@@ -104,8 +104,8 @@ def test_slower_layouts_begin_with_the_usual_one_and_ask_for_what_they_are():
         assert fp.verilog_price(network(), "xc7", **one.fields).resources == one.used
 
 
-def test_a_layout_that_is_chosen_for_a_part_is_that_of_the_integer_program():
-    chosen = chosen_for(network(), ZYNQ.part, share=0.5)
+def test_a_layout_that_is_choose_layout_a_part_is_that_of_the_integer_program():
+    chosen = choose_layout(network(), ZYNQ.part, share=0.5)
     assert chosen == fp.choose_layout(network(), ZYNQ.part, "xc7", share=0.5)
     laid = DesignLayout.of_chosen(chosen, ZYNQ.part)
     assert laid.fields == chosen.settings

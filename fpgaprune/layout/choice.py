@@ -17,12 +17,9 @@ from msgspec import structs
 
 from fpgaprune.design import Convolution, Dense, Design, VerilogLayout
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate.verilog.beats import timed
-from fpgaprune.estimate.verilog.candidates import Candidates, Way
-from fpgaprune.estimate.verilog.counts import Counts
-from fpgaprune.estimate.verilog.fabrics import find_fabric
-from fpgaprune.estimate.verilog.price import price_hardware
-from fpgaprune.estimate.verilog.sharing import DigitCounter
+from fpgaprune.estimate import Counts, DigitCounter, find_fabric, price_hardware, timed
+from fpgaprune.fabric import price_family_of
+from fpgaprune.layout.candidates import Candidates, Way
 from fpgaprune.measure import (
     AT_ONCE,
     BIT_BY_BIT,
@@ -48,7 +45,7 @@ _TIMES, _LESS = 5, 0.97
 def choose_layout(
     design: Design,
     part: Part,
-    family: str,
+    family: str | None = None,
     *,
     share: float = 0.8,
     interval: int | None = None,
@@ -60,7 +57,7 @@ def choose_layout(
     Args:
         design: what is to be computed.
         part: where it must fit.
-        family: the part's family for open synthesis: `xc7` or `ecp5`.
+        family: whose estimate of open synthesis counts, as `xc7` or `ecp5`; that of the part unless given.
         share: of each resource that the middle of the price may take, 0..1.
         interval: cycles for each sample; the fewest that fit unless given.
         layout: all else of the layout; the defaults unless given.
@@ -72,7 +69,7 @@ def choose_layout(
         UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
     """
     base = layout or VerilogLayout()
-    ways = Candidates(design, find_fabric(family), base)
+    ways = Candidates(design, find_fabric(family or require_family(part)), base)
     there = {name: count for name in ESTIMATED if (count := capacity_of(part)[name]) is not None}
     if not any(there.values()):
         raise unknown_capacity(part.name)
@@ -96,6 +93,18 @@ def choose_layout(
             break
         chosen = found
     return _with_more(design, ways, chosen)
+
+
+def require_family(part: Part) -> str:
+    """The family whose estimate of our Verilog stands for `part`.
+
+    Raises:
+        EstimateError: open synthesis does not know the part.
+    """
+    family = price_family_of(part)
+    if family is None:
+        raise EstimateError(f"open synthesis does not know the family of {part.name}; choose a part of another family")
+    return family
 
 
 @dataclass(frozen=True)
