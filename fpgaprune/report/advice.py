@@ -125,12 +125,11 @@ def _verdict(after: DesignLayout) -> tuple[str, str]:
 def _shares(after: DesignLayout) -> str:
     """Each resource as a share of the part, with the range of that share."""
     said = []
-    for key, label in RESOURCES:
-        figure, capacity = after.used[key], after.capacity.get(key)
-        if figure is not None and capacity:
-            low, high = (percent_text(end / capacity, 0) for end in (figure.low, figure.high))
+    for row in after.occupancy.taken:
+        if row.capacity:
+            low, middle, high = (percent_text(row.share(end), 0) for end in ("low", "used", "high"))
             spread = "" if low == high else f" ({low.removesuffix(f'{NO_BREAK}%')}–{high})"
-            said.append(f"{label} {percent_text(figure.value / capacity, 0)}{spread}")
+            said.append(f"{LABELS[row.resource]} {middle}{spread}")
     return ", ".join(said)
 
 
