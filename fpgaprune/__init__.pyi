@@ -12,7 +12,6 @@ from .emulate import emulate as emulate
 from .emulate import first_difference as first_difference
 from .emulate import trace as trace
 from .errors import FpgaPruneError as FpgaPruneError
-from .estimate import choose_layout as choose_layout
 from .estimate import estimate as estimate
 from .estimate import verilog_price as verilog_price
 from .export import export_onnx as export_onnx
@@ -34,12 +33,13 @@ from .hls import design_differences as design_differences
 from .hls import design_from_onnx as design_from_onnx
 from .hls import second_opinion as second_opinion
 from .hls import to_hls as to_hls
+from .layout import Advice as Advice
+from .layout import choose_layout as choose_layout
 from .lowering import AutoPrecision as AutoPrecision
 from .lowering import Precision as Precision
 from .lowering import make_design as make_design
 from .lowering import quantize as quantize
 from .masks import MaskSet as MaskSet
-from .measure import Advice as Advice
 from .measure import ChosenLayout as ChosenLayout
 from .measure import Estimate as Estimate
 from .measure import VerilogPrice as VerilogPrice

@@ -214,6 +214,12 @@ def list_parts() -> tuple[Part, ...]:
     return tuple(part for path in sorted(hardware_path("parts").glob("*.toml")) for part in read_parts(path))
 
 
+def parts_like(part: Part) -> list[Part]:
+    """The listed parts of the same vendor whose LUTs are known, the smallest first."""
+    known = (other for other in list_parts() if other.vendor == part.vendor and other.lut)
+    return sorted(known, key=lambda other: (other.lut or 0, other.name))
+
+
 @cache
 def list_boards() -> tuple[NamedBoard, ...]:
     """Every board that stands for its part, from `hw/board_parts.toml`, in the order of that file."""

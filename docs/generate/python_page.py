@@ -17,7 +17,7 @@ _TITLES = {
     "Remove": ("remove",),
     "Export, quantise, hls4ml": ("export", "quantise", "hls", "fixed"),
     "A design in numbers": ("design", "emulate"),
-    "Price and advice": ("target", "estimate", "advice", "measure"),
+    "Price and advice": ("target", "estimate", "advice", "layout", "measure"),
     "Verilog": ("fabric", "rtl"),
     "Report": ("report",),
     "Errors": ("errors",),

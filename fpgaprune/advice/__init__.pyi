@@ -1,11 +1,6 @@
-from .edit import Edit as Edit
-from .edit import Settings as Settings
-from .edit import flow_text as flow_text
 from .flow_file import OwnFlow as OwnFlow
 from .flow_file import with_keys as with_keys
 from .narrower import widths_of as widths_of
 from .narrower import with_widths as with_widths
-from .other_layouts import ladders as ladders
 from .shortages import advise as advise
 from .shortages import advise_on_flow as advise_on_flow
-from .structure import other_io_type as other_io_type

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from fpgaprune.advice.edit import Edit, Settings, merged
 from fpgaprune.design import Design
+from fpgaprune.layout import Edit, Settings, joined
 
 # The keys of a layer that follow from those of the whole network, and the section and key that sets them anew.
 _REPLACED = {
@@ -37,7 +37,7 @@ class OwnFlow:
 
         What the flow says of other layers, and of other things about a layer, is part of the value.
         """
-        keys = {section: dict(table) for section, table in merged(self.given, edit.settings).items()}
+        keys = {section: dict(table) for section, table in joined(self.given, edit.settings).items()}
         entries = keys.get("hls", {}).pop("layers", {})
         named = self.document.get("hls", {}).get("layers", {})
         own = {

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fpgaprune.advice.edit import Edit
-from fpgaprune.advice.other_layouts import products
 from fpgaprune.advice.retype import Weight, activation_bits, requantised, retyped, sum_bits, trimmed, weight_bits
 from fpgaprune.design import Design
+from fpgaprune.layout import Edit, products
 
 # Widths to try. With fewer than four bits most networks fail unless they are trained for it.
 WIDTHS = (12, 10, 8, 6, 4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fpgaprune.measure import MODEL, Prediction, Suggestion
+from fpgaprune.layout import MODEL, DesignLayout, Suggestion
 from fpgaprune.target import Part, find_part
 
 # What a change costs: another tool that fills the part, nothing, another model file, the accuracy, the speed, the part.
@@ -11,7 +11,7 @@ _VERILOG, _NOTHING, _MODEL, _ACCURACY, _SPEED, _PART = range(6)
 _SLOW = 20
 
 
-def rank(suggestion: Suggestion, own: Part, now: Prediction) -> tuple[float, ...]:
+def rank(suggestion: Suggestion, own: Part, now: DesignLayout) -> tuple[float, ...]:
     """The rank of a suggestion for a design on the part `own`, whose estimate is `now`; a smaller rank is better.
 
     The first criterion is whether the changed design fits: by the upper end of its estimate, by the middle, not at all.
@@ -28,10 +28,10 @@ def rank(suggestion: Suggestion, own: Part, now: Prediction) -> tuple[float, ...
         time = (float(find_part(after.part).family != own.family), after.capacity["lut"] or 0, *time)
     if after.fits_upper:
         return (0.0, taken, *time)
-    return (1.0, taken, *time) if after.fits else (2.0, after.excess, taken, *time)
+    return (1.0, taken, *time) if after.fits else (2.0, after.share, taken, *time)
 
 
-def _taken(suggestion: Suggestion, own: Part, now: Prediction) -> int:
+def _taken(suggestion: Suggestion, own: Part, now: DesignLayout) -> int:
     after = suggestion.after
     if after.part != own.name:
         return _PART
@@ -44,7 +44,7 @@ def _taken(suggestion: Suggestion, own: Part, now: Prediction) -> int:
     return _MODEL if suggestion.place == MODEL else _NOTHING
 
 
-def cost_text(before: Prediction, after: Prediction, keeps_function: bool) -> str:
+def cost_text(before: DesignLayout, after: DesignLayout, keeps_function: bool) -> str:
     """The cost of a change in words."""
     times = [
         (name, getattr(before, f"{name}_cycles"), getattr(after, f"{name}_cycles")) for name in ("latency", "interval")

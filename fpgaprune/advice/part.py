@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from fpgaprune.measure import Estimate, capacity_of
-from fpgaprune.target import Part, Target, list_parts
+from fpgaprune.measure import Estimate, occupancy_of
+from fpgaprune.target import Part, Target, parts_like
 
 
 def fitting_parts(target: Target, now: Estimate, price: Callable[[Target], Estimate]) -> Iterator[Estimate]:
@@ -20,8 +20,7 @@ def fitting_parts(target: Target, now: Estimate, price: Callable[[Target], Estim
         now: estimate of the design on that target.
         price: gives the estimate of the design on another target.
     """
-    vendor = [part for part in list_parts() if part.vendor == target.part.vendor and part.lut]
-    by_size = sorted(vendor, key=lambda part: (part.lut or 0, part.name))
+    by_size = parts_like(target.part)
     seen: set[str] = set()
     for parts in ([part for part in by_size if part.family == target.part.family], by_size):
         made = _smallest(parts, target, now, price)
@@ -34,7 +33,7 @@ def _smallest(parts: list[Part], target: Target, now: Estimate, price: Callable[
     middle = None
     for part in parts:
         # Estimates for other families differ by less than half, so most parts need no estimate.
-        if any(there < used.value / 2 for _, used, there in now.total["synth"].against(capacity_of(part))):
+        if any(row.used > 2 * row.capacity for row in occupancy_of(now.total["synth"], part).taken):
             continue
         made = price(replace(target, part=part, order_number=part.name))
         if made.fits_upper:

@@ -12,10 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.advice.edit import with_layers
-from fpgaprune.advice.other_layouts import products
 from fpgaprune.design import MOVES, Design, Input, LayerSpec, LookUp, Map, Pooling
 from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
+from fpgaprune.layout import products, with_layers
 
 Weight = tuple[NDArray[np.int64], FixedType]
 

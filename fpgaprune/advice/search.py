@@ -8,24 +8,31 @@ from functools import cached_property
 
 from msgspec import structs
 
-from fpgaprune.advice.edit import Edit, flow_text
 from fpgaprune.advice.flow_file import OwnFlow
 from fpgaprune.advice.narrower import narrower_activations, narrower_everything, narrower_weights
 from fpgaprune.advice.order import cost_text
-from fpgaprune.advice.other_layouts import (
-    ladders,
-    one_layer_layouts,
-    priced_strategies,
-    products,
-)
 from fpgaprune.advice.part import fitting_parts
 from fpgaprune.advice.sparser import sparser
-from fpgaprune.advice.structure import global_average, other_io_type
+from fpgaprune.advice.structure import global_average
 from fpgaprune.advice.verilog import own_verilog
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import Calibration, design_features, price
-from fpgaprune.measure import FLOW, MODEL, Estimate, Prediction, Shortage, Suggestion
+from fpgaprune.layout import (
+    FLOW,
+    MODEL,
+    DesignLayout,
+    Edit,
+    Shortage,
+    Suggestion,
+    flow_text,
+    ladders,
+    one_layer_layouts,
+    other_io_type,
+    priced_strategies,
+    products,
+)
+from fpgaprune.measure import Estimate
 from fpgaprune.target import Target
 
 # A layer that takes this share of a short resource gets a suggestion of its own.
@@ -41,7 +48,7 @@ class Priced:
     """A changed design with its price."""
 
     edit: Edit
-    made: Prediction
+    made: DesignLayout
 
 
 class Search:
@@ -55,7 +62,7 @@ class Search:
         self, design: Design, now: Estimate, trained: Design | None, calibrated: Calibration, flow: OwnFlow
     ) -> None:
         self.design, self.trained, self.calibrated, self.flow = design, trained, calibrated, flow
-        self.target, self.estimate, self.now = now.target, now, Prediction.of(now)
+        self.target, self.estimate, self.now = now.target, now, DesignLayout.of_project(now)
         self.notes: list[str] = []
 
     def knobs(self, worst: Shortage) -> Iterator[Suggestion]:
@@ -97,7 +104,7 @@ class Search:
             yield from self._suggestion(next(p for p in found if p is not None and p.made.fits_upper))
             return
         if nearest:
-            yield from self._suggestion(min(nearest, key=lambda priced: (not priced.made.fits, priced.made.excess)))
+            yield from self._suggestion(min(nearest, key=lambda priced: (not priced.made.fits, priced.made.share)))
 
     def _bases(self) -> Iterator[list[Edit]]:
         """Groups of changes that cost accuracy, from mild to strong: fewer bits, more zeros, both; in each io type."""
@@ -116,7 +123,7 @@ class Search:
     def _best_layout(self, base: Edit) -> Priced | None:
         def rank(priced: Priced) -> tuple[float, ...]:
             made = priced.made
-            return (not made.fits_upper, not made.fits, made.latency_cycles if made.fits else made.excess)
+            return (not made.fits_upper, not made.fits, made.latency_cycles if made.fits else made.share)
 
         return min(self._best_of_each(base), key=rank, default=None)
 
@@ -163,7 +170,7 @@ class Search:
         """The smallest parts that hold the design as it is, and in its smallest layout."""
         same = Edit(("part",), {}, self.design)
         yield from self._other_parts(same)
-        smallest = min(self._relaid, key=lambda priced: priced.made.excess, default=None)
+        smallest = min(self._relaid, key=lambda priced: priced.made.share, default=None)
         # A layout that fits the own part needs no other part.
         if smallest is not None and not smallest.made.fits:
             yield from self._other_parts(same.then(smallest.edit))
@@ -175,7 +182,7 @@ class Search:
         for made in fitting_parts(self.target, on(self.target), on):
             part = made.target.part
             chosen = edit.then(Edit((), {"target": {"part": part.name}}, edit.design))
-            for suggestion in self._suggestion(Priced(chosen, Prediction.of(made)), made.target):
+            for suggestion in self._suggestion(Priced(chosen, DesignLayout.of_project(made)), made.target):
                 yield structs.replace(suggestion, cost=f"another device ({part.family}); {suggestion.cost}")
 
     def _suggested(self, edits: Iterable[Edit]) -> Iterator[Suggestion]:
@@ -210,7 +217,7 @@ class Search:
                 return priced
             if not priced.made.fits and priced.made.latency_cycles > _LONGEST * self.now.latency_cycles:
                 continue
-            if best is None or (not best.made.fits and (priced.made.fits or priced.made.excess < best.made.excess)):
+            if best is None or (not best.made.fits and (priced.made.fits or priced.made.share < best.made.share)):
                 best = priced
         return best
 
@@ -220,10 +227,10 @@ class Search:
             made = price(design_features(edit.design, target), target, self.calibrated)
         except EstimateError:
             return None
-        return Priced(edit, Prediction.of(made))
+        return Priced(edit, DesignLayout.of_project(made))
 
-    def _brings(self, made: Prediction) -> bool:
-        return made.excess < (1 - _LEAST_GAIN) * self.now.excess
+    def _brings(self, made: DesignLayout) -> bool:
+        return made.share < (1 - _LEAST_GAIN) * self.now.share
 
 
 def _narrower(design: Design) -> list[Edit]:

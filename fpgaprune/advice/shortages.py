@@ -9,7 +9,8 @@ from fpgaprune.advice.order import rank
 from fpgaprune.advice.search import Search
 from fpgaprune.design import Design
 from fpgaprune.estimate import Calibration, calibration, estimate
-from fpgaprune.measure import ANALYTIC_SYNTH, Advice, Estimate, LayerShare, Prediction, Shortage, capacity_of
+from fpgaprune.layout import Advice, DesignLayout, LayerShare, Shortage
+from fpgaprune.measure import Estimate, Figure
 from fpgaprune.target import Target
 
 # Layers that a shortage names.
@@ -57,8 +58,9 @@ def advise_on_flow(
     """
     calibrated = calibrated or calibration()
     now = estimate(design, target, calibrated=calibrated)
-    shortages = _shortages(now)
-    advice = partial(Advice, design.name, now.target.part.name, Prediction.of(now), shortages)
+    laid = DesignLayout.of_project(now)
+    shortages = _shortages(laid, now)
+    advice = partial(Advice, design.name, laid.part, laid, shortages)
     if not shortages:
         return advice()
     search = Search(design, now, trained, calibrated, flow)
@@ -73,13 +75,14 @@ def advise_on_flow(
     return advice(tuple(sorted(unique.values(), key=order)), tuple(search.notes))
 
 
-def _shortages(now: Estimate) -> tuple[Shortage, ...]:
-    """The resources whose upper end exceeds the part, the worst first."""
-    found = []
-    for name, used, capacity in now.total[ANALYTIC_SYNTH.step].against(capacity_of(now.target.part)):
-        if now.fits is not None and used.high > capacity:
-            found.append(Shortage(name, used, capacity, _shares(now, name, used.value)))
-    return tuple(sorted(found, key=lambda s: s.used.high / s.capacity if s.capacity else float("inf"), reverse=True))
+def _shortages(laid: DesignLayout, now: Estimate) -> tuple[Shortage, ...]:
+    """The resources whose upper end exceeds the part, the worst first; none if it is not known what fits."""
+    taken = sorted(laid.occupancy.taken, key=lambda row: row.share("high"), reverse=True)
+    short = [row for row in taken if row.high > row.capacity and laid.fits is not None]
+    return tuple(
+        Shortage(row.resource, Figure(row.used, row.low, row.high), row.capacity, _shares(now, row.resource, row.used))
+        for row in short
+    )
 
 
 def _shares(now: Estimate, name: str, total: int) -> tuple[LayerShare, ...]:

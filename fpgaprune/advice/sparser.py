@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.advice.edit import Edit
 from fpgaprune.advice.flow_file import OwnFlow
-from fpgaprune.advice.other_layouts import products
 from fpgaprune.advice.retype import Weight, retyped
 from fpgaprune.design import Design
+from fpgaprune.layout import Edit, products
 
 SPARSITIES = (0.5, 0.75, 0.9, 0.95)
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from fpgaprune.terminal import print_line
 
 if TYPE_CHECKING:
-    from fpgaprune.measure import Advice
+    from fpgaprune.layout import Advice
 
 # Suggestions that the terminal shows.
 SHOWN = 3

@@ -9,6 +9,7 @@ import typer
 
 from fpgaprune.commands.board_commands import print_bitstream
 from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, Quiet, one_of
+from fpgaprune.commands.printed_tables import print_counts
 from fpgaprune.terminal import print_json, print_line
 from fpgaprune.watcher import Watcher
 
@@ -54,3 +55,5 @@ def export(
         print_line(f"folder      {made.path}: begin with its README.md")
         if bitstream is not None:
             print_bitstream(made.path, bitstream)
+        if made.counts is not None:
+            print_counts(made.counts)

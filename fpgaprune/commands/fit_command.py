@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, MaxLoss, Quiet, Replace, read_max_loss
+from fpgaprune.commands.printed_tables import print_counts
 from fpgaprune.errors import ConfigError
 from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
@@ -134,12 +135,15 @@ def _print_standing(standing: Standing) -> None:
 
 def _print_answer(found: Fit, folder: Path) -> None:
     from fpgaprune.fit import facts, front_rows, front_title, headline
+    from fpgaprune.flow import counts_of_run
 
     headers, rows = front_rows(found)
     show_table(headers, rows, title=front_title(found))
     print_line(headline(found), "green" if found.meets_limits else "bold red")
     for label, text in facts(found.best, found):
         print_line(f"{label:<12} {text}")
+    for counts in counts_of_run(Path(found.best.folder)):
+        print_counts(counts)
     for note in found.notes:
         print_line(f"note         {note}", "yellow")
     print_line(f"report       {folder / 'report.html'}")

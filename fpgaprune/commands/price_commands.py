@@ -13,6 +13,7 @@ from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.board_commands import print_bitstream
 from fpgaprune.commands.checks import require_checks
 from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, ClockNs, Quiet, one_of
+from fpgaprune.commands.printed_tables import print_counts, print_table
 from fpgaprune.errors import ConfigError
 from fpgaprune.files import shipped_names
 from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
@@ -63,7 +64,7 @@ def estimate(
             raise ConfigError(
                 "--verilog takes one run folder, design or project, and no clock; leave out the other options"
             )
-        _print_verilog(source, part, family, interval or 0, as_json)
+        _print_verilog(source, part, family, interval, as_json)
         return
     if family is not None or interval is not None:
         raise ConfigError("--family and --interval belong to --verilog; give it too")
@@ -126,8 +127,9 @@ def measure(
     for example if the Verilog gives other bits than the emulation. If the flow file of the run names
     package.module:function, this command runs that code, so check a flow file that is not yours.
     """
-    from fpgaprune.flow import measure_run, measured_tables, require_kind, settings_of
+    from fpgaprune.flow import counts_of_run, measure_run, require_kind, settings_of
     from fpgaprune.measure import OPEN_SYNTH, Measured
+    from fpgaprune.report import measured_tables
     from fpgaprune.target import find_part
 
     require_kind(run_dir, "run")
@@ -141,14 +143,14 @@ def measure(
         print_json(found)
     elif not quiet:
         measured = Measured.from_json(found)
-        for title, headers, rows in measured_tables(measured):
-            show_table(headers, rows, title=title)
-        for line in measured.layout.lines() if measured.layout is not None else ():
-            print_line(line)
+        for table in measured_tables(measured):
+            print_table(table)
         own = find_part(run.manifest["config"]["target"]["part"])
         if (counted := measured.counted_on(own)) is not None:
             colour = "green" if counted.fits else "bold red"
             print_line(f"{counted.words}; {OPEN_SYNTH}: counted by synthesis, not placed, without a harness", colour)
+        for counts in counts_of_run(run_dir):
+            print_counts(counts)
         if reason := measured.simulation.left_out:
             print_line(f"simulation  left out: {reason}")
         if measured.bitstream is not None:
@@ -231,18 +233,18 @@ def parts(
         print_line(f"{board.name}: {board.part}; {board.source}")
 
 
-def _print_verilog(source: Path, part: str | None, family: str | None, interval: int, as_json: bool) -> None:
+def _print_verilog(source: Path, part: str | None, family: str | None, interval: int | None, as_json: bool) -> None:
     from fpgaprune.flow import load_designs, price_verilog, require_kind
-    from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ESTIMATED, LABELS, interval_words, occupancy_of
+    from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ESTIMATED, LABELS, occupancy_of
     from fpgaprune.target import find_part
 
     require_kind(source, "design")
     priced, designs = price_verilog(source, part, family, interval), load_designs(source)
     if as_json:
-        print_json({side: made.to_json() for side, made in priced.items()})
+        print_json({side: made.to_json() for side, (made, _) in priced.items()})
         return
     headers = ("layer", "adders", *(LABELS[name] for name in ESTIMATED), "ready")
-    for side, made in priced.items():
+    for side, (made, counts) in priced.items():
         rows: list[tuple[Cell, ...]] = [
             (
                 layer.layer or "between layers",
@@ -252,23 +254,11 @@ def _print_verilog(source: Path, part: str | None, family: str | None, interval:
             )
             for layer in made.layers
         ]
-        whole = [made.resources[name] for name in ESTIMATED]
-        rows.append(("total", None, *(None if one is None else one.value for one in whole), made.latency_cycles))
-        show_table(headers, rows, title=side)
-        ranges = [
-            f"{LABELS[name]} {one.low} to {one.high}"
-            for name, one in zip(ESTIMATED, whole, strict=True)
-            if one is not None
-        ]
-        print_line(f"80 % ranges: {', '.join(ranges)}")
-        print_line(f"a sample {interval_words(made.interval_cycles)}")
+        show_table(headers, rows, title=f"{side}, estimated ({ANALYTIC_OPEN_SYNTH})")
+        print_counts(counts)
         order_number = part or designs[side].part
         if family is None and order_number is not None:
             print_line(occupancy_of(made.resources, find_part(order_number)).words)
-        print_line(
-            f"figures: estimate of what open synthesis will count for {made.family}, {ANALYTIC_OPEN_SYNTH}; "
-            "not placed, without the harness of a board"
-        )
 
 
 def _print_predictions(designs: Path, calibrated: Any) -> None:

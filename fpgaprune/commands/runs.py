@@ -148,7 +148,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 def _print_outcome(folder: Path, records: dict[str, Any], report: dict[str, Any]) -> None:
     from fpgaprune.flow import STAGES
-    from fpgaprune.measure import Advice
+    from fpgaprune.layout import Advice
 
     results = {name: record["results"] for name, record in records.items()}
     said = report["headline"]

@@ -14,5 +14,11 @@ from .recalibration import recalibrate as recalibrate
 from .recalibration import recalibration_errors as recalibration_errors
 from .rows import estimate_designs_file as estimate_designs_file
 from .stages import CALIBRATED as CALIBRATED
-from .verilog.choice import choose_layout as choose_layout
+from .verilog.beats import timed as timed
+from .verilog.counts import Counts as Counts
+from .verilog.fabrics import Fabric as Fabric
+from .verilog.fabrics import find_fabric as find_fabric
+from .verilog.layer_counts import count_layer as count_layer
+from .verilog.price import price_hardware as price_hardware
 from .verilog.price import verilog_price as verilog_price
+from .verilog.sharing import DigitCounter as DigitCounter

@@ -17,7 +17,14 @@ from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
 from fpgaprune.estimate.savings import design_notes, zeros_note
 from fpgaprune.estimate.stages import stage_figures
-from fpgaprune.measure import Binding, Estimate, Figure, LayerEstimate, Multiplications, Resources, capacity_of
+from fpgaprune.measure import (
+    Estimate,
+    Figure,
+    LayerEstimate,
+    Multiplications,
+    Resources,
+    occupancy_of,
+)
 from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.target import Target
 
@@ -79,10 +86,7 @@ def price(
             )
         )
     total = _resources(total_hardware(parts), calibrated, _doubt(design.layers))
-    binding, fits = _binding(total["synth"], layers, target)
-    if any(layer.family == UNPRICED for layer in design.layers):
-        # What is left out may be what does not fit.
-        fits = None if fits else fits
+    whole = all(layer.family != UNPRICED for layer in design.layers)
     return Estimate(
         design=design.name,
         target=target,
@@ -90,9 +94,7 @@ def price(
         layers=tuple(layers),
         latency_cycles=parts.latency_cycles,
         interval_cycles=parts.interval_cycles,
-        fits=fits,
-        binding=binding,
-        notes=design_notes(design, target, zeros, total["synth"], fits),
+        notes=design_notes(design, target, zeros, occupancy_of(total["synth"], target.part, whole)),
     )
 
 
@@ -133,15 +135,3 @@ def _figure(value: float, factors: tuple[float, float]) -> Figure:
     middle = round(value)
     # The ends are rounded outwards: 1.1 times 2 is at most 3.
     return Figure(middle, min(math.floor(value * factors[0]), middle), max(math.ceil(value * factors[1]), middle))
-
-
-def _binding(
-    used: Resources[Figure], layers: Sequence[LayerEstimate], target: Target
-) -> tuple[Binding | None, bool | None]:
-    known = {name: (count.value, there) for name, count, there in used.against(capacity_of(target.part)) if there}
-    if not known:
-        return None, None
-    name = max(known, key=lambda each: known[each][0] / known[each][1])
-    largest = max(layers, key=lambda layer: layer.uses(name), default=None)
-    fits = all(count <= there for count, there in known.values())
-    return Binding(name, largest.name if largest else None, *known[name]), fits

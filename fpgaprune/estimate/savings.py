@@ -16,7 +16,7 @@ from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.multiplications import dsp_share, product_hardware
 from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
 from fpgaprune.estimate.stages import Rates, stage_figures
-from fpgaprune.measure import ESTIMATED, Figure, Resources, capacity_of
+from fpgaprune.measure import ESTIMATED, Occupancy, capacity_of
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:
@@ -120,10 +120,9 @@ def design_notes(
     design: DesignFeatures,
     target: Target,
     zeros: Sequence[str],
-    synth: Resources[Figure],
-    fits: bool | None,
+    taken: Occupancy,
 ) -> tuple[str, ...]:
-    """Sentences on the whole estimate; `zeros` are the notes on its layers, `synth` its figures."""
+    """Sentences on the whole estimate; `zeros` are the notes on its layers, `taken` is what it takes of the part."""
     notes = [*design.left_out, *(note for note in zeros if note)]
     priced = "io_stream" if design.streams else "io_parallel"
     if priced != target.io_type:
@@ -132,7 +131,7 @@ def design_notes(
     unknown = [name for name in ESTIMATED if capacity[name] is None]
     if unknown:
         notes.append(f"{target.part.name} has no published count of {', '.join(unknown)}: not judged")
-    if fits and any(used.high > there for _, used, there in synth.against(capacity)):
+    if taken.fits and not taken.fits_upper:
         notes.append("it fits by the middle of the interval only: the upper end exceeds the part")
     names_of = [layer.name for layer in design.layers if layer.family == "recurrent"]
     if names_of:

@@ -18,6 +18,7 @@ from .devices import Devices as Devices
 from .families import OPEN_TOOLS as OPEN_TOOLS
 from .families import find_router as find_router
 from .families import price_family_of as price_family_of
+from .families import priced_as as priced_as
 from .families import versions_found as versions_found
 from .handoff import Handoff as Handoff
 from .handoff import write_handoff as write_handoff

@@ -23,7 +23,7 @@ from fpgaprune.fabric.router import Packing, Router
 from fpgaprune.fabric.side_by_side import Told
 from fpgaprune.fabric.wrapped import wrapped_netlist
 from fpgaprune.files import write_bytes
-from fpgaprune.measure import Cells, Resources, to_plain
+from fpgaprune.measure import RESOURCES, Cells, Resources, to_plain
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import find_part, hardware_path, require_clock
 
@@ -44,7 +44,10 @@ class Bitstream:
         in_bytes: bytes of one sample.
         out_bytes: bytes of one result.
         digest: what the board says of its design when it is asked.
-        used: what the design takes on the device with its serial port, after place and route.
+        used: what the design takes on the device with its serial harness, after place and route.
+        used_alone: the same without the harness; None in a record of an earlier fpgaprune.
+        synthesised: what synthesis counts with the serial harness.
+        synthesised_alone: what synthesis counts without the harness.
         load: the command that configures the board.
         note: what a user must do before the serial line works; empty if nothing.
         loaded: whether such a bitstream was ever loaded into a real board, as a sentence.
@@ -60,6 +63,9 @@ class Bitstream:
     out_bytes: int
     digest: str
     used: Resources[int]
+    used_alone: Resources[int] | None
+    synthesised: Resources[int]
+    synthesised_alone: Resources[int]
     load: str
     note: str
     loaded: str
@@ -73,6 +79,7 @@ class Bitstream:
 class _Record(Struct):
     fmax_mhz: float
     used: Resources[int]
+    used_alone: Resources[int] | None = None
 
 
 def find_board_router(board: str | os.PathLike[str]) -> tuple[Board, Router, Packing]:
@@ -166,7 +173,8 @@ def make_bitstream(
         arguments = (*devices.devices[part.name].packing, *packing.arguments)
         packer.run(arguments, folder, timeout_s, f"{packing.tool.program}.log")
         used = Resources(**devices.used(report.sites, Cells(), whole))
-        write_record(folder / _RESULT, _Record(report.fmax_mhz, used))
+        alone = Resources(**devices.used(report.sites, netlist.around, netlist.cells))
+        write_record(folder / _RESULT, _Record(report.fmax_mhz, used, alone))
     found = read_record(folder / _RESULT, _Record, "a record of place and route", "delete it")
     fmax = found.fmax_mhz
     if fmax < place.clock_mhz:
@@ -187,7 +195,14 @@ def make_bitstream(
         got,
         digest_of_verilog(project),
         found.used,
+        found.used_alone,
+        _counts(whole),
+        _counts(netlist.cells),
         place.load,
         place.note,
         place.was_loaded,
     )
+
+
+def _counts(cells: Cells) -> Resources[int]:
+    return Resources(**{name: cells[name] for name in RESOURCES})

@@ -11,9 +11,9 @@ from fpgaprune.fabric.devices import devices_of
 from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
 from fpgaprune.fabric.synthesis import read_sources
 from fpgaprune.fabric.yosys import make_netlist
-from fpgaprune.measure import Cells, capacity_of
+from fpgaprune.measure import Cells, occupancy_of
 from fpgaprune.rtl import VerilogProject
-from fpgaprune.target import Part, find_part
+from fpgaprune.target import find_part
 
 
 def advise_board(project: VerilogProject, family: str, counted: Cells, cache: Path, timeout_s: float) -> str:
@@ -37,7 +37,7 @@ def advise_board(project: VerilogProject, family: str, counted: Cells, cache: Pa
             known[kind] = _count(project, kind, cache, timeout_s)
         cells = known[kind]
         if cells is not None and devices_of(kind).holds(cells, part):
-            return f"{find_board(name).name} ({name}) would take it: {_shares(cells, part)}"
+            return f"{find_board(name).name} ({name}) would take it: {occupancy_of(cells, part).rows}"
     return "no board that fpgaprune knows would take it"
 
 
@@ -47,8 +47,3 @@ def _count(project: VerilogProject, family: str, cache: Path, timeout_s: float) 
         return kind.count(make_netlist(sources, project.top, kind, cache, find_open_tool(YOSYS), timeout_s).types)
     except ToolTimeoutError:
         return None
-
-
-def _shares(cells: Cells, part: Part) -> str:
-    rows = cells.against(capacity_of(part))
-    return ", ".join(f"{used:,} of {there:,} {name}" for name, used, there in rows if used)

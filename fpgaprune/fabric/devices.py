@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,7 +10,7 @@ import msgspec
 
 from fpgaprune.errors import RtlError, TargetError
 from fpgaprune.fabric.cells import find_family
-from fpgaprune.measure import RESOURCES, Cells, capacity_of
+from fpgaprune.measure import RESOURCES, Cells, capacity_of, occupancy_of, share_of
 from fpgaprune.target import Part, find_part
 
 # Advice for a design that is too large.
@@ -120,7 +119,7 @@ class Devices:
         """Resource with a `room` -> the share of `part` that place and route takes for `counts` of synthesis."""
         there = capacity_of(part)
         placed = {**counts, "lut": self.placed_luts(counts)}
-        return {name: _share(placed.get(name, 0), there[name] or 0) for name in self.room}
+        return {name: share_of(placed.get(name, 0), there[name] or 0) for name in self.room}
 
     def placed_luts(self, counts: Mapping[str, float]) -> float:
         """The LUTs that place and route takes for `counts` of synthesis."""
@@ -137,7 +136,8 @@ class Devices:
 
     def _short(self, cells: Cells, part: Part) -> list[tuple[str, int, int]]:
         """Each resource of which `part` has too little: its name, what `cells` take, what is there."""
-        counted = [row for row in cells.against(capacity_of(part)) if row[0] in self.sites]
+        taken = occupancy_of(cells, part).taken
+        counted = [(row.resource, row.used, row.capacity) for row in taken if row.resource in self.sites]
         own = [(name, cells.own.get(name, 0), there) for name, there in self.devices[part.name].own.items()]
         return [row for row in (*counted, *own) if row[1] > row[2]]
 
@@ -160,12 +160,6 @@ class Devices:
         device = self.devices[part.name]
         asked = {"package": package or device.package, "speed": speed}
         return tuple(option.format(**asked) for option in (*device.options, *self.options))
-
-
-def _share(taken: float, there: int) -> float:
-    if not taken:
-        return 0.0
-    return taken / there if there else math.inf
 
 
 @cache

@@ -34,7 +34,12 @@ def find_router(family: str) -> Router:
 def price_family_of(part: Part) -> str | None:
     """The family whose price of Verilog stands for `part`; None if open synthesis does not know the part."""
     family = family_of(part)
-    router = ROUTERS.get(family or "")
+    return None if family is None else priced_as(family)
+
+
+def priced_as(family: str) -> str:
+    """The family whose estimate of our Verilog stands for `family`: that itself, or one with such cells."""
+    router = ROUTERS.get(family)
     return family if router is None else router.devices.priced_as or family
 
 

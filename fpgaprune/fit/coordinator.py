@@ -10,10 +10,10 @@ from typing import Protocol
 from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.job import Job, Outcome, kept_outcome
 from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.rungs import Rungs
 from fpgaprune.fit.study import Study, Suggested
 from fpgaprune.fit.workplace import Workplace
+from fpgaprune.layout import DesignLayout
 
 # After so many suggestions in a row of which none had to be trained, nothing new is to be expected.
 _NOTHING_NEW = 200
@@ -25,7 +25,7 @@ class Prices(Protocol):
     def is_possible(self, knobs: Knobs) -> bool:
         """Whether the network can have these knobs."""
 
-    def fastest(self, knobs: Knobs) -> Laid:
+    def fastest(self, knobs: Knobs) -> DesignLayout:
         """The best layout of these knobs."""
 
 
@@ -51,7 +51,7 @@ class Coordinator:
     study: Study
     place: Workplace
     prices: Prices
-    job: Callable[[Knobs, Laid, int, FitPoint | None], Job]
+    job: Callable[[Knobs, DesignLayout, int, FitPoint | None], Job]
     rungs: Rungs
     epochs: tuple[int, int]
     recall: Callable[[str], FitPoint | None]

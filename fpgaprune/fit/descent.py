@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.layout import Laid
+from fpgaprune.layout import DesignLayout
 
 # The first step asks for this share of the price before; each time that no knob can pay, the step is halved.
 STEP = 0.6
@@ -26,7 +26,7 @@ _MOST_BITS = 3
 _WIDER = (10, 12, 16)
 
 # Trains some knobs in a layout, from the network of a point or from the trained one.
-Judge = Callable[[Knobs, Laid, FitPoint | None], FitPoint | None]
+Judge = Callable[[Knobs, DesignLayout, FitPoint | None], FitPoint | None]
 
 
 @dataclass

@@ -15,10 +15,10 @@ from fpgaprune.errors import RunError
 from fpgaprune.files import storage
 from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.candidate import Candidate
-from fpgaprune.fit.layout import Laid
-from fpgaprune.fit.ranking import Ranking, laid_as
+from fpgaprune.fit.ranking import Judged, Ranking
 from fpgaprune.fit.trial import Trials
 from fpgaprune.flow import Progress
+from fpgaprune.layout import DesignLayout
 
 BEST = "best"
 # Networks that are trained to the end: the best by the search, then the next ones if it loses too much.
@@ -138,11 +138,10 @@ class Finalists:
 
     def _bolder(self, points: Sequence[FitPoint]) -> FitPoint | None:
         """The smallest network that lost hardly too much, if it is much smaller than the best one; else None."""
-        limits = self.ranking.limits
         good = [point for point in points if point.meets_limits]
         if not good:
             return None
-        latency, price = laid_as(min(good, key=self.ranking.rank)).goal(limits)
+        latency, price = self.ranking.goal(min(good, key=self.ranking.rank))
         near = [
             point
             for point in points
@@ -150,9 +149,9 @@ class Finalists:
             and point.in_time
             and not point.loses_little
             and self.ranking.room(point) + point.lost_error >= 0
-            and laid_as(point).goal(limits) <= (latency, _SMALLER * price)
+            and self.ranking.goal(point) <= (latency, _SMALLER * price)
         ]
-        return min(near, key=lambda point: laid_as(point).goal(limits), default=None)
+        return min(near, key=self.ranking.goal, default=None)
 
     def _milder(self, point: FitPoint, shift: float) -> Candidate | None:
         """A network to train before `point`, if the last one that was trained lost too much; else None.
@@ -164,25 +163,24 @@ class Finalists:
         candidate = self.milder([one for one in self._found if not one.loses_little], shift)
         if candidate is None:
             return None
-        latency, price = laid_as(point).goal(self.ranking.limits)
-        smaller = self._laid(candidate.design, 1.0).goal(self.ranking.limits) <= (latency, _SMALLER * price)
+        latency, price = self.ranking.goal(point)
+        smaller = self.ranking.goal(self._laid(candidate.design, 1.0)) <= (latency, _SMALLER * price)
         return candidate if smaller else None
 
-    def _laid_out(self, candidate: Candidate) -> Laid:
+    def _laid_out(self, candidate: Candidate) -> Judged:
         """The layout of `candidate`: that of its trial if it fits, unless another is no slower and leaves more room."""
         limits, tried = self.ranking.limits, candidate.point
         best = self._laid(candidate.design, self._ratio)
         if tried is None or not tried.in_time or tried.share * self._ratio > limits.share:
             return best
-        own = laid_as(tried)
-        roomy = best.share * self._ratio <= limits.share * (1 - _ROOM) and best.keeps(limits, self.ranking.clock_ns)
-        return best if roomy and not best.is_slower(own, limits) else own
+        roomy = best.share * self._ratio <= limits.share * (1 - _ROOM) and self.ranking.keeps_time(best)
+        return best if roomy and not self.ranking.is_slower(best, tried) else tried
 
-    def _laid(self, design: Design, ratio: float) -> Laid:
+    def _laid(self, design: Design, ratio: float) -> DesignLayout:
         """The best layout of `design`, with some room for what further training changes."""
         limits = self.ranking.limits
-        limits = replace(limits, share=limits.share * (1 - _ROOM) / ratio)
-        return min(self.trials.route.layouts(design), key=lambda laid: laid.rank(limits, self.ranking.clock_ns))
+        roomy = replace(self.ranking, limits=replace(limits, share=limits.share * (1 - _ROOM) / ratio))
+        return min(self.trials.route.layouts(design), key=roomy.rank_layout)
 
     def _keep(self, folder: Path) -> None:
         """`best/` is a copy of the run in `folder`, whole or not at all."""

@@ -16,12 +16,12 @@ from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import MaskError
 from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.ranking import Ranking, price_of
 from fpgaprune.fit.route import Route
-from fpgaprune.fit.settings import joined
 from fpgaprune.fit.single_layers import SingleLayers
 from fpgaprune.flow import Dataset, Flow, TargetConfig, at, parse_config, untrained_design
+from fpgaprune.layout import DesignLayout, joined
 
 # Of what the strongest knobs take, this share is saved by none. A network has at least this share of its price left.
 _NEVER_SAVED, _LEAST = 0.9, 0.05
@@ -45,28 +45,28 @@ class Foresight:
             model: the trained network.
             limits: what the layouts must keep to.
         """
-        self._document, self._data, self._model, self._limits = document, data, model, limits
-        self._route, self._clock_ns = route, self._config(Knobs("weight"))[TargetConfig].clock_ns
+        self._document, self._data, self._model, self._route = document, data, model, route
+        self._ranking = Ranking(limits, self._config(Knobs("weight"))[TargetConfig].clock_ns)
         self._designs: Callable[[Knobs], Design | None] = cache(self._design)
-        self.layouts: Callable[[Knobs], dict[str, Laid]] = cache(self._layouts)
+        self.layouts: Callable[[Knobs], dict[str, DesignLayout]] = cache(self._layouts)
         """Rung to layout for some knobs; empty if the network cannot have them."""
-        self._one: Callable[[str, Knobs], Laid | None] = cache(self._only)
+        self._one: Callable[[str, Knobs], DesignLayout | None] = cache(self._only)
 
-    def fastest(self, knobs: Knobs) -> Laid:
+    def fastest(self, knobs: Knobs) -> DesignLayout:
         """The best layout of these knobs: one that fits, and of those the fastest; else the nearest to fitting."""
-        return min(self.layouts(knobs).values(), key=self._rank)
+        return min(self.layouts(knobs).values(), key=self._ranking.rank_layout)
 
     def is_in_time(self, knobs: Knobs) -> bool:
         """Whether the best layout of these knobs keeps to the limits of time."""
-        if min(self._limits.most_cycles(self._clock_ns)) == math.inf:
+        if min(self._ranking.limits.most_cycles(self._ranking.clock_ns)) == math.inf:
             return True
-        return self.fastest(knobs).keeps(self._limits, self._clock_ns)
+        return self._ranking.keeps_time(self.fastest(knobs))
 
     def is_slower(self, turned: Knobs, knobs: Knobs) -> bool:
         """Whether `knobs` fit, and the best layout of `turned` takes clearly longer or does not fit."""
         was, now = self.fastest(knobs), self.fastest(turned)
-        fits = was.share <= self._limits.share
-        return fits and (now.share > self._limits.share or now.is_slower(was, self._limits))
+        most = self._ranking.limits.share
+        return was.share <= most and (now.share > most or self._ranking.is_slower(now, was))
 
     def is_possible(self, knobs: Knobs) -> bool:
         """Whether the network can have these knobs: a sparsity may leave too few channels."""
@@ -77,7 +77,7 @@ class Foresight:
         config = parse_config(joined(self._document, point.settings), "fit")
 
         def price(design: Design) -> float:
-            return self._route.own(design, config).price
+            return price_of(self._route.own(design, config))
 
         if self._document.get("hls", {}).get("layers"):
             # What the flow says of single layers is kept.
@@ -87,25 +87,21 @@ class Foresight:
 
     def rung(self, start: Knobs) -> str:
         """The fastest layout that the strongest knobs let fit: the search lowers what it takes."""
-        return self.fastest(self._strongest(start)).rung
+        return self.fastest(self._strongest(start)).name
 
-    def at(self, rung: str, knobs: Knobs) -> Laid:
+    def at(self, rung: str, knobs: Knobs) -> DesignLayout:
         """The layout `rung`; the best one if the network does not have that with these knobs."""
         return self._one(rung, knobs) or self.fastest(knobs)
 
     def price(self, rung: str, knobs: Knobs) -> float:
         """What `knobs` take in the layout `rung`, above most of what the strongest knobs take: no knob saves that."""
-        price = self.at(rung, knobs).price
-        return max(
-            price - _NEVER_SAVED * self.at(rung, self._strongest(Knobs(knobs.granularity))).price, _LEAST * price
-        )
+        price = price_of(self.at(rung, knobs))
+        strongest = price_of(self.at(rung, self._strongest(Knobs(knobs.granularity))))
+        return max(price - _NEVER_SAVED * strongest, _LEAST * price)
 
     def _strongest(self, start: Knobs) -> Knobs:
         """The strongest knobs that the network can have."""
         return next(filter(self.is_possible, start.strongest), start)
-
-    def _rank(self, laid: Laid) -> tuple[float, ...]:
-        return laid.rank(self._limits, self._clock_ns)
 
     def design(self, knobs: Knobs) -> Design | None:
         """The trained network with these knobs, not fine-tuned; None if it cannot have them."""
@@ -121,11 +117,11 @@ class Foresight:
         """The trained network with the locks of these knobs, which all widths have in common."""
         return self._designs(Knobs(knobs.granularity, knobs.sparsity, _WIDE, _WIDE, filters=knobs.filters))
 
-    def _layouts(self, knobs: Knobs) -> dict[str, Laid]:
+    def _layouts(self, knobs: Knobs) -> dict[str, DesignLayout]:
         design = self.design(knobs)
-        return {} if design is None else {laid.rung: laid for laid in self._route.layouts(design)}
+        return {} if design is None else {laid.name: laid for laid in self._route.layouts(design)}
 
-    def _only(self, rung: str, knobs: Knobs) -> Laid | None:
+    def _only(self, rung: str, knobs: Knobs) -> DesignLayout | None:
         """The layout `rung`; a search asks for it far more often than for all, which take many times as long."""
         design = self.design(knobs)
         return None if design is None else self._route.at(design, rung)

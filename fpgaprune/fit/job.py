@@ -18,13 +18,12 @@ from fpgaprune.documents import read_json
 from fpgaprune.errors import EstimateError, HlsError, MaskError, RemovalError, RunError
 from fpgaprune.files import make_folder, storage, write_bytes
 from fpgaprune.fit.answer import HELD_BACK, FitPoint
-from fpgaprune.fit.layout import counts, nearest_limit, size_of
 from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.ranking import laid_as
+from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.route import find_route
 from fpgaprune.flow import Progress, TargetConfig, parse_config, run_flow
 from fpgaprune.hls import StrategyWarning
-from fpgaprune.measure import from_plain, to_plain
+from fpgaprune.measure import ESTIMATED, from_plain, occupancy_of, to_plain
 
 # A network that cannot have these knobs; anything else ends the search.
 _IMPOSSIBLE = (MaskError, HlsError, EstimateError, RemovalError)
@@ -157,8 +156,8 @@ def flow_point(job: Job, progress: Progress) -> FitPoint:
     laid = route.own(design, config)
     measured = route.measured(done, config)
     target = config[TargetConfig].target()
-    resource, share = (laid.resource, laid.share) if measured is None else nearest_limit(measured, target.part)
-    size = laid.size if measured is None else size_of(measured, target.part)
+    taken = laid.occupancy if measured is None else occupancy_of(measured, target.part)
+    nearest = taken.require_nearest("high")
     return FitPoint(
         knobs=job.knobs,
         settings=job.asked,
@@ -168,10 +167,10 @@ def flow_point(job: Job, progress: Progress) -> FitPoint:
         lost_error=metric["lost_error"] or 0.0,
         judged_on=job.judged_on,
         samples=metric["samples"],
-        used=dict(laid.used),
-        resource=resource,
-        measured=None if measured is None else counts(measured),
-        share=share,
+        used=laid.counts(),
+        resource=nearest.resource,
+        measured=None if measured is None else {name: measured[name] for name in ESTIMATED},
+        share=nearest.share("high"),
         latency_cycles=laid.latency_cycles,
         interval_cycles=laid.interval_cycles,
         loses_little=False,
@@ -179,7 +178,7 @@ def flow_point(job: Job, progress: Progress) -> FitPoint:
         in_time=False,
         epochs=job.document["finetune"]["epochs"],
         folder=str(job.run),
-        size=size,
+        size=taken.size("high"),
         priced=laid.share,
     )
 
@@ -190,7 +189,7 @@ def _judged(point: FitPoint, limits: Limits, clock_ns: float) -> FitPoint:
         point,
         loses_little=limits.room(point.lost, point.lost_error, point.judged_on == HELD_BACK) >= 0,
         fits=point.share <= limits.share,
-        in_time=laid_as(point).keeps(limits, clock_ns),
+        in_time=Ranking(limits, clock_ns).keeps_time(point),
     )
 
 

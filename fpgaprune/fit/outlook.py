@@ -73,7 +73,7 @@ class Outlook:
             return None
         point = min(good, key=self.ranking.rank)
         best, single = Knobs.of(point.settings), self.single(point)
-        rung = self.foresight.fastest(best).rung
+        rung = self.foresight.fastest(best).name
         price = self.foresight.price(rung, best)
         floor = max((self.foresight.price(rung, knobs) for knobs in above), default=0.0)
         tried = {Knobs.of(point.settings) for point in points if point.epochs >= self.epochs}

@@ -18,14 +18,13 @@ from fpgaprune.fit.doubts import known_samples
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.job import Job
 from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.log import SearchLog
 from fpgaprune.fit.outlook import FEWEST, Outlook
-from fpgaprune.fit.settings import joined
 from fpgaprune.fit.training import Training
 from fpgaprune.fit.trial import Trials
 from fpgaprune.fit.workers import Workers
 from fpgaprune.flow import Dataset, starting_model
+from fpgaprune.layout import DesignLayout, joined
 
 # With so many bits rounding loses nothing.
 _WIDE = 16
@@ -251,11 +250,11 @@ class Phases:
             for one in knobs[: max(self.trials.place.room(), 0)]:
                 self.trials.place.begin(self._job(one, self.foresight.fastest(one), epochs, good))
 
-    def _job(self, knobs: Knobs, laid: Laid, epochs: int, good: FitPoint | None) -> Job:
+    def _job(self, knobs: Knobs, laid: DesignLayout, epochs: int, good: FitPoint | None) -> Job:
         return self.trials.job(knobs, laid, epochs, self.training.starts_from(good, knobs, epochs))
 
     def _judge(self, clock: Clock) -> Judge:
-        def judge(knobs: Knobs, laid: Laid, good: FitPoint | None) -> FitPoint | None:
+        def judge(knobs: Knobs, laid: DesignLayout, good: FitPoint | None) -> FitPoint | None:
             job = self._job(knobs, laid, clock.epochs, good)
             self.log.begin(job)
             began = time.monotonic()

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from msgspec import structs
 
 from fpgaprune.fit.answer import HELD_BACK, FitPoint
-from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
+from fpgaprune.layout import DesignLayout
 
 # The least loss that a limit is measured by: a limit of 0 has no parts.
 _LEAST = 1e-3
 # A price beyond the part counts less than a step of the latency.
 _BELOW_ONE = 0.999
+# Two latencies within this factor count as equal, because the estimate is no better.
+_ALIKE = 1.1
+
+# What has a share of the part, cycles, and a sum of shares: a layout by its estimate, or a network that was judged.
+Judged: TypeAlias = DesignLayout | FitPoint
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,28 @@ class Ranking:
         loss = point.lost / limit if limit else float(point.lost > 0)
         if not point.meets_limits:
             return (1.0, not point.in_time, max(loss, 1.0) + max(point.share / self.limits.share, 1.0), point.share)
-        return (0.0, *laid_as(point).rank(self.limits, self.clock_ns), loss)
+        return (0.0, *self.rank_layout(point), loss)
+
+    def rank_layout(self, laid: Judged) -> tuple[float, ...]:
+        """A smaller rank is better: limits that are kept, then the latency unless it has a limit, then the price."""
+        kept = self.keeps_time(laid)
+        if not kept or laid.share > self.limits.share:
+            return (not kept, max(laid.share, self.limits.share), laid.latency_cycles)
+        return (False, 0.0, *self.goal(laid))
+
+    def keeps_time(self, laid: Judged) -> bool:
+        """Whether it keeps to the limits of time."""
+        latency, interval = self.limits.most_cycles(self.clock_ns)
+        return laid.latency_cycles <= latency and laid.interval_cycles <= interval
+
+    def goal(self, laid: Judged) -> tuple[float, float]:
+        """What is made small where the limits hold: the latency in steps of 10 %, unless it has a limit; the price."""
+        timed = self.limits.latency_us is not None
+        return (0.0 if timed else round(math.log(max(laid.latency_cycles, 1), _ALIKE)), price_of(laid))
+
+    def is_slower(self, laid: Judged, other: Judged) -> bool:
+        """Whether `laid` takes clearly longer than `other`, where a shorter latency is better."""
+        return self.limits.latency_us is None and laid.latency_cycles > _ALIKE * other.latency_cycles
 
     def corrected(self, point: FitPoint, ratio: float) -> tuple[float, ...]:
         """The rank of `point` if it takes `ratio` times its share."""
@@ -46,12 +73,12 @@ class Ranking:
         made = structs.replace(point, lost=point.lost + shift)
         return structs.replace(made, loses_little=self.room(made) >= 0)
 
-    def objective(self, laid: Laid) -> float:
+    def objective(self, laid: Judged) -> float:
         """What has no limit, as one number to make small: the latency unless it has a limit, then the price."""
-        latency, price = laid.goal(self.limits)
+        latency, price = self.goal(laid)
         return latency + min(price, _BELOW_ONE)
 
-    def beyond(self, laid: Laid) -> dict[str, float]:
+    def beyond(self, laid: Judged) -> dict[str, float]:
         """Limit to how far the layout is beyond it, as a fraction of the limit; 0 or less keeps to it."""
         latency, interval = self.limits.most_cycles(self.clock_ns)
         found = {"share": laid.share / self.limits.share - 1}
@@ -72,6 +99,9 @@ class Ranking:
         return self.limits.room(point.lost, point.lost_error, searching=True)
 
 
-def laid_as(point: FitPoint) -> Laid:
-    """The layout of `point`, as far as limits speak of it."""
-    return Laid("", {}, point.share, point.resource, {}, point.latency_cycles, point.interval_cycles, point.size)
+def price_of(laid: Judged) -> float:
+    """What is made small: the sum of the shares.
+
+    With the largest share alone, a few DSPs that no knob frees would hide what the knobs save in LUTs.
+    """
+    return max(laid.size, laid.share)

@@ -7,21 +7,30 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
-from fpgaprune.advice import Edit, ladders, other_io_type
+from msgspec import structs
+
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, EstimateError
-from fpgaprune.estimate import choose_layout, estimate, verilog_price
+from fpgaprune.estimate import estimate
 from fpgaprune.fabric import family_of
-from fpgaprune.fit.layout import Laid, counts, nearest_limit, size_of
 from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.ranking import Ranking
 from fpgaprune.flow import Flow, HlsConfig, MeasureConfig, RunDirectory, TargetConfig
 from fpgaprune.hls import COUNTING, can_count
-from fpgaprune.measure import ChosenLayout, Measured, Resources, VerilogPrice
-from fpgaprune.target import Part, Target, list_parts
+from fpgaprune.layout import (
+    DesignLayout,
+    Edit,
+    Settings,
+    at_interval,
+    choose_layout,
+    every_layout,
+    other_io_type,
+    slower_layouts,
+)
+from fpgaprune.measure import ChosenLayout, Measured, Resources
+from fpgaprune.target import Part, Target, parts_like
 from fpgaprune.vendor import find_reports
 
-# Cycles for each sample, as multiples of the fewest that a design can have.
-_SLOWER = (4, 16, 64, 256)
 # A trial is priced; no tool runs, and nobody asks what would make it fit.
 _NOT_BUILT: dict[str, Any] = {"hls": {"simulate": 0, "build": []}, "estimate": {"advice": False}}
 # Steps of a vendor's tool whose reports count resources: the one before them only estimates.
@@ -44,17 +53,17 @@ class Route(Protocol):
     def searched(self) -> dict[str, Any]:
         """Sections of a flow file to the keys of every trial."""
 
-    def layouts(self, design: Design) -> list[Laid]:
+    def layouts(self, design: Design) -> list[DesignLayout]:
         """`design` in every layout that has a price, in both io types.
 
         Raises:
             EstimateError: none has.
         """
 
-    def at(self, design: Design, rung: str) -> Laid | None:
+    def at(self, design: Design, rung: str) -> DesignLayout | None:
         """The one of the `layouts` that `rung` names, in less time; None if there is none."""
 
-    def own(self, design: Design, config: Flow) -> Laid:
+    def own(self, design: Design, config: Flow) -> DesignLayout:
         """`design` in the layout that `config` asks for.
 
         Raises:
@@ -90,11 +99,11 @@ class HlsRoute:
         """No trial is simulated or built."""
         return _NOT_BUILT
 
-    def layouts(self, design: Design) -> list[Laid]:
+    def layouts(self, design: Design) -> list[DesignLayout]:
         """`design` with each strategy and reuse factor."""
-        found: list[Laid] = []
+        found: list[DesignLayout] = []
         said: EstimateError | None = None
-        for rung, edit in self._every(design):
+        for rung, edit in every_layout(design):
             try:
                 found.append(self._laid(edit.design, rung, edit))
             except EstimateError as error:
@@ -103,17 +112,17 @@ class HlsRoute:
             raise said or EstimateError("no layer of the network multiplies by weights, so nothing can be laid out")
         return found
 
-    def at(self, design: Design, rung: str) -> Laid | None:
+    def at(self, design: Design, rung: str) -> DesignLayout | None:
         """`design` with one strategy and reuse factor."""
-        for name, edit in self._every(design):
+        for name, edit in every_layout(design):
             if name == rung:
                 with suppress(EstimateError):
                     return self._laid(edit.design, rung, edit)
         return None
 
-    def own(self, design: Design, config: Flow) -> Laid:  # noqa: ARG002
+    def own(self, design: Design, config: Flow) -> DesignLayout:  # noqa: ARG002
         """`design` as it is: an hls4ml project holds its layout."""
-        return self._laid(design, "", None)
+        return self._laid(design)
 
     def counting(self, design: Design, document: Mapping[str, Any]) -> dict[str, Any] | None:
         """The vendor's tool builds the project, if it is found; steps that the flow itself asks for stay in force."""
@@ -134,28 +143,14 @@ class HlsRoute:
         """The same project for `part`."""
         return HlsRoute(replace(self.target, part=part, order_number=part.name))
 
-    def _laid(self, design: Design, rung: str, edit: Edit | None) -> Laid:
+    def _laid(self, design: Design, name: str = "", edit: Edit | None = None) -> DesignLayout:
         made = estimate(design, replace(self.target, io_type=design.io_type))
         if made.fits is None:
             raise EstimateError(
                 f"whether {design.name} fits {self.target.part.name} is unknown; wanted a part whose capacity is "
                 "listed, and a price for every layer"
             )
-        used = made.total["synth"]
-        resource, share = nearest_limit(used, self.target.part)
-        settings = {} if edit is None else edit.settings
-        size = size_of(used, self.target.part)
-        return Laid(rung, settings, share, resource, counts(used), made.latency_cycles, made.interval_cycles, size)
-
-    @staticmethod
-    def _every(design: Design) -> Iterator[tuple[str, Edit]]:
-        """Name and change for every layout, in both io types."""
-        other = other_io_type(design)
-        for start in (None, other) if other is not None else (None,):
-            base = design if start is None else start.design
-            for number, ladder in enumerate(ladders(base)):
-                for rung, edit in enumerate(ladder):
-                    yield f"{base.io_type} {number} {rung}", edit if start is None else start.then(edit)
+        return DesignLayout.of_project(made, name, None if edit is None else edit.settings)
 
 
 @dataclass(frozen=True)
@@ -181,26 +176,26 @@ class VerilogRoute:
         """No trial is simulated, built or synthesised."""
         return {**_NOT_BUILT, "measure": {"families": []}}
 
-    def layouts(self, design: Design) -> list[Laid]:
+    def layouts(self, design: Design) -> list[DesignLayout]:
         """`design` with a sample as often as it can be, and more slowly, in both io types."""
         return list(self._every(design))
 
-    def at(self, design: Design, rung: str) -> Laid | None:
+    def at(self, design: Design, rung: str) -> DesignLayout | None:
         """`design` with a sample as often as `rung` says."""
-        return next((laid for laid in self._every(design, rung.split()[0]) if laid.rung == rung), None)
+        return next((laid for laid in self._every(design, rung.split()[0]) if laid.name == rung), None)
 
-    def own(self, design: Design, config: Flow) -> Laid:
+    def own(self, design: Design, config: Flow) -> DesignLayout:
         """`design` with the interval of `[measure]`."""
         asked = config[MeasureConfig]
         if asked.part is None:
-            return self._laid(design, asked.interval, {}, "")
+            return self._named(at_interval(design, self.part, asked.interval))
         interval = asked.interval or None
         try:
-            chosen = choose_layout(design, self.part, self.family, share=asked.share, interval=interval)
+            chosen = choose_layout(design, self.part, share=asked.share, interval=interval)
         except EstimateError:
             # Trained, the network takes more than was hoped for: the nearest layout says how much.
-            return min(self._by_a_rule(design, {}), key=lambda laid: laid.share)
-        return self._as_chosen(chosen, {}, "", asked.interval)
+            return min(map(self._named, slower_layouts(design, self.part)), key=lambda laid: laid.share)
+        return self._as_chosen(chosen, "", asked.interval)
 
     def counting(self, design: Design, document: Mapping[str, Any]) -> dict[str, Any] | None:  # noqa: ARG002
         """Nothing more: each layout asks for open synthesis."""
@@ -216,44 +211,37 @@ class VerilogRoute:
         """The same Verilog on `part`, priced for the same family."""
         return replace(self, part=part)
 
-    def _every(self, design: Design, io_type: str | None = None) -> Iterator[Laid]:
+    def _every(self, design: Design, io_type: str | None = None) -> Iterator[DesignLayout]:
         """The layouts of one io type, or of both."""
         if io_type in (None, design.io_type):
             yield from self._slower(design, {})
         if io_type != design.io_type and (other := other_io_type(design)) is not None:
             yield from self._slower(other.design, other.settings)
 
-    def _slower(self, design: Design, settings: Any) -> Iterator[Laid]:
+    def _slower(self, design: Design, settings: Settings) -> Iterator[DesignLayout]:
         fits = False
-        for laid in self._by_a_rule(design, settings):
+        for laid in slower_layouts(design, self.part):
             fits |= laid.share <= self.share
-            yield laid
+            yield self._named(laid, f"{design.io_type} {laid.name}", settings)
         if not fits:
             # Choosing for each layer takes seconds, so it is done where one rule for all layers is not enough.
             with suppress(EstimateError):
-                chosen = choose_layout(design, self.part, self.family, share=self.share, upper=True)
-                yield self._as_chosen(chosen, settings, f"{design.io_type} part")
+                chosen = choose_layout(design, self.part, share=self.share, upper=True)
+                yield self._as_chosen(chosen, f"{design.io_type} part", settings=settings)
 
-    def _by_a_rule(self, design: Design, settings: Any) -> Iterator[Laid]:
-        """A sample as often as it can be, and more slowly, by one rule for all layers."""
-        first = self._laid(design, 0, settings, f"{design.io_type} 0")
-        yield first
-        for factor in _SLOWER:
-            interval = factor * max(first.interval_cycles, 1)
-            yield self._laid(design, interval, settings, f"{design.io_type} {factor}")
+    def _as_chosen(self, chosen: ChosenLayout, name: str, interval: int = 0, settings: Settings = {}) -> DesignLayout:  # noqa: B006
+        asked = {"interval": interval, "part": chosen.part, "share": chosen.share}
+        return self._named(DesignLayout.of_chosen(chosen, self.part), name, settings, asked)
 
-    def _laid(self, design: Design, interval: int, settings: Any, rung: str) -> Laid:
-        made = verilog_price(design, self.family, interval=interval)
-        return self._of(made, {**settings, "measure": {"families": [self.family], "interval": interval}}, rung)
+    def _named(self, laid: DesignLayout, name: str = "", settings: Settings = {}, asked: Settings = {}) -> DesignLayout:  # noqa: B006
+        """`laid` with the sections of a flow file that ask for it, those of `[measure]` in `asked` or its interval.
 
-    def _as_chosen(self, chosen: ChosenLayout, settings: Any, rung: str, interval: int = 0) -> Laid:
-        asked = {"families": [self.family], "interval": interval, "part": chosen.part, "share": chosen.share}
-        return self._of(chosen.price, {**settings, "measure": asked}, rung)
-
-    def _of(self, made: VerilogPrice, settings: Any, rung: str) -> Laid:
-        resource, share = nearest_limit(made.resources, self.part)
-        used, size = counts(made.resources), size_of(made.resources, self.part)
-        return Laid(rung, settings, share, resource, used, made.latency_cycles, made.interval_cycles, size)
+        Raises:
+            EstimateError: no capacity of the part is known.
+        """
+        laid.occupancy.require_nearest()
+        measure = {"families": [self.family], **(asked or {"interval": laid.fields.get("interval", 0)})}
+        return structs.replace(laid, name=name, settings={**settings, "measure": measure})
 
 
 def smallest_part(route: Route, design: Design, config: Flow, share: float) -> Part | None:
@@ -262,17 +250,15 @@ def smallest_part(route: Route, design: Design, config: Flow, share: float) -> P
     The upper end of the price may take at most `share` of each resource.
     """
     target = config[TargetConfig].target()
-    for part in sorted(list_parts(), key=lambda part: (part.lut or 0, part.name)):
-        if part.lut and (part.vendor, family_of(part)) == (target.part.vendor, family_of(target.part)):
-            try:
+    for part in parts_like(target.part):
+        if family_of(part) == family_of(target.part):
+            with suppress(EstimateError):
                 if route.on(part).own(design, config).share <= share:
                     return part
-            except EstimateError:
-                continue
     return None
 
 
-def verilog_instead(route: Route, design: Design, target: Target, limits: Limits) -> Laid | None:
+def verilog_instead(route: Route, design: Design, target: Target, limits: Limits) -> DesignLayout | None:
     """The best layout of `design` as our Verilog where `route` is another and it keeps to `limits`; else None."""
     family = family_of(target.part)
     if route.name == VerilogRoute.name or family is None:
@@ -281,8 +267,9 @@ def verilog_instead(route: Route, design: Design, target: Target, limits: Limits
         found = VerilogRoute(target.part, family, limits.share).layouts(design)
     except EstimateError:
         return None
-    best = min(found, key=lambda laid: laid.rank(limits, target.clock_ns))
-    return best if best.keeps(limits, target.clock_ns) and best.share <= limits.share else None
+    ranking = Ranking(limits, target.clock_ns)
+    best = min(found, key=ranking.rank_layout)
+    return best if ranking.keeps_time(best) and best.share <= limits.share else None
 
 
 def find_route(name: str | None, target: Target, share: float = 0.8) -> Route:

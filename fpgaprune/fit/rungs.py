@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fpgaprune.fit.answer import FitPoint
-from fpgaprune.fit.layout import Laid
-from fpgaprune.fit.ranking import Ranking, laid_as
+from fpgaprune.fit.ranking import Ranking
+from fpgaprune.layout import DesignLayout
 
 # Training moves a price by a few per cent; a price beyond this multiple of a limit is no mistake of foresight.
 _MARGIN = 1.25
@@ -32,7 +32,7 @@ class Rungs:
     ranking: Ranking
     front: bool
 
-    def hopeless(self, laid: Laid, known: Sequence[FitPoint]) -> str | None:
+    def hopeless(self, laid: DesignLayout, known: Sequence[FitPoint]) -> str | None:
         """Why a network of this price need not be trained, as `known` networks are better; None if it shall be.
 
         The front of a search knows no best network, so that only the limits of the part and of time end a trial here.
@@ -44,9 +44,8 @@ class Rungs:
         good = [point for point in known if point.meets_limits]
         if self.front or not good:
             return None
-        best = laid_as(min(good, key=self.ranking.rank))
-        latency, price = laid.goal(self.ranking.limits)
-        best_latency, best_price = best.goal(self.ranking.limits)
+        latency, price = self.ranking.goal(laid)
+        best_latency, best_price = self.ranking.goal(min(good, key=self.ranking.rank))
         if latency > best_latency + _MISSED or (latency > best_latency - _MISSED and price > _MARGIN * best_price):
             return "its price is higher than that of a network that keeps to every limit"
         return None
@@ -62,15 +61,15 @@ class Rungs:
         if self.front:
             return not any(_surely_beats(other, point) for other in known)
         hopeful = [other for other in shortly if self.ranking.lost_beyond(other) <= _WON_BACK]
-        mine = self.ranking.objective(laid_as(point))
-        better = sum(self.ranking.objective(laid_as(other)) < mine for other in hopeful)
+        mine = self.ranking.objective(point)
+        better = sum(self.ranking.objective(other) < mine for other in hopeful)
         return self.ranking.lost_beyond(point) <= _WON_BACK and better < math.ceil(len(hopeful) / _ONE_IN)
 
     def _least(self, known: Sequence[FitPoint]) -> dict[str, float]:
         """Limit to the least multiple of it that a known network takes."""
         found: dict[str, float] = {}
         for point in known:
-            for name, beyond in self.ranking.beyond(laid_as(point)).items():
+            for name, beyond in self.ranking.beyond(point).items():
                 found[name] = min(found.get(name, math.inf), 1 + beyond)
         return found
 

@@ -28,7 +28,6 @@ from fpgaprune.fit.page import write_page
 from fpgaprune.fit.phases import Phases
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.route import Route, VerilogRoute, smallest_part, verilog_instead
-from fpgaprune.fit.settings import joined
 from fpgaprune.fit.standing import Heard
 from fpgaprune.fit.steps import Steps
 from fpgaprune.fit.study import require_optuna
@@ -53,6 +52,7 @@ from fpgaprune.flow import (
     start_session,
     starting_model,
 )
+from fpgaprune.layout import joined
 from fpgaprune.measure import LABELS
 
 # A trial that only tells what the trained network knows of the samples is made if so many times its time is left.

@@ -13,8 +13,8 @@ from fpgaprune.errors import RunError, ToolError
 from fpgaprune.files import make_folder, storage
 from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.knobs import CHEAP, SPARSITIES, WIDTHS, Knobs
-from fpgaprune.fit.layout import Laid
-from fpgaprune.fit.ranking import Ranking, laid_as
+from fpgaprune.fit.ranking import Ranking
+from fpgaprune.layout import DesignLayout
 
 _INSTALL = "pip install 'fpgaprune[search]'"
 # A network that loses so many limits more is not on a front that anyone wants.
@@ -177,7 +177,7 @@ class Study:
         else:
             self._end_early(trial, 1, values[0])
 
-    def prune(self, asked: Suggested, laid: Laid, reason: str) -> None:
+    def prune(self, asked: Suggested, laid: DesignLayout, reason: str) -> None:
         """The trial was hopeless by its price: nothing was trained."""
         trial = self._note(asked, self._ranking.beyond(laid), {"reason": reason})
         self._end_early(trial, 0, None if self._front else self._ranking.objective(laid))
@@ -214,11 +214,11 @@ class Study:
     def _values(self, point: FitPoint) -> list[float]:
         if self._front:
             return [point.lost, point.share, math.log(max(point.latency_cycles, 1))]
-        return [self._ranking.objective(laid_as(point))]
+        return [self._ranking.objective(point)]
 
     def _constraints(self, point: FitPoint) -> dict[str, float]:
         lost = self._ranking.lost_beyond(point) - (_FRONT_LOSS if self._front else 0.0)
-        return {"loss": lost, **self._ranking.beyond(laid_as(point))}
+        return {"loss": lost, **self._ranking.beyond(point)}
 
 
 def drop_unfinished_line(journal: Path) -> None:

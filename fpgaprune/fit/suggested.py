@@ -15,7 +15,6 @@ from fpgaprune.fit.coordinator import Coordinator
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.job import Job, Outcome
 from fpgaprune.fit.knobs import WIDTHS, Knobs
-from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.log import SearchLog
 from fpgaprune.fit.options import SearchOptions
 from fpgaprune.fit.own_folder import JOURNAL
@@ -23,6 +22,7 @@ from fpgaprune.fit.rungs import Rungs
 from fpgaprune.fit.study import Space, Study
 from fpgaprune.fit.training import Training
 from fpgaprune.fit.trial import Trials
+from fpgaprune.layout import DesignLayout
 
 _SEARCH = "search"
 
@@ -65,7 +65,7 @@ def try_suggested(
 
     log.told.stage(_SEARCH, "running")
 
-    def job(knobs: Knobs, laid: Laid, epochs: int, good: FitPoint | None) -> Job:
+    def job(knobs: Knobs, laid: DesignLayout, epochs: int, good: FitPoint | None) -> Job:
         return trials.job(knobs, laid, epochs, training.starts_from(good, knobs, epochs))
 
     rungs, epochs = Rungs(ranking, options.front), (training.short, training.whole)

@@ -12,12 +12,12 @@ from fpgaprune.fit.answer import HELD_BACK, FitPoint
 from fpgaprune.fit.candidate import Candidate
 from fpgaprune.fit.job import Job, read_outcome
 from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.ranking import Judged
 from fpgaprune.fit.route import Route
-from fpgaprune.fit.settings import joined
 from fpgaprune.fit.workplace import Workplace
 from fpgaprune.flow import TargetConfig, parse_config
+from fpgaprune.layout import DesignLayout, joined
 
 # The network of a run before channels are removed: a later trial can start from it.
 _TRAINED = "finetuned.keras"
@@ -51,7 +51,7 @@ class Trials:
         self._target = dict(self.document.get("target", {}))
         self._clock_ns = float(parse_config({"target": self._target}, "fit")[TargetConfig].clock_ns)
 
-    def job(self, knobs: Knobs, laid: Laid, epochs: int, good: FitPoint | None = None) -> Job:
+    def job(self, knobs: Knobs, laid: DesignLayout, epochs: int, good: FitPoint | None = None) -> Job:
         """The network of `knobs` in the layout `laid`, trained for `epochs` on the samples of the search.
 
         It is trained from the network of the point `good`, or from the trained one.
@@ -75,7 +75,7 @@ class Trials:
         found = read_outcome(self.folder / f"{key}.json", self.limits, self._clock_ns)
         return None if isinstance(found, str) else found
 
-    def whole(self, candidate: Candidate, laid: Laid, epochs: int) -> FitPoint | None:
+    def whole(self, candidate: Candidate, laid: Judged, epochs: int) -> FitPoint | None:
         """A network in the layout `laid`, trained for `epochs` on all samples, judged on held-out ones.
 
         A tool counts what it takes, unless its price is far beyond the part: that takes minutes, and changes nothing.

@@ -18,7 +18,6 @@ from .handover import hand_over as hand_over
 from .inspection import inspect_model as inspect_model
 from .measured_run import measure_run as measure_run
 from .measured_run import settings_of as settings_of
-from .measuring import measured_tables as measured_tables
 from .models import import_pruned as import_pruned
 from .models import starting_model as starting_model
 from .origin import Origin as Origin
@@ -47,6 +46,7 @@ from .sections import VerdictConfig as VerdictConfig
 from .selecting import measure_sensitivity as measure_sensitivity
 from .selecting import select_masks as select_masks
 from .session import start_session as start_session
+from .staged import counts_of_run as counts_of_run
 from .stages import STAGES as STAGES
 from .stages.hls import HlsConfig as HlsConfig
 from .stages.measure import MeasureConfig as MeasureConfig

@@ -8,7 +8,7 @@ from fpgaprune.advice import OwnFlow, advise_on_flow
 from fpgaprune.estimate import Calibration
 from fpgaprune.flow.pricing import load_designs, target_of
 from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
-from fpgaprune.measure import Advice
+from fpgaprune.layout import Advice
 
 
 def advice_on(

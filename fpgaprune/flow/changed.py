@@ -5,11 +5,11 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from fpgaprune.advice import flow_text, with_keys
+from fpgaprune.advice import with_keys
 from fpgaprune.errors import RunError
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
-from fpgaprune.measure import FLOW, Advice
+from fpgaprune.layout import FLOW, Advice, flow_text
 
 
 def changed_flow(run_dir: Path, number: int | None = None) -> str:

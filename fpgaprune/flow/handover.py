@@ -16,12 +16,14 @@ from fpgaprune import __version__
 from fpgaprune.design import Design, Input
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ConfigError, RunError, TargetError
+from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import (
     ANSWER_BYTES,
     Bitstream,
     bitstream_ending,
     board_files,
     digest_of_verilog,
+    family_of,
     golden_bytes,
     golden_vectors,
     is_serial_board,
@@ -29,20 +31,23 @@ from fpgaprune.fabric import (
     list_serial_boards,
     make_bitstream,
     overlay_files,
+    priced_as,
     vector_files,
     write_handoff,
     write_simulation,
 )
 from fpgaprune.files import digest_file, whole_folder, write_bytes
-from fpgaprune.flow.board_layout import BoardLayout, layout_for_board
 from fpgaprune.flow.handover_readme import board_readme, hls_readme, vendor_readme
 from fpgaprune.flow.progress import Progress, Silent
 from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.run_verilog import layout_was_asked_for, verilog_of
+from fpgaprune.flow.run_verilog import layout_was_asked_for, measured_fields, verilog_of
+from fpgaprune.flow.staged import staged_counts
 from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS, accelerator_form
+from fpgaprune.layout import layout_for_board
+from fpgaprune.measure import StagedCounts
 from fpgaprune.npz_file import write_npz
 from fpgaprune.rtl import VerilogProject
-from fpgaprune.target import Target, hardware_path
+from fpgaprune.target import Target, find_part, hardware_path
 
 # Words for what a run was made for, beside names of boards and parts.
 OWN_PART = {"vivado": "AMD", "quartus": "Intel"}
@@ -61,11 +66,13 @@ class HandOver:
         path: the folder.
         bitstream: what configures the board; None for a vendor's tool.
         layout: why the Verilog for the board is laid out as it is, as a sentence; None for a vendor's tool.
+        counts: what the design takes, stage by stage; None for a vendor's tool.
     """
 
     path: Path
     bitstream: Bitstream | None = None
     layout: str | None = None
+    counts: StagedCounts | None = None
 
 
 def hand_over(
@@ -150,14 +157,16 @@ def _board(
 ) -> HandOver:
     x = _golden(run, design)
     progress.stage("layout", "running")
+    fields: dict[str, Any] = {}
     if interval is None and layout_was_asked_for(run):
-        layout = BoardLayout("as the run was measured")
+        why = "as the run was measured"
     else:
-        layout = layout_for_board(design, board, interval)
-    progress.stage("layout", "done", layout.why)
+        laid, why = layout_for_board(design, board, interval)
+        fields = dict(laid.fields)
+    progress.stage("layout", "done", why)
     progress.stage("export", "running")
     progress.step(0, 0, "Verilog")
-    project = verilog_of(run, design, **layout.fields)
+    project = verilog_of(run, design, **fields)
     with whole_folder(out) as draft:
         name = f"{project.name}{bitstream_ending(board)}"
         made = make_bitstream(project, board, draft / name, cache=run.file("synth"), on_step=progress.step)
@@ -171,10 +180,14 @@ def _board(
         line = {"sent": "golden_in.bin", "wanted": "golden_out.bin", "baud": made.baud, "answer_bytes": ANSWER_BYTES}
         about = {**_about(project, vectors.samples), "board": board, "bitstream": name}
         about["line"] = {**line, "in_bytes": made.in_bytes, "out_bytes": made.out_bytes}
-        readme = board_readme(project, made, board, name, vectors.samples, run.path.name, layout.why)
+        readme = board_readme(project, made, board, name, vectors.samples, run.path.name, why)
         _finish(draft, about, readme, ("check.py", "ask.py"))
     progress.stage("export", "done")
-    return HandOver(out, replace(made, path=out / name), layout.why)
+    family = str(family_of(find_part(made.device)))
+    laid_out = fields or measured_fields(run) or {"interval": 0}
+    price = verilog_price(design, priced_as(family), **laid_out)
+    counts = staged_counts(run, price, family, laid_out, made.to_json())
+    return HandOver(out, replace(made, path=out / name), why, counts)
 
 
 def _vendor(

@@ -1,4 +1,4 @@
-"""What open synthesis and place and route measure of a network as Verilog, and tables of it."""
+"""What open synthesis and place and route measure of a network as Verilog."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import numpy as np
 from fpgaprune.design import Design
 from fpgaprune.fabric import bitstream_ending, family_of, make_bitstream, place_and_route, synthesize
 from fpgaprune.files import digest_file
-from fpgaprune.measure import LABELS, RESOURCES, Kernels, Measured, Resources, Simulated
+from fpgaprune.measure import Kernels, Measured, Simulated
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import Part
 from fpgaprune.vendor import ModuleRow, VendorReport
 
-TerminalTable = tuple[str, tuple[str, ...], list[tuple[Any, ...]]]
 _TELL = Callable[[int, int, str], None]
 
 
@@ -61,41 +60,6 @@ def measure_project(
         bitstream = {**made, "path": output.name, "sha256": digest_file(output)}
     built = {layer.layer: layer.note for layer in project.layers if layer.note}
     return Measured(family_of(part), kernels_kept(design), synthesis, route, simulation, built, bitstream)
-
-
-def measured_tables(found: Measured) -> list[TerminalTable]:
-    """Title, headers and rows of each table for a terminal; each table holds one stage."""
-    kernels = {row.layer: row.kept for row in found.kernels}
-    tables: list[TerminalTable] = []
-    simulation = found.simulation
-    if simulation.left_out is None:
-        names = ("samples", "outputs_unlike_emulation", "latency_cycles", "interval_cycles")
-        shown = ("samples", "other bits\nthan emulated", "latency\nin cycles", "interval\nin cycles")
-        title = f"Verilog simulation, {simulation.tool}"
-        tables.append((title, shown, [tuple(getattr(simulation, name) for name in names)]))
-    for family, synthesis in found.synthesis.items():
-        rows: list[tuple[Any, ...]] = [
-            (one.layer or "total", kernels.get(one.layer or ""), *(one.resources[name] for name in RESOURCES))
-            for one in synthesis.measurements
-        ]
-        headers = ("layer", "kernels\nnot zero", *LABELS.values())
-        title = f"{synthesis.stage} for {family}, {synthesis.tool}; total: {synthesis.total_of or 'unknown'}"
-        tables.append((title, headers, rows))
-    route = found.route
-    if route is not None:
-        sites = [name for name in RESOURCES if route.capacity[name] is not None]
-        rows = [
-            (str(run.seed), _mhz(run.fmax_mhz), *((run.used or Resources())[name] for name in sites))
-            for run in route.runs
-        ]
-        rows.append(("median", _mhz(route.fmax_mhz), *(None for _ in sites)))
-        title = f"{route.stage} on {route.device}, {route.tool}, aimed at {route.target_mhz:g} MHz"
-        tables.append((title, ("seed", "MHz", *(LABELS[name] for name in sites)), rows))
-    return tables
-
-
-def _mhz(value: float | None) -> str | None:
-    return None if value is None else f"{value:.1f}"
 
 
 def kernels_kept(design: Design) -> tuple[Kernels, ...]:

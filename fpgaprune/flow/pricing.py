@@ -8,12 +8,18 @@ from pathlib import Path
 
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError, RunError
-from fpgaprune.estimate import Calibration, choose_layout, estimate, read_project, verilog_price
-from fpgaprune.fabric import price_family_of
-from fpgaprune.measure import Estimate, VerilogPrice, occupancy_of
+from fpgaprune.estimate import Calibration, estimate, read_project, verilog_price
+from fpgaprune.fabric import family_of, priced_as
+from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
+from fpgaprune.flow.run_verilog import measured_fields
+from fpgaprune.flow.staged import staged_counts
+from fpgaprune.layout import choose_layout, require_family
+from fpgaprune.measure import Estimate, StagedCounts, VerilogPrice, occupancy_of
 from fpgaprune.target import Part, Target
 
-_SIDES = {"before": "design_trained.json", "after": "design.json"}
+# The network of a run before and after pruning.
+_TRAINED, _PRUNED = "before", "after"
+_SIDES = {_TRAINED: "design_trained.json", _PRUNED: "design.json"}
 
 
 def price(
@@ -33,15 +39,16 @@ def price(
 
 
 def price_verilog(
-    source: Path, part: str | None = None, family: str | None = None, interval: int = 0
-) -> dict[str, VerilogPrice]:
-    """Side to the price of the Verilog of its design, without synthesis; arguments as in `load_designs`.
+    source: Path, part: str | None = None, family: str | None = None, interval: int | None = None
+) -> dict[str, tuple[VerilogPrice, StagedCounts]]:
+    """Side to the estimate of the Verilog of its design, without synthesis, and to the counts of all stages.
 
     Args:
         source: as for `load_designs`.
         part: whose family of open synthesis counts; the design's own unless given.
         family: the family itself.
-        interval: cycles for each sample; as its pixels take if 0.
+        interval: cycles for each sample, as its pixels take if 0. Unless given, the network of a run that was measured
+            is estimated in the layout of the measurement.
 
     Raises:
         RunError: neither a part nor a family is known, or open synthesis does not know the part's family.
@@ -49,11 +56,16 @@ def price_verilog(
         RtlError, UnsupportedLayerError, DesignError: as for `to_verilog`.
     """
     found = {}
+    run = RunDirectory.existing(source) if (source / MANIFEST).is_file() else None
+    measured = None if run is None or interval is not None else measured_fields(run)
     for side, design in load_designs(source).items():
-        own = family or price_family_of(target_of(design, part).part)
+        own = family or family_of(target_of(design, part).part)
         if own is None:
             raise RunError(f"open synthesis does not know the part of design {design.name!r}; give --family")
-        found[side] = verilog_price(design, own, interval=interval)
+        pruned = side == _PRUNED
+        fields = measured if measured and pruned else {"interval": (measured or {}).get("interval", interval or 0)}
+        made = verilog_price(design, family or priced_as(own), **fields)
+        found[side] = (made, staged_counts(run if pruned else None, made, own, fields))
     return found
 
 
@@ -64,13 +76,10 @@ def verilog_on(design: Design, part: Part) -> VerilogPrice:
         EstimateError: open synthesis does not know the part's family, or has no price for it.
         RtlError, UnsupportedLayerError: as for `to_verilog`.
     """
-    family = price_family_of(part)
-    if family is None:
-        raise EstimateError(f"open synthesis does not know the family of {part.name}")
-    usual = verilog_price(design, family)
+    usual = verilog_price(design, require_family(part))
     if occupancy_of(usual.resources, part).fits is False:
         with suppress(EstimateError):
-            return choose_layout(design, part, family).price
+            return choose_layout(design, part).price
     return usual
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.measure import Measured
 from fpgaprune.rtl import VerilogProject, to_verilog
 
 _LIST = "project.json"
@@ -18,6 +19,16 @@ def layout_was_asked_for(run: RunDirectory) -> bool:
     """Whether the run has Verilog for an interval or a part that its measurement was asked for."""
     asked = run.manifest["config"].get("measure", {})
     return _was_measured(run) and bool(asked.get("interval") or asked.get("part"))
+
+
+def measured_fields(run: RunDirectory) -> dict[str, Any] | None:
+    """The fields of `VerilogLayout` that the run was measured in; None if it was not measured."""
+    if not _was_measured(run):
+        return None
+    content = run.read_json("measure.json")
+    chosen = None if content is None else Measured.from_json(content).layout
+    asked = run.manifest["config"].get("measure", {})
+    return {"interval": asked.get("interval", 0)} if chosen is None else chosen.settings
 
 
 def verilog_of(run: RunDirectory, design: Design, **asked: Any) -> VerilogProject:

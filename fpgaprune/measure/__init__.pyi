@@ -1,10 +1,3 @@
-from .advice import FLOW as FLOW
-from .advice import MODEL as MODEL
-from .advice import Advice as Advice
-from .advice import LayerShare as LayerShare
-from .advice import Prediction as Prediction
-from .advice import Shortage as Shortage
-from .advice import Suggestion as Suggestion
 from .chosen_layout import AT_ONCE as AT_ONCE
 from .chosen_layout import BIT_BY_BIT as BIT_BY_BIT
 from .chosen_layout import FOLDED as FOLDED
@@ -12,7 +5,6 @@ from .chosen_layout import SCHEDULED as SCHEDULED
 from .chosen_layout import ChosenLayout as ChosenLayout
 from .chosen_layout import LaidLayer as LaidLayer
 from .estimate import PRICED as PRICED
-from .estimate import Binding as Binding
 from .estimate import Estimate as Estimate
 from .estimate import LayerEstimate as LayerEstimate
 from .estimate import Multiplications as Multiplications
@@ -22,6 +14,8 @@ from .measurement import Measurement as Measurement
 from .occupancy import Occupancy as Occupancy
 from .occupancy import Taken as Taken
 from .occupancy import occupancy_of as occupancy_of
+from .occupancy import share_of as share_of
+from .occupancy import unknown_capacity as unknown_capacity
 from .open_tools import FLATTENED as FLATTENED
 from .open_tools import SUM as SUM
 from .open_tools import Cells as Cells
@@ -50,5 +44,7 @@ from .stage import ROUTE_ECP5 as ROUTE_ECP5
 from .stage import STAGES as STAGES
 from .stage import SYNTH as SYNTH
 from .stage import Stage as Stage
+from .staged_counts import HEADERS as HEADERS
+from .staged_counts import StagedCounts as StagedCounts
 from .verilog_price import VerilogLayerPrice as VerilogLayerPrice
 from .verilog_price import VerilogPrice as VerilogPrice

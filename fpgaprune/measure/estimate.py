@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
 from fpgaprune.measure.measurement import Cycles, Measurement
+from fpgaprune.measure.occupancy import Occupancy, Taken, occupancy_of
 from fpgaprune.measure.plain import from_plain, to_plain
-from fpgaprune.measure.resources import Figure, Resources, capacity_of
+from fpgaprune.measure.resources import Figure, Resources
 from fpgaprune.measure.stage import ANALYTIC_CSYNTH, ANALYTIC_SYNTH, Stage
 from fpgaprune.target import Target
 
@@ -73,24 +74,6 @@ class LayerEstimate(Struct, frozen=True):
         return _at(stage, used, self.name, self.latency_cycles, self.interval_cycles)
 
 
-class Binding(Struct, frozen=True):
-    """The resource that runs out first.
-
-    Attributes:
-        resource: name of the resource.
-        layer: the layer that takes most of it.
-        used: count of the whole design.
-        capacity: count that the part has.
-        stage: the step that the count estimates.
-    """
-
-    resource: str
-    layer: str | None
-    used: int
-    capacity: int
-    stage: Literal["csynth", "synth"] = "synth"
-
-
 class Estimate(Struct, frozen=True):
     """The price of a design on a target, without a vendor tool.
 
@@ -101,9 +84,6 @@ class Estimate(Struct, frozen=True):
         layers: the layers, in the design's order.
         latency_cycles: from the first input to the last output.
         interval_cycles: between two samples.
-        fits: whether the `synth` figures stay within every known capacity of the part; None if no capacity is known,
-            or if a layer that no model prices might exceed it.
-        binding: the resource nearest to, or furthest beyond, its capacity; None if no capacity is known.
         notes: sentences for a person: what zeros save, what is shared, what is left out or not known.
     """
 
@@ -113,15 +93,36 @@ class Estimate(Struct, frozen=True):
     layers: tuple[LayerEstimate, ...]
     latency_cycles: int
     interval_cycles: int
-    fits: bool | None
-    binding: Binding | None
     notes: tuple[str, ...]
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """What the `synth` figures take of the part."""
+        whole = not any(layer.at(ANALYTIC_SYNTH).unknown for layer in self.layers)
+        return occupancy_of(self.total["synth"], self.target.part, whole)
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the `synth` figures stay within every known capacity of the part.
+
+        None if no capacity is known, or if a layer that no model prices might exceed it.
+        """
+        return self.occupancy.fits
 
     @property
     def fits_upper(self) -> bool | None:
         """Whether the upper ends of the `synth` ranges also stay within every known capacity; None if `fits` is."""
-        known = list(self.total["synth"].against(capacity_of(self.target.part)))
-        return None if self.fits is None or not known else all(used.high <= there for _, used, there in known)
+        return self.occupancy.fits_upper
+
+    @property
+    def binding(self) -> Taken | None:
+        """The resource nearest to, or furthest beyond, its capacity; None if no capacity is known."""
+        return self.occupancy.nearest_limit()
+
+    def largest(self, resource: str) -> str | None:
+        """The layer that takes most of `resource`."""
+        found = max(self.layers, key=lambda layer: layer.uses(resource), default=None)
+        return None if found is None else found.name
 
     @property
     def latency_us(self) -> float:
@@ -134,7 +135,15 @@ class Estimate(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """The whole estimate as JSON data, with the name of the part only."""
-        derived = {"latency_us": self.latency_us, "fits_upper": self.fits_upper}
+        near = self.binding
+        derived = {name: getattr(self, name) for name in ("latency_us", "fits", "fits_upper")}
+        derived["binding"] = near and {
+            "resource": near.resource,
+            "layer": self.largest(near.resource),
+            "used": near.used,
+            "capacity": near.capacity,
+            "stage": ANALYTIC_SYNTH.step,
+        }
         return {**to_plain(self), **derived, "target": {**asdict(self.target), "part": self.target.part.name}}
 
     @classmethod

@@ -252,8 +252,8 @@ class Measured(Struct, frozen=True, rename={"synthesis": str(OPEN_SYNTH), "route
         found = self.synthesis.get(self.part_family or "")
         if found is None or found.total is None:
             return None
-        counted = occupancy_of(found.total, part)
-        return None if found.total_of == SUM and counted.fits else counted
+        counted = occupancy_of(found.total, part, whole=found.total_of != SUM)
+        return None if found.total_of == SUM and counted.fits is None else counted
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data."""

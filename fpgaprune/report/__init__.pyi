@@ -11,11 +11,13 @@ from .front import FrontReport as FrontReport
 from .front import LayerChange as LayerChange
 from .front import write_front as write_front
 from .layers import layer_reports as layer_reports
+from .measured import measured_tables as measured_tables
 from .norms import kernel_norm_png as kernel_norm_png
 from .numbers import NO_BREAK as NO_BREAK
 from .numbers import seconds_text as seconds_text
 from .numbers import time_text as time_text
 from .table import LABELS as LABELS
+from .table import Table as Table
 from .timing import stage_times as stage_times
 from .verdict import ADVICE as ADVICE
 from .verdict import headline as headline

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fpgaprune.measure import Advice, Prediction, Shortage, Suggestion
+from fpgaprune.layout import Advice, DesignLayout, Shortage, Suggestion
 from fpgaprune.report.estimates import RESOURCES
 from fpgaprune.report.numbers import DASH, NO_BREAK, count_text, percent_text, range_text
 from fpgaprune.report.table import LABELS, Column, Table
@@ -67,10 +67,10 @@ def changes_tables(advice: Advice) -> tuple[Table, ...]:
     return tuple(_table(rows) for rows in (projects, verilog) if rows)
 
 
-def _table(rows: Sequence[tuple[str, Prediction]]) -> Table:
+def _table(rows: Sequence[tuple[str, DesignLayout]]) -> Table:
     """Names and estimates of one stage, as a table."""
     names, sides = zip(*rows, strict=True)
-    whole = [side.whole for side in sides]
+    whole = [side.measured for side in sides]
     columns = [
         Column("change", names, numeric=False),
         Column("fits", tuple(_FITS[side.fits_upper or False, side.fits] for side in sides), numeric=False),
@@ -113,7 +113,7 @@ def _change(number: int, row: Suggestion) -> Change:
     return Change(number, row.knob, _PLACES[row.place], row.change, verdict, tone, _shares(row.after), row.cost)
 
 
-def _verdict(after: Prediction) -> tuple[str, str]:
+def _verdict(after: DesignLayout) -> tuple[str, str]:
     part = after.part
     if after.fits_upper:
         return f"fits {part}, also by its upper end", "good"
@@ -122,15 +122,14 @@ def _verdict(after: Prediction) -> tuple[str, str]:
     return f"does not fit {part}", "bad"
 
 
-def _shares(after: Prediction) -> str:
+def _shares(after: DesignLayout) -> str:
     """Each resource as a share of the part, with the range of that share."""
     said = []
-    for key, label in RESOURCES:
-        figure, capacity = after.used[key], after.capacity.get(key)
-        if figure is not None and capacity:
-            low, high = (percent_text(end / capacity, 0) for end in (figure.low, figure.high))
+    for row in after.occupancy.taken:
+        if row.capacity:
+            low, middle, high = (percent_text(row.share(end), 0) for end in ("low", "used", "high"))
             spread = "" if low == high else f" ({low.removesuffix(f'{NO_BREAK}%')}–{high})"
-            said.append(f"{label} {percent_text(figure.value / capacity, 0)}{spread}")
+            said.append(f"{LABELS[row.resource]} {middle}{spread}")
     return ", ".join(said)
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.errors import ReportError
-from fpgaprune.measure import Advice, Estimate, Measured, VerilogPrice
+from fpgaprune.layout import Advice
+from fpgaprune.measure import Estimate, Measured, VerilogPrice
 from fpgaprune.target import Target
 
 FORMAT = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from markupsafe import Markup
@@ -14,7 +15,9 @@ from fpgaprune.report.contents import LayerReport
 from fpgaprune.report.numbers import count_text
 from fpgaprune.report.png import Colour, encode_png
 
-LOCKED, KEPT, REMOVED = 0, 1, 2
+LOCKED: Final = 0
+KEPT: Final = 1
+REMOVED: Final = 2
 STATES = ((KEPT, "kept"), (LOCKED, "locked"), (REMOVED, "removed"))
 # These colours are visible on white and on near-black, and differ in grey; the page's legend uses them too.
 PALETTE: tuple[Colour, ...] = ((125, 138, 150, 51), (47, 116, 168, 255), (214, 150, 62, 115))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from fpgaprune.measure import OPEN_SYNTH, Estimate, VerilogPrice, interval_words, occupancy_of
+from fpgaprune.measure import ANALYTIC_SYNTH, OPEN_SYNTH, Estimate, VerilogPrice, interval_words, occupancy_of
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import share
 from fpgaprune.report.numbers import count_text, percent_text
@@ -43,9 +43,9 @@ def fit_answer(report: RunReport) -> Answer:
     said = () if counted is None else (f"As our Verilog it {counted.words} ({OPEN_SYNTH}: counted, not placed)",)
     answer = _by_project(report) if report.verilog is None else _by_verilog(report.verilog, report)
     answer = replace(answer, lines=(*answer.lines, *said))
-    if counted is None or counted.scarcest is None:
+    if counted is None or (nearest := counted.nearest_limit()) is None:
         return answer
-    binding = f"{counted.scarcest.words}, counted by synthesis"
+    binding = f"{nearest.words}, counted by synthesis"
     if report.verilog is not None:
         return replace(
             answer, verdict=_verdict(counted.fits, None, report), tone=_tone(counted.fits, None), binding=binding
@@ -82,7 +82,8 @@ def _by_verilog(price: VerilogPrice, report: RunReport) -> Answer:
     ]
     if not taken.fits:
         lines.append("fpgaprune fit looks for a network and a layout that fit")
-    binding = "" if taken.scarcest is None else f"{taken.scarcest.words}, estimated"
+    nearest = taken.nearest_limit()
+    binding = "" if nearest is None else f"{nearest.words}, estimated"
     upper = taken.fits_upper
     return Answer(_QUESTION, _verdict(taken.fits, upper, report), tuple(lines), _tone(taken.fits, upper), binding)
 
@@ -112,8 +113,9 @@ def _binding(estimate: Estimate, link: str) -> str:
     binding = estimate.binding
     if binding is None:
         return "the scarcest resource is unknown"
-    where = f"; {binding.layer} takes most of it" if binding.layer else ""
+    layer = estimate.largest(binding.resource)
+    where = f"; {layer} takes most of it" if layer else ""
     return (
         f"{LABELS[binding.resource]} {link}{percent_text(share(binding.used, binding.capacity))} of the part, "
-        f"{count_text(binding.used)} of {count_text(binding.capacity)} ({binding.stage} estimate){where}"
+        f"{count_text(binding.used)} of {count_text(binding.capacity)} ({ANALYTIC_SYNTH.step} estimate){where}"
     )

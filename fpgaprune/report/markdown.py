@@ -62,7 +62,7 @@ def render_markdown(report: RunReport) -> str:
         ]
         blocks += [block for stage in stages for block in _table(totals_table(report, stage))]
         blocks += [*_table(speed_table(report)), _list(estimate_notes(report))]
-    measured = measured_tables(report)
+    measured = measured_tables(report.measured)
     if measured:
         blocks += [
             "## Measured with open tools",

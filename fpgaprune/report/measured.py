@@ -27,9 +27,8 @@ _COUNTED = [name for name in RESOURCES if name != "uram"]
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 520.0, 260.0, 62.0, 40.0, 12.0
 
 
-def measured_tables(report: RunReport) -> list[Table]:
+def measured_tables(found: Measured | None) -> list[Table]:
     """The tables of the layout, simulation, each synthesised family, and place and route, as far as there are any."""
-    found = report.measured
     if found is None:
         return []
     tables = [] if found.layout is None else [_layout_table(found.layout)]

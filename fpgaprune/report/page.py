@@ -67,7 +67,7 @@ def render_page(report: RunReport) -> str:
             layer_bars=_layer_bars(report),
             speed=speed_table(report),
             notes=estimate_notes(report),
-            measured=measured_tables(report),
+            measured=measured_tables(report.measured),
             kernel_plots=kernel_plots(report),
             kernels=kernels_table(report),
             masks=_masks(report),

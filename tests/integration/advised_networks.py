@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.advice import flow_text
 from fpgaprune.design import Design, ReuseWarning
-from fpgaprune.estimate import choose_layout
 from fpgaprune.fabric import family_of
 from fpgaprune.flow import Flow, MeasureConfig, RunDirectory, TargetConfig, changed_flow, run_flow
 from fpgaprune.flow.config import read_config
 from fpgaprune.flow.stages.estimate import EstimateConfig
 from fpgaprune.hls import StrategyWarning
-from fpgaprune.measure import FLOW, Advice, Estimate, Prediction, Suggestion
+from fpgaprune.layout import FLOW, Advice, DesignLayout, Suggestion, choose_layout, flow_text
+from fpgaprune.measure import Estimate
 from fpgaprune.target import find_part
 
 Case = tuple[Callable[[], Any], dict[str, Any]]
@@ -193,7 +192,7 @@ def advice_of(run: RunDirectory) -> Advice:
 
 def followed(
     run: RunDirectory, folder: Path, wanted: Callable[[Suggestion], bool] = lambda _: True
-) -> Iterator[tuple[Suggestion, Prediction]]:
+) -> Iterator[tuple[Suggestion, DesignLayout]]:
     """Each wanted suggestion of `run`, and what the flow takes into which it was written as a user writes it."""
     for number, suggestion in enumerate(advice_of(run).suggestions, start=1):
         if suggestion.place != FLOW or not wanted(suggestion):
@@ -210,9 +209,9 @@ def followed(
                 design, part, str(family_of(part)), share=asked.share, interval=asked.interval or None
             )
             assert family_of(part) in asked.families
-            yield suggestion, Prediction.of_verilog(chosen.price, part)
+            yield suggestion, DesignLayout.of_chosen(chosen, part)
             continue
         # What the changed flow could be changed to does not matter here.
         alone = config.model_copy(update={"estimate": EstimateConfig(advice=False)})
         found = json.loads(_made(alone, again).file("estimate.json").read_text())["after"]
-        yield suggestion, Prediction.of(Estimate.from_json(found, config[TargetConfig].target()))
+        yield suggestion, DesignLayout.of_project(Estimate.from_json(found, config[TargetConfig].target()))

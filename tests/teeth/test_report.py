@@ -35,7 +35,7 @@ def test_an_estimate_has_no_figures_of_a_tool():
 def test_the_unknown_never_prints_as_zero(tmp_path):
     unknown = LayerEstimate("conv1", "Conv2D", None, Resources(), Resources(), 7, 7)
     total = {"csynth": Resources(), "synth": Resources()}
-    nothing = estimate(total=total, latency_cycles=7, interval_cycles=7, fits=None, binding=None, layers=(unknown,))
+    nothing = estimate(total=total, latency_cycles=7, interval_cycles=7, layers=(unknown,))
     report = run_report(before=nothing, after=nothing, layers=[], certificate=[], stages=[])
     paths = write_report(tmp_path, report)
     tables = re.findall(r"<td[^>]*>([^<]*)</td>", paths.html.read_text())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fpgaprune.advice import OwnFlow, Settings, with_keys
+from fpgaprune.advice import OwnFlow, with_keys
 from fpgaprune.design import Design, ReuseWarning
 from fpgaprune.errors import DesignError, HlsError, MaskError, RemovalError, UnsupportedLayerError
 from fpgaprune.flow.section import Flow
@@ -18,6 +18,7 @@ from fpgaprune.flow.stage import StageContext
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of
 from fpgaprune.flow.stages.quantise import QuantiseConfig
 from fpgaprune.flow.unfinetuned import unfinetuned
+from fpgaprune.layout import Settings
 
 if TYPE_CHECKING:
     from fpgaprune.lowering import FoundWidths

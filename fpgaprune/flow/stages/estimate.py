@@ -12,7 +12,8 @@ from fpgaprune.flow.section import Flow, Section
 from fpgaprune.flow.sections import TargetConfig
 from fpgaprune.flow.stage import NETWORK, TYPES, FlowStage, ReportPart, Results, StageContext
 from fpgaprune.flow.stages.edits import own_flow
-from fpgaprune.measure import Advice, Estimate, VerilogPrice, occupancy_of
+from fpgaprune.layout import Advice
+from fpgaprune.measure import Estimate, VerilogPrice, occupancy_of
 from fpgaprune.target import Part
 
 

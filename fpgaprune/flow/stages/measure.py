@@ -14,10 +14,8 @@ from pydantic import Field, field_validator
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, EstimateError, RtlError, TargetError, ToolError, UnsupportedLayerError
-from fpgaprune.estimate import choose_layout
 from fpgaprune.fabric import (
     OPEN_TOOLS,
-    family_of,
     find_board,
     find_board_router,
     find_family,
@@ -34,6 +32,7 @@ from fpgaprune.flow.section import Flow, Section, read_by, require
 from fpgaprune.flow.sections import TargetConfig
 from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
 from fpgaprune.flow.stage import MASKS, Artefacts, FlowStage, ReportPart, Results, StageContext
+from fpgaprune.layout import choose_layout
 from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured
 from fpgaprune.report import LinkSummary
 from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
@@ -138,11 +137,7 @@ def _chosen(design: Design, settings: MeasureConfig) -> ChosenLayout | None:
     """The layout for the part that the settings name; None if they name none."""
     if settings.part is None:
         return None
-    part = find_part(settings.part)
-    family = family_of(part)
-    if family is None:
-        raise TargetError(f"part {part.name!r} is of no family that open synthesis knows; no layout can be chosen")
-    return choose_layout(design, part, family, share=settings.share, interval=settings.interval or None)
+    return choose_layout(design, find_part(settings.part), share=settings.share, interval=settings.interval or None)
 
 
 def _proven(files: Artefacts) -> dict[str, Any]:

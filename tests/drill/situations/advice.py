@@ -15,7 +15,7 @@ import fpgaprune as fp
 from fpgaprune.advice import OwnFlow, advise_on_flow
 from fpgaprune.flow import RunDirectory, advice_on, changed_flow
 from fpgaprune.flow.config import parse_config, read_config
-from fpgaprune.measure import Prediction
+from fpgaprune.layout import DesignLayout
 from tests.integration.advised_networks import advice_of, followed, ran
 
 from ._asking import refused
@@ -86,7 +86,7 @@ def a_network_of_many_weights_is_told_of_our_verilog_first(folder: Path) -> None
     assert (first.knob, first.after.part, first.fits_upper) == ("our Verilog", "xc7z020", True)
     parse_config(tomllib.loads(first.change), "change")
     chosen = fp.choose_layout(design, target.part, "xc7")
-    assert first.after == Prediction.of_verilog(chosen.price, target.part)
+    assert first.after == DesignLayout.of_chosen(chosen, target.part)
 
 
 def a_part_without_open_tools_is_not_told_of_our_verilog(folder: Path) -> None:

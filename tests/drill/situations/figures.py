@@ -122,12 +122,11 @@ def a_run_that_loses_nothing_and_does_not_fit(folder):
     """The first line begins with "Does not fit" and its share, in red, on the page, in the text and in the JSON."""
     import json
 
-    from fpgaprune.measure import Binding
     from fpgaprune.report import write_report
 
     from ...unit.report.samples import estimate, run_report
 
-    big = estimate(fits=False, binding=Binding("lut", "conv2", 111720, 53200))
+    big = estimate(111720 / 2000)
     paths = write_report(folder, run_report(after=big))
     said = json.loads(paths.json.read_text())["headline"]
     assert said["tone"] == "bad"

@@ -13,17 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fpgaprune as fp
-from fpgaprune.advice.edit import flow_text
 from fpgaprune.advice.order import rank
-from fpgaprune.advice.other_layouts import balanced_layouts, one_layer_layouts, products, uniform_layouts
 from fpgaprune.advice.shortages import BETWEEN
 from fpgaprune.advice.sparser import sparser
-from fpgaprune.advice.structure import global_average, streamed
+from fpgaprune.advice.structure import global_average
 from fpgaprune.design.operations import Convolution, Pooling, Window
 from fpgaprune.design.reuse_factors import legal_reuse_factors, product_size
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.config import parse_config
-from fpgaprune.measure import ESTIMATED, FLOW, MODEL, Figure, Prediction, Resources, Suggestion
+from fpgaprune.layout import FLOW, MODEL, DesignLayout, Suggestion, flow_text, one_layer_layouts, products
+from fpgaprune.layout.io_type import streamed
+from fpgaprune.layout.project_layouts import balanced_layouts, uniform_layouts
+from fpgaprune.measure import ESTIMATED, Figure, Resources
 from fpgaprune.target import list_parts
 from tests.unit.estimate.designs import T16, U8, cnn, mlp
 
@@ -116,7 +117,7 @@ def test_suggestions_stand_in_their_order_and_each_helps():
     design = cnn(zeros=0.1)
     advice = fp.advise(design, short(design))
     assert list(advice.suggestions) == sorted(advice.suggestions, key=partial(rank, own=PART, now=advice.now))
-    assert all(s.after.excess < advice.now.excess for s in advice.suggestions)
+    assert all(s.after.share < advice.now.share for s in advice.suggestions)
     assert all("measure the accuracy again" in s.cost for s in advice.suggestions if not s.keeps_function)
     assert len({s.change for s in advice.suggestions}) == len(advice.suggestions)
 
@@ -129,7 +130,7 @@ def test_a_suggestion_is_what_the_estimator_says_of_the_changed_design():
     for edit in itertools.chain(uniform_layouts(design, "resource"), balanced_layouts(design, "resource")):
         suggestion = named.get(flow_text(edit.settings))
         if suggestion is not None:
-            assert suggestion.after == Prediction.of(fp.estimate(edit.design, target))
+            assert suggestion.after == DesignLayout.of_project(fp.estimate(edit.design, target))
             checked += 1
     assert checked
 
@@ -300,10 +301,9 @@ def test_vectors_in_a_stream_may_go_in_parallel():
 
 
 def suggestion(fits_upper, fits, *, keeps=True, latency=10, part=PART, place=FLOW, lut=100, stage="synth"):
-    figure = Figure(lut, lut, lut)
-    used = Resources(lut=figure, ff=figure, dsp=figure, bram18=figure)
-    capacity = {name: getattr(part, name) for name in ESTIMATED}
-    after = Prediction(part.name, capacity, used, latency, latency, fits, fits_upper, stage)
+    used = Resources(lut=Figure(lut, lut, lut if fits_upper == fits else 10**6))
+    after = DesignLayout(part.name, {name: getattr(part, name) for name in ESTIMATED}, used, latency, latency, stage)
+    assert (after.fits_upper, after.fits) == (fits_upper, fits)
     return Suggestion("knob", "", place, "", keeps, after)
 
 
@@ -326,4 +326,4 @@ def test_the_order():
         suggestion(False, False, lut=100_000),
     ]
     mixed = [wanted[n] for n in np.random.default_rng(0).permutation(len(wanted))]
-    assert sorted(mixed, key=partial(rank, own=PART, now=suggestion(False, False).after)) == wanted
+    assert sorted(mixed, key=partial(rank, own=PART, now=suggestion(False, False, lut=10**5).after)) == wanted

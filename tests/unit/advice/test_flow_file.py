@@ -2,8 +2,8 @@
 
 import pytest
 
-from fpgaprune.advice.edit import Edit
 from fpgaprune.advice.flow_file import OwnFlow, with_keys
+from fpgaprune.layout import Edit
 from tests.unit.estimate.designs import cnn
 
 DESIGN = cnn()

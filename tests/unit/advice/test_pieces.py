@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from fpgaprune.advice.other_layouts import _knobs, products
 from fpgaprune.advice.retype import _cut
 from fpgaprune.advice.sparser import SPARSITIES
-from fpgaprune.advice.structure import _is_whole_average, _padding
+from fpgaprune.advice.structure import _is_whole_average
 from fpgaprune.fixed import FixedType
+from fpgaprune.layout import products
+from fpgaprune.layout.io_type import _padding
+from fpgaprune.layout.project_layouts import _knobs
 from tests.unit.emulate.designs import design, layer
 from tests.unit.estimate.designs import cnn
 

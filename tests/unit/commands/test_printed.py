@@ -13,8 +13,9 @@ from fpgaprune.cli import app
 from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.common_options import by_pattern, parse_sparsity, read_max_loss
 from fpgaprune.errors import ConfigError
+from fpgaprune.layout import Advice, DesignLayout, Shortage
 from fpgaprune.masks import MaskSet
-from fpgaprune.measure import Advice, Figure, Prediction, Resources, Shortage
+from fpgaprune.measure import Figure, Resources
 
 LONG = "a sentence of a hundred words and more, 12 % of which are 'numbers', goes on behind the 80th column of a line"
 
@@ -144,7 +145,7 @@ def test_rows_are_priced_a_line_each(tmp_path, monkeypatch):
 
 
 def test_advice_is_printed_with_its_notes(capsys):
-    now = Prediction("part", {"lut": 200}, Resources(lut=Figure(300, 250, 350)), 1, 1, False, False)
+    now = DesignLayout("part", {"lut": 200}, Resources(lut=Figure(300, 250, 350)), 1, 1)
     shortage = Shortage("lut", Figure(300, 250, 350), 200, ())
     advice = Advice("net", "part", now, (shortage,), notes=(LONG,))
     print_advice(advice)

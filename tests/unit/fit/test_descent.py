@@ -1,7 +1,6 @@
 """The descent on a made-up network, whose loss and price are formulas: it is compared with every network there is."""
 
 import itertools
-from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 
 from fpgaprune.fit.descent import Descent
 from fpgaprune.fit.knobs import SPARSITIES, WIDTHS, Knobs
-from tests.unit.fit.made_up import LIMIT, Prices, made
+from tests.unit.fit.made_up import LIMIT, Prices, laid_out, made
 
 NAMES = ("sparsity", "weight_bits", "activation_bits")
 
@@ -153,7 +152,7 @@ def test_no_network_at_all_gives_nothing():
 def test_no_step_locks_nearly_all_that_is_free_where_zeros_alone_cannot_pay():
     class Filled(Prices):
         def fastest(self, knobs):
-            return replace(super().fastest(knobs), share=3.0 + 0.2 * super().fastest(knobs).share)
+            return laid_out("only", {}, 3.0 + 0.2 * super().fastest(knobs).share, 100, 100)
 
     found = descended((0.7, 3, 3), prices=Filled())
     little = {knobs for knobs, point in found if point.loses_little}

@@ -9,14 +9,13 @@ from fpgaprune.errors import RunError
 from fpgaprune.fit.candidate import Candidate
 from fpgaprune.fit.finalists import BEST, Finalists
 from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.route import VerilogRoute
 from fpgaprune.fit.trial import Trials
 from fpgaprune.flow import Silent
 from fpgaprune.target import find_part
-from tests.unit.fit.made_up import Prices, made
+from tests.unit.fit.made_up import Prices, laid_out, made
 from tests.unit.rtl.networks import parallel_design
 
 RANKING = Ranking(Limits(share=0.8), 5.0)
@@ -31,7 +30,7 @@ def chosen(folder, shares, counted, counts=True, priced=0.0):
 
     Each network has two layouts, the second slower with half of the share. `priced` is the upper end of each price.
     """
-    points, laid_out = [], []
+    points, chosen_names = [], []
     for number, share in enumerate(shares):
         knobs = Knobs("weight", weight_bits=8 - number)
         home = folder / str(number)
@@ -43,7 +42,7 @@ def chosen(folder, shares, counted, counts=True, priced=0.0):
     def whole(candidate, laid, epochs):
         point = candidate.good
         count = counted[points.index(point)]
-        laid_out.append(laid.rung)
+        chosen_names.append(laid.name)
         if count is None:
             return structs.replace(point, epochs=epochs)
         if count == 0:
@@ -54,10 +53,7 @@ def chosen(folder, shares, counted, counts=True, priced=0.0):
 
     def layouts(design):
         # The price of a layout is that of the first network.
-        return [
-            Laid(rung, {}, shares[0] / part, "lut", {}, 10 * part, 10 * part)
-            for rung, part in (("all", 1), ("half", 2))
-        ]
+        return [laid_out(rung, {}, shares[0] / part, 10 * part, 10 * part) for rung, part in (("all", 1), ("half", 2))]
 
     route = SimpleNamespace(layouts=layouts)
     impossible = {str(Knobs("weight", weight_bits=8 - number)): "no such network" for number in range(len(shares))}
@@ -66,7 +62,7 @@ def chosen(folder, shares, counted, counts=True, priced=0.0):
     )
     notes = []
     best = Finalists(trials, RANKING, lambda first: 9, folder, Silent(), no_milder, notes).best(points)
-    return best, notes, laid_out
+    return best, notes, chosen_names
 
 
 def test_a_network_that_synthesis_refutes_gives_way_to_the_next(tmp_path):
@@ -114,13 +110,13 @@ def test_the_final_network_keeps_the_layout_of_its_trial_unless_it_does_not_fit(
         interval_cycles=own[1],
         folder=str(tmp_path),
     )
-    layouts = [Laid(name, {}, share, "lut", {}, cycles, cycles) for name, (share, cycles) in others.items()]
+    layouts = [laid_out(name, {}, share, cycles, cycles) for name, (share, cycles) in others.items()]
     trials = SimpleNamespace(route=SimpleNamespace(layouts=lambda design: layouts))
     finalists = Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_milder)
     finalists._ratio = ratio
-    assert finalists._laid_out(Candidate.tried(point)).rung == wanted
+    assert getattr(finalists._laid_out(Candidate.tried(point)), "name", "") == wanted
     # What the search has not trained has no layout of its own.
-    assert finalists._laid_out(Candidate.untried(knobs, point.design(), None)).rung in others
+    assert finalists._laid_out(Candidate.untried(knobs, point.design(), None)).name in others
 
 
 def test_without_time_no_other_network_is_trained_whole(tmp_path):
@@ -156,7 +152,7 @@ def bold(folder, lost_later, price=0.5, epochs=lambda first: 9):
             point = structs.replace(point, lost=lost_later, loses_little=lost_later <= limit)
         return structs.replace(point, measured={"lut": 100}, epochs=epochs)
 
-    route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 10, 10)])
+    route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 10, 10)])
     trials, notes = SimpleNamespace(whole=whole, route=route, impossible={}), []
     return Finalists(trials, RANKING, epochs, folder, Silent(), no_milder, notes).best(points), notes, asked
 
@@ -210,7 +206,7 @@ def test_after_a_network_that_loses_too_much_a_milder_one_comes_before_a_far_lar
         refuted.append([point.knobs for point in found])
         return Candidate.untried(kinds["milder"], design, None)
 
-    route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.6 * price, "lut", {}, 100, 100)])
+    route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.6 * price, 100, 100)])
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: None)
     Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), milder).best(points.values())
     assert asked == wanted
@@ -243,7 +239,7 @@ def test_what_the_samples_of_the_search_hid_of_one_network_they_hid_of_the_next(
         lost = candidate.good.lost + 2 * limit
         return structs.replace(candidate.good, lost=lost, loses_little=lost <= limit)
 
-    route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 100, 100)])
+    route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 100, 100)])
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: None)
     best = Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_milder).best(points)
     assert asked == [points[number].knobs for number in wanted]
@@ -269,7 +265,7 @@ def test_a_network_that_was_tried_twice_is_trained_whole_once(tmp_path):
         asked.append(candidate.knobs)
         return structs.replace(candidate.good, loses_little=False, lost=1.0)
 
-    route = SimpleNamespace(layouts=lambda design: [Laid("all", {}, 0.5, "lut", {}, 10, 10)])
+    route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 10, 10)])
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda point: None)
     points = [twice, structs.replace(twice, epochs=4), other]
     Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_milder).best(points)
@@ -295,7 +291,7 @@ def test_no_tool_counts_what_is_far_beyond_the_part(tmp_path, share, counted):
         route, {"target": {"part": "xc7z020"}, "finetune": {}}, tmp_path, tmp_path / "x.npz", limits, place, ""
     )
     asked = {"measure": {"families": ["xc7"], "interval": 0}}
-    trials.whole(Candidate.tried(point), Laid("all", asked, share, "lut", {}, 10, 10), 3)
+    trials.whole(Candidate.tried(point), laid_out("all", asked, share, 10, 10), 3)
     assert jobs[0].document["measure"]["families"] == (["xc7"] if counted else [])
 
 

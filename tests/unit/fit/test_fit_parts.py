@@ -15,14 +15,14 @@ from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.changes import reasons
 from fpgaprune.fit.held_back import write_held_back
 from fpgaprune.fit.knobs import SPARSITIES, WIDTHS, Knobs
-from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.log import SearchLog
 from fpgaprune.fit.page import facts, front_rows, headline
 from fpgaprune.fit.ranking import Ranking
-from fpgaprune.fit.settings import joined
 from fpgaprune.flow import Dataset, RunDirectory, Silent, load_data, parse_config
 from fpgaprune.flow.run_directory import FORMAT
+from fpgaprune.layout import joined
+from tests.unit.fit.made_up import laid_out
 
 NAMES = ("sparsity", "filters", "weight_bits", "activation_bits")
 knobs = st.builds(
@@ -34,12 +34,10 @@ knobs = st.builds(
     filters=st.sampled_from(SPARSITIES),
 )
 laid = st.builds(
-    Laid,
+    laid_out,
     st.just(""),
     st.just({}),
     st.floats(0.001, 4),
-    st.just("lut"),
-    st.just({}),
     st.integers(1, 10**6),
     st.integers(1, 10**6),
 )
@@ -142,16 +140,16 @@ def test_a_layout_within_the_limits_ranks_before_one_beyond(one, other):
         return layout.share <= limits.share and layout.latency_cycles <= 20_000
 
     if kept(one) and not kept(other):
-        assert one.rank(limits, 5.0) < other.rank(limits, 5.0)
+        assert Ranking(limits, 5.0).rank_layout(one) < Ranking(limits, 5.0).rank_layout(other)
 
 
 def test_without_a_limit_the_fastest_comes_first_and_with_one_the_smallest():
-    fast, small = Laid("", {}, 0.7, "lut", {}, 100, 10), Laid("", {}, 0.1, "lut", {}, 900, 10)
-    assert fast.rank(Limits(), 5.0) < small.rank(Limits(), 5.0)
-    assert small.rank(Limits(latency_us=5.0), 5.0) < fast.rank(Limits(latency_us=5.0), 5.0)
-    slow = Limits(latency_us=1.0)
-    assert fast.keeps(slow, 5.0)
-    assert not small.keeps(slow, 5.0)
+    fast, small = laid_out("", {}, 0.7, 100, 10), laid_out("", {}, 0.1, 900, 10)
+    free, timed, slow = (Ranking(Limits(latency_us=most), 5.0) for most in (None, 5.0, 1.0))
+    assert free.rank_layout(fast) < free.rank_layout(small)
+    assert timed.rank_layout(small) < timed.rank_layout(fast)
+    assert slow.keeps_time(fast)
+    assert not slow.keeps_time(small)
 
 
 def test_settings_join_key_by_key_and_a_schedule_is_one_value():

@@ -6,12 +6,13 @@ import pytest
 
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.knobs import CHEAP, Knobs
-from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.ranking import Ranking, price_of
 from fpgaprune.fit.route import find_route
 from fpgaprune.flow import Dataset
 from fpgaprune.lowering import Precision, make_design
 from fpgaprune.target import Target
+from tests.unit.fit.made_up import laid_out
 
 
 def image_network():
@@ -44,7 +45,7 @@ def foresight():
 def test_filters_go_first_and_single_weights_of_what_is_left_go_too(foresight):
     rung = foresight.rung(Knobs("weight"))
     ways = [Knobs("weight"), Knobs("weight", filters=0.5), Knobs("weight", 0.6, filters=0.5)]
-    sizes = [foresight.at(rung, knobs).price for knobs in ways]
+    sizes = [price_of(foresight.at(rung, knobs)) for knobs in ways]
     # Half of the filters are a quarter of the products of the second convolution.
     assert sizes[1] < 0.6 * sizes[0]
     assert sizes[2] < 0.9 * sizes[1]
@@ -100,10 +101,10 @@ def test_a_network_is_slower_if_its_best_layout_takes_clearly_longer_or_does_not
     foresight, monkeypatch, share, cycles, latency_us, slower
 ):
     knobs, turned = Knobs("weight"), Knobs("weight", weight_bits=4)
-    laid = {knobs: Laid("a", {}, 0.7, "lut", {}, 100, 100), turned: Laid("b", {}, share, "lut", {}, cycles, cycles)}
+    laid = {knobs: laid_out("a", {}, 0.7, 100, 100), turned: laid_out("b", {}, share, cycles, cycles)}
     monkeypatch.setattr(foresight, "fastest", laid.get)
-    monkeypatch.setattr(foresight, "_limits", Limits(latency_us=latency_us))
+    monkeypatch.setattr(foresight, "_ranking", Ranking(Limits(latency_us=latency_us), 5.0))
     assert foresight.is_slower(turned, knobs) == slower
     # Nothing is slower than what does not fit at all.
-    laid[knobs] = Laid("a", {}, 0.9, "lut", {}, 10, 10)
+    laid[knobs] = laid_out("a", {}, 0.9, 10, 10)
     assert not foresight.is_slower(turned, knobs)

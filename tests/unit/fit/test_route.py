@@ -5,51 +5,54 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from fpgaprune.errors import ConfigError, EstimateError
-from fpgaprune.estimate import choose_layout, estimate, verilog_price
+from fpgaprune.estimate import estimate, verilog_price
 from fpgaprune.fabric import family_of
 from fpgaprune.fit.foresight import _powers_of_two
-from fpgaprune.fit.layout import nearest_limit
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.route import HlsRoute, VerilogRoute, find_route, smallest_part, verilog_instead
 from fpgaprune.flow import parse_config
-from fpgaprune.measure import Figure, Resources
+from fpgaprune.layout import choose_layout
+from fpgaprune.measure import Figure, Resources, occupancy_of
 from fpgaprune.target import Target, find_part, list_parts
 from tests.unit.estimate.designs import cnn
-from tests.unit.estimate.test_choice import network
+from tests.unit.layout.test_choice import network
 from tests.unit.rtl.networks import parallel_design
 from tests.unit.vendor import texts
 
 TARGET = Target.of("xc7z020clg400-1")
+UNNAMED = {"name": "", "settings": {}, "fields": {}}
 FLOW = parse_config({"target": {"part": "xc7z020clg400-1"}}, "test")
 
 
 def test_hls4mls_layouts_are_those_of_the_estimate():
     route, design = HlsRoute(TARGET), cnn()
-    found = {laid.rung: laid for laid in route.layouts(design)}
+    found = {laid.name: laid for laid in route.layouts(design)}
     assert len(found) > 5
     assert len({laid.latency_cycles for laid in found.values()}) > 2
     own = route.own(design, FLOW)
     made = estimate(design, TARGET)
     assert own.latency_cycles == made.latency_cycles
-    assert own.used["lut"] == made.total["synth"].lut.value
+    assert own.counts()["lut"] == made.total["synth"].lut.value
     assert own.share == max(
-        figure.high / getattr(TARGET.part, name) for name in own.used if (figure := made.total["synth"][name])
+        figure.high / getattr(TARGET.part, name) for name in own.counts() if (figure := made.total["synth"][name])
     )
     for laid in found.values():
-        parse_config({**laid.settings, "target": {"part": "xc7z020", **laid.settings.get("target", {})}}, laid.rung)
+        parse_config({**laid.settings, "target": {"part": "xc7z020", **laid.settings.get("target", {})}}, laid.name)
 
 
 def test_our_verilog_gets_slower_and_says_which_interval_it_needs():
     route, design = VerilogRoute(TARGET.part, "xc7"), parallel_design(3, 3)
     found = route.layouts(design)
     for laid in found:
-        config = parse_config(laid.settings, laid.rung)
-        if laid.rung.startswith(design.io_type):
-            assert replace(laid, rung="", settings={}) == replace(route.own(design, config), rung="", settings={})
+        config = parse_config(laid.settings, laid.name)
+        if laid.name.startswith(design.io_type):
+            own = route.own(design, config)
+            assert structs.replace(laid, **UNNAMED) == structs.replace(own, **UNNAMED)
     assert {laid.settings["measure"]["families"][0] for laid in found} == {"xc7"}
-    assert found[0].used["lut"] == verilog_price(design, "xc7").resources.lut.value
+    assert found[0].counts()["lut"] == verilog_price(design, "xc7").resources.lut.value
 
 
 @pytest.mark.parametrize("share", [0.8, 0.55])
@@ -59,13 +62,13 @@ def test_a_network_that_fits_at_no_interval_is_laid_out_for_the_part(share):
     route, design = VerilogRoute(small, "xc7", share), network()
     *others, last = route.layouts(design)
     assert all(laid.share > share for laid in others)
-    assert last.rung == f"{design.io_type} part"
+    assert last.name == f"{design.io_type} part"
     assert last.share <= share
     assert last.settings["measure"]["part"] == small.name
     again = route.own(design, parse_config(last.settings, "part"))
-    assert replace(again, rung="", settings={}) == replace(last, rung="", settings={})
+    assert structs.replace(again, **UNNAMED) == structs.replace(last, **UNNAMED)
     # With room for all at once nothing is chosen for the part.
-    assert not [laid for laid in VerilogRoute(TARGET.part, "xc7").layouts(design) if laid.rung.endswith("part")]
+    assert not [laid for laid in VerilogRoute(TARGET.part, "xc7").layouts(design) if laid.name.endswith("part")]
 
 
 @pytest.mark.parametrize("way", ["hls", "verilog", "verilog, small part"])
@@ -78,7 +81,7 @@ def test_one_layout_is_the_same_as_among_all(way):
     }[way]
     found = route.layouts(design)
     assert len(found) > 5
-    assert [route.at(design, laid.rung) for laid in found] == found
+    assert [route.at(design, laid.name) for laid in found] == found
     assert route.at(design, f"{design.io_type} 7") is None
 
 
@@ -89,7 +92,7 @@ def test_a_network_that_no_longer_fits_as_it_was_laid_out_says_how_far_it_is():
     with pytest.raises(EstimateError, match="no layout"):
         choose_layout(design, tiny, "xc7")
     own = route.own(design, config)
-    assert own.share == min(laid.share for laid in route.layouts(design) if laid.rung.startswith(design.io_type))
+    assert own.share == min(laid.share for laid in route.layouts(design) if laid.name.startswith(design.io_type))
     assert own.share > 0.8
 
 
@@ -168,21 +171,10 @@ def test_a_route_that_is_not_there_is_refused():
 
 def test_a_part_without_a_capacity_is_refused():
     with pytest.raises(EstimateError, match="capacity of mine is unknown"):
-        nearest_limit(Resources(), replace(TARGET.part, name="mine"))
+        occupancy_of(Resources(), replace(TARGET.part, name="mine")).require_nearest()
     unknown = replace(TARGET.part, name="mine", lut=None, ff=None, dsp=None, bram18=None, uram=None)
     with pytest.raises(EstimateError, match="capacity of mine is unknown"):
-        nearest_limit(Resources(lut=Figure(5, 4, 6)), unknown)
-
-
-def test_the_nearest_limit_counts_the_upper_end_of_a_price_and_the_count_of_a_tool():
-    part = replace(TARGET.part, lut=100, ff=1000)
-    assert nearest_limit(Resources(lut=Figure(5, 4, 50), ff=Figure(100, 90, 110)), part) == ("lut", 0.5)
-    assert nearest_limit(Resources(lut=40, ff=900), part) == ("ff", 0.9)
-    # A part without multipliers: of two networks that need some, the one that needs fewer is nearer.
-    none = replace(part, dsp=0)
-    assert nearest_limit(Resources(lut=40, ff=900, dsp=3), none) == ("dsp", 4)
-    assert nearest_limit(Resources(lut=40, ff=900, dsp=1), none)[1] > 1
-    assert nearest_limit(Resources(lut=40, ff=900, dsp=0), none) == ("ff", 0.9)
+        occupancy_of(Resources(lut=Figure(5, 4, 6)), unknown).require_nearest()
 
 
 def test_the_smallest_part_is_the_first_that_takes_the_design():

@@ -18,7 +18,7 @@ from fpgaprune.fit.outlook import Outlook
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.single_layers import SingleLayers
 from fpgaprune.loss_limit import loss_text
-from tests.unit.fit.made_up import LIMIT, Prices, made
+from tests.unit.fit.made_up import LIMIT, Prices, laid_out, made
 
 # With four bits of activations three quarters of the largest loss are lost, with three one and a half of it.
 TOLERANCE = (0.99, 1, 4.6)
@@ -132,7 +132,7 @@ class Halfway(Prices):
             for bits in (knobs.activation_bits, knobs.activation_bits - 1)
         )
         share = (len(knobs.narrow) * less.share + (2 - len(knobs.narrow)) * whole.share) / 2
-        return type(whole)("only", {}, share, "lut", {}, 100, 100)
+        return laid_out("only", {}, share, 100, 100)
 
 
 def test_the_outlook_suggests_a_bit_less_here_and_there():

@@ -4,20 +4,18 @@ import json
 import math
 import sys
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
 from fpgaprune.errors import RunError, ToolError
 from fpgaprune.fit import study as study_module
 from fpgaprune.fit.knobs import CHEAP, Knobs
-from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.rungs import Rungs
 from fpgaprune.fit.study import Space, Study, drop_unfinished_line
 from fpgaprune.fit.workplace import Here
-from tests.unit.fit.made_up import EPOCHS, LIMITS, Everything, Prices, made, point, searched
+from tests.unit.fit.made_up import EPOCHS, LIMITS, Everything, Prices, laid_out, made, point, searched
 
 RANKING = Ranking(LIMITS, 5.0)
 HERE = Here(None, point)
@@ -173,22 +171,22 @@ def test_without_optuna_one_line_says_what_to_install(monkeypatch):
 
 def test_a_price_beyond_a_limit_is_hopeless_only_if_another_network_is_nearer():
     rungs = Rungs(RANKING, False)
-    far, near = Laid("", {}, 3.0, "lut", {}, 100, 100), made_point(Knobs("weight", 0.9, 4, 4))
+    far, near = laid_out("", {}, 3.0, 100, 100), made_point(Knobs("weight", 0.9, 4, 4))
     assert rungs.hopeless(far, []) is None
     assert "limit of the share" in rungs.hopeless(far, [near])
     nearest = made_point(Knobs("weight"), share=2.5, fits=False)
     assert rungs.hopeless(far, [nearest]) is None
     good = made_point(Knobs("weight", 0.9, 4, 4), lost=0.0, loses_little=True)
-    assert "a network that keeps to every limit" in rungs.hopeless(replace(far, share=0.9), [good])
-    assert Rungs(RANKING, True).hopeless(replace(far, share=0.9), [near]) is None
+    assert "a network that keeps to every limit" in rungs.hopeless(laid_out("", {}, 0.9, 100, 100), [good])
+    assert Rungs(RANKING, True).hopeless(laid_out("", {}, 0.9, 100, 100), [near]) is None
 
 
 def test_a_limit_of_time_ends_a_network_by_its_price():
     rungs = Rungs(Ranking(Limits(latency_us=1.0), 5.0), True)
-    slow = Laid("", {}, 0.5, "lut", {}, 400, 400)
+    slow = laid_out("", {}, 0.5, 400, 400)
     known = made_point(Knobs("weight", 0.9))
     assert "limit of the latency" in rungs.hopeless(slow, [known])
-    assert rungs.hopeless(replace(slow, latency_cycles=210), [known]) is None
+    assert rungs.hopeless(laid_out("", {}, 0.5, 210, 400), [known]) is None
 
 
 def test_one_in_three_of_the_shortly_trained_goes_on_if_its_loss_is_near():
@@ -208,7 +206,7 @@ def test_for_a_front_only_what_is_surely_beaten_ends():
 
 
 def test_the_objective_orders_networks_as_the_ranking_does():
-    laid = [Laid("", {}, share, "lut", {}, cycles, 1) for share in (0.1, 0.5, 0.79) for cycles in (10, 500, 501, 9000)]
+    laid = [laid_out("", {}, share, cycles, 1) for share in (0.1, 0.5, 0.79) for cycles in (10, 500, 501, 9000)]
     points = [
         made_point(
             Knobs("weight"), share=one.share, latency_cycles=one.latency_cycles, fits=True, lost=0.0, loses_little=True
@@ -225,7 +223,7 @@ def test_the_journal_is_json_lines_and_nothing_else_lies_beside_it(found):
     for line in (folder / "search.journal").read_text().splitlines():
         json.loads(line)
     assert {entry.name for entry in folder.iterdir()} == {"search.journal", "trials"}
-    assert math.isfinite(RANKING.objective(Laid("", {}, 5.0, "lut", {}, 0, 0)))
+    assert math.isfinite(RANKING.objective(laid_out("", {}, 5.0, 0, 0)))
 
 
 def test_everything_is_tried_where_no_rung_ends_it(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from fpgaprune import processes
+from fpgaprune.commands.printed_tables import print_table
 from fpgaprune.design import Design
 from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import ConfigError, RunError
@@ -19,10 +20,10 @@ from fpgaprune.flow.measured_run import settings_of
 from fpgaprune.flow.measuring import (
     kernels_kept,
     measure_project,
-    measured_tables,
     open_reports,
 )
 from fpgaprune.measure import Kernels, Measured, Simulated
+from fpgaprune.report import measured_tables
 from fpgaprune.target import find_part
 from fpgaprune.vendor.comparing import compare
 
@@ -83,29 +84,18 @@ def test_everything_asked_for_is_plain_data(measured):
     assert told[0][2].startswith("ecp5: ")
 
 
-def test_terminal_tables_hold_one_stage_each(measured):
-    synthesis, route = measured_tables(measured[0])
-    assert synthesis[0] == "synth(open) for ecp5, Yosys 9.9 (played); total: whole design, flattened"
-    assert synthesis[2] == [
-        ("linear", 2, 66, 6, 3, 0, 0, 0),
-        ("relu", None, 46, 4, 3, 0, 0, 0),
-        ("total", None, 46, 4, 3, 0, 0, 0),
-    ]
-    assert route[0].startswith("route(ecp5) on lfe5u-45f")
-    assert route[0].endswith(", aimed at 60 MHz")
-    assert route[2][-1][:2] == ("median", "102.0")
-
-
-def test_a_simulation_comes_first_and_by_itself(measured):
-    simulation = Simulated(None, "verilator 5", 7, 2, 91, 36)
-    title, headers, rows = measured_tables(structs.replace(measured[0], simulation=simulation))[0]
-    assert title == "Verilog simulation, verilator 5"
-    assert dict(zip(headers, rows[0], strict=True)) == {
-        "samples": 7,
-        "other bits\nthan emulated": 2,
-        "latency\nin cycles": 91,
-        "interval\nin cycles": 36,
-    }
+def test_the_terminal_prints_the_tables_of_the_report(measured, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    found = structs.replace(measured[0], simulation=Simulated(None, "verilator 5", 7, 2, 91, 36))
+    for table in measured_tables(found):
+        print_table(table)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    for name, counts in (("linear", {"66", "6", "3"}), ("total", {"46", "4", "3"})):
+        assert any(line[:1] == [name] and counts <= set(line) for line in lines), name
+    text = " ".join(" ".join(line) for line in lines)
+    assert "Simulated cycle by cycle by verilator 5" in text
+    assert "Synthesised for ecp5 by Yosys 9.9 (played) (synth(open))" in text
+    assert "Clock: 102.0 MHz, median of 3 seeds" in text
 
 
 def test_figures_stand_beside_estimates_only_for_the_parts_own_family(measured):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from fpgaprune.measure import Binding, Estimate, Figure, LayerEstimate, Measured, Multiplications, Resources
+from fpgaprune.measure import Estimate, Figure, LayerEstimate, Measured, Multiplications, Resources
 from fpgaprune.report import Check, LayerReport, LinkSummary, Metric, RunReport, StageTime
 from fpgaprune.target import Part, Target
 
@@ -49,8 +49,6 @@ def estimate(scale: float = 1.0, **changes: Any) -> Estimate:
         layers=(layer("conv1", scale), layer("conv2", scale)),
         latency_cycles=1234,
         interval_cycles=64,
-        fits=True,
-        binding=Binding("lut", "conv2", round(2000 * scale), 53200),
         notes=("a note of the estimate",),
     )
     return structs.replace(made, **changes)

@@ -7,7 +7,8 @@ import pytest
 from msgspec import structs
 
 import fpgaprune as fp
-from fpgaprune.measure import Figure, LayerShare, Shortage
+from fpgaprune.layout import LayerShare, Shortage
+from fpgaprune.measure import Figure
 from fpgaprune.report.advice import changes_tables, shortage_lines, suggested_changes
 from fpgaprune.report.markdown import render_markdown
 from fpgaprune.report.page import render_page

@@ -26,7 +26,7 @@ from .samples import measured, run_report
 
 
 def test_each_table_holds_one_stage_and_says_which():
-    tables = measured_tables(run_report(measured=measured()))
+    tables = measured_tables(run_report(measured=measured()).measured)
     assert [{column.stage for column in table.columns} - {None} for table in tables] == [
         set(),
         {"synth(open)"},
@@ -41,7 +41,7 @@ def test_a_figure_of_another_stage_is_refused_in_a_measured_column():
 
 
 def test_rows_are_layers_with_their_kernels_and_the_total():
-    table = measured_tables(run_report(measured=measured()))[1]
+    table = measured_tables(run_report(measured=measured()).measured)[1]
     columns = {column.heading: column.cells for column in table.columns}
     assert columns["layer"] == ("conv1", "conv2", "dense", "total")
     assert columns["kernels not zero"] == ("8", "200", "–", "")
@@ -53,7 +53,7 @@ def test_a_layer_that_did_not_end_is_a_dash_with_its_reason():
     layer = found["synth(open)"]["xc7"]["layers"][1]
     layer.update(cells=None, left_out="synthesis did not end within 900 s")
     found["synth(open)"]["xc7"]["whole"].update(cells=None)
-    table = measured_tables(run_report(measured=found))[1]
+    table = measured_tables(run_report(measured=found).measured)[1]
     columns = {column.heading: column.cells for column in table.columns}
     assert columns["LUT"] == ("812", "–", "222", "–")
     assert "conv2: synthesis did not end within 900 s." in table.note
@@ -64,24 +64,24 @@ def test_a_sum_says_that_it_is_one():
     found = measured()
     synthesis = found["synth(open)"]["xc7"]
     synthesis["whole"].update(cells=None, left_out="synthesis did not end within 900 s")
-    note = measured_tables(run_report(measured=found))[1].note
+    note = measured_tables(run_report(measured=found).measured)[1].note
     assert "total: sum of its layers" in note
     assert "logic between the layers is not counted" in note
 
 
 def test_how_a_layer_is_built_stands_below_its_figures():
     found = measured(built={"conv2": "bit by bit: 29 adders of one bit"})
-    assert "conv2: bit by bit: 29 adders of one bit." in measured_tables(run_report(measured=found))[1].note
+    assert "conv2: bit by bit: 29 adders of one bit." in measured_tables(run_report(measured=found).measured)[1].note
 
 
 def test_the_clock_comes_with_its_seeds_and_its_spread():
-    note = measured_tables(run_report(measured=measured()))[2].note
+    note = measured_tables(run_report(measured=measured()).measured)[2].note
     assert "91.2 MHz, median of 3 seeds (88.0 to 95.5)" in note
     assert "With a sample every 100 cycles, this gives 912,500 a second." in note
 
 
 def test_the_simulation_gives_the_clocks_of_a_sample():
-    table = measured_tables(run_report(measured=measured()))[0]
+    table = measured_tables(run_report(measured=measured()).measured)[0]
     assert table.caption == "Simulated cycle by cycle by verilator 5.48.0"
     assert [cell for _, cell in table.rows] == ["360", "0", "253", "100"]
 
@@ -91,7 +91,7 @@ def test_without_a_simulation_nothing_is_said_of_clocks(simulation):
     found = measured(simulation=simulation)
     if simulation is None:
         del found["simulation"]  # as measured before the Verilog was simulated
-    tables = measured_tables(run_report(measured=found))
+    tables = measured_tables(run_report(measured=found).measured)
     assert len(tables) == 2
     assert "a second" not in tables[-1].note
 
@@ -143,7 +143,7 @@ def laid_out():
 def test_a_layout_for_a_part_says_what_each_layer_is_what_binds_and_what_more_would_bring(tmp_path):
     found = {**measured(), "layout": laid_out().to_json()}
     report = run_report(measured=found)
-    table = measured_tables(report)[0]
+    table = measured_tables(report.measured)[0]
     assert table.caption == "Layers laid out for xc7z020, by the price of open synthesis"
     columns = {column.heading: column.cells for column in table.columns}
     assert columns == {

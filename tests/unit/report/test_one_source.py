@@ -8,7 +8,6 @@ from msgspec import structs
 
 from fpgaprune.masks import MaskSet
 from fpgaprune.measure import (
-    Binding,
     Cells,
     Figure,
     Measured,
@@ -28,7 +27,7 @@ from fpgaprune.target import Target
 from .samples import estimate, resources, run_report
 
 LOST = {None: None, "good": 0.001, "bad": 0.3}
-BIG = {"fits": False, "binding": Binding("lut", "conv2", 111720, 53200)}
+BIG = {"scale": 111720 / 2000}
 ESTIMATES = {
     "good": estimate(),
     "open": estimate(total={"csynth": resources(4000), "synth": resources(53200)}),

@@ -7,12 +7,14 @@ from html.parser import HTMLParser
 import pytest
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import LayerEstimate, Resources
 from fpgaprune.report import Check, LinkSummary, Metric, headline, write_report
 from fpgaprune.report.answers import give_answers
 
 from .samples import conv, estimate, layer, resources, run_report
 
 VOID = {"meta", "br"}
+UNKNOWN = LayerEstimate("conv1", "Conv2D", None, Resources(), Resources(), 7, 7)
 
 
 class Balance(HTMLParser):
@@ -54,7 +56,7 @@ def test_all_three_say_the_same_and_equal_runs_give_equal_bytes(tmp_path):
         {"before": None},
         {"layers": [], "stages": [], "certificate": [], "checks": []},
         {"metric": Metric("accuracy", None, None, 5, "x"), "created": "2026-01-01"},
-        {"after": estimate(40, fits=False), "before": estimate(99, fits=None, binding=None)},
+        {"after": estimate(40), "before": estimate(99, layers=(UNKNOWN,))},
         {"layers": [conv("wide", (1, 512)), conv("huge", (300, 300))]},
     ],
 )
@@ -83,8 +85,8 @@ def test_tables_in_markdown_are_aligned(tmp_path):
     ("changes", "question", "verdict"),
     [
         ({}, 0, "Fits xc7z020"),
-        ({"after": estimate(fits=False)}, 0, "Does not fit xc7z020"),
-        ({"after": estimate(fits=None)}, 0, "Cannot tell for xc7z020"),
+        ({"after": estimate(40)}, 0, "Does not fit xc7z020"),
+        ({"after": estimate(layers=(UNKNOWN,))}, 0, "Cannot tell for xc7z020"),
         ({"after": None}, 0, "Not estimated for xc7z020"),
         ({}, 1, "Lost 0.28 ± 0.40\u00a0points of accuracy"),
         (

@@ -10,10 +10,7 @@ from functools import cache
 import numpy as np
 
 from fpgaprune.design import Design, LayerSpec, VerilogLayout
-from fpgaprune.estimate.verilog.counts import Counts
-from fpgaprune.estimate.verilog.fabrics import Fabric
-from fpgaprune.estimate.verilog.layer_counts import count_layer
-from fpgaprune.estimate.verilog.sharing import DigitCounter
+from fpgaprune.estimate import Counts, DigitCounter, Fabric, count_layer
 from fpgaprune.rtl import cycles_of, is_schedulable, may_be_paired, most_beats, plan_verilog
 
 # The wider factor of a multiplier that takes two values at once.

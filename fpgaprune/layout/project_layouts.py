@@ -12,8 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fpgaprune.advice.edit import Edit, with_layers
 from fpgaprune.design import Design, LayerSpec, legal_reuse_factors, product_size
+from fpgaprune.layout.edit import Edit, with_layers
+from fpgaprune.layout.io_type import other_io_type
 from fpgaprune.lowering import BACKENDS
 
 _LARGEST = 16384
@@ -23,7 +24,7 @@ _ZEROS = 0.25
 # demo's network with 35 % fewer filters takes 3,517 cycles on an xc7z020, with these 2,917.
 _STEP = math.sqrt(2)
 
-Layout = tuple[str, int]
+_Multipliers = tuple[str, int]
 
 
 def strategies(design: Design) -> tuple[str, ...]:
@@ -46,6 +47,16 @@ def ladders(design: Design) -> Iterator[Iterator[Edit]]:
     for strategy in priced_strategies(design):
         yield uniform_layouts(design, strategy)
         yield balanced_layouts(design, strategy)
+
+
+def every_layout(design: Design) -> Iterator[tuple[str, Edit]]:
+    """Name and change of every layout of `design` as an hls4ml project, in both io types."""
+    other = other_io_type(design)
+    for start in (None, other) if other is not None else (None,):
+        base = design if start is None else start.design
+        for number, ladder in enumerate(ladders(base)):
+            for rung, edit in enumerate(ladder):
+                yield f"{base.io_type} {number} {rung}", edit if start is None else start.then(edit)
 
 
 def products(design: Design) -> list[LayerSpec]:
@@ -105,7 +116,7 @@ def one_layer_layouts(design: Design, name: str, strategy: str) -> Iterator[Edit
 
 def _relaid(design: Design, strategy: str, reuse: int, asked: Mapping[str, int]) -> Edit | None:
     """`design` in `strategy`, each layer with the factor next below what is `asked` for it; None if impossible."""
-    layouts: dict[str, Layout] = {}
+    layouts: dict[str, _Multipliers] = {}
     for layer in products(design):
         layout = _possible(layer, design, strategy, asked[layer.name])
         if layout is None:
@@ -132,7 +143,7 @@ def _relaid(design: Design, strategy: str, reuse: int, asked: Mapping[str, int])
     return Edit(_knobs(design, layouts), settings, with_layers(design, changed))
 
 
-def _knobs(design: Design, layouts: Mapping[str, Layout]) -> tuple[str, ...]:
+def _knobs(design: Design, layouts: Mapping[str, _Multipliers]) -> tuple[str, ...]:
     before = {layer.name: (layer.strategy, layer.reuse_factor) for layer in products(design)}
     changed = [(before[name], layouts[name]) for name in layouts]
     strategy = ("strategy",) if any(old[0] != new[0] for old, new in changed) else ()
@@ -140,7 +151,7 @@ def _knobs(design: Design, layouts: Mapping[str, Layout]) -> tuple[str, ...]:
     return (*strategy, *reuse)
 
 
-def _possible(layer: LayerSpec, design: Design, strategy: str, reuse: int) -> Layout | None:
+def _possible(layer: LayerSpec, design: Design, strategy: str, reuse: int) -> _Multipliers | None:
     """The legal layout of `layer` nearest to the wanted one, if possible no slower; None if the strategy is illegal.
 
     The rules are those of `fpgaprune.lowering.layout`, which would refuse another layout.

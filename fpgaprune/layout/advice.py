@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
-from fpgaprune.measure.estimate import Estimate
-from fpgaprune.measure.measurement import Measurement
-from fpgaprune.measure.plain import from_plain, to_plain
-from fpgaprune.measure.resources import ESTIMATED, Figure, Resources, capacity_of
-from fpgaprune.measure.stage import ANALYTIC_SYNTH, Stage
-from fpgaprune.measure.verilog_price import VerilogPrice
-from fpgaprune.target import Part
+from fpgaprune.layout.design_layout import DesignLayout
+from fpgaprune.measure import Figure, from_plain, to_plain
 
 # The places where a change is made.
 FLOW, MODEL = "flow file", "model"
@@ -56,59 +51,6 @@ class Shortage(Struct, frozen=True):
         return self.used.value <= self.capacity
 
 
-class Prediction(Struct, frozen=True):
-    """The estimate of a design: resources after synthesis, cycles, and whether it fits its part.
-
-    Attributes:
-        part: name of the part.
-        capacity: resource -> count that the part has; None if it is not published.
-        used: resources with their 80 % ranges.
-        latency_cycles: latency of the whole design.
-        interval_cycles: interval of the whole design.
-        fits: whether the middles of the ranges fit; None if that is not known.
-        fits_upper: whether the upper ends of the ranges fit; None if that is not known.
-        stage: the step that the resources estimate: a vendor's synthesis of an hls4ml project, or open synthesis of our
-            own Verilog.
-    """
-
-    part: str
-    capacity: Mapping[str, int | None]
-    used: Resources[Figure]
-    latency_cycles: int
-    interval_cycles: int
-    fits: bool | None
-    fits_upper: bool | None
-    stage: Literal["synth", "synth(open)"] = "synth"
-
-    @classmethod
-    def of(cls, made: Estimate) -> Prediction:
-        """The figures of an estimate."""
-        part, used = made.target.part, made.total[ANALYTIC_SYNTH.step]
-        capacity = {name: capacity_of(part)[name] for name in ESTIMATED}
-        return cls(part.name, capacity, used, made.latency_cycles, made.interval_cycles, made.fits, made.fits_upper)
-
-    @classmethod
-    def of_verilog(cls, made: VerilogPrice, part: Part) -> Prediction:
-        """The figures of our own Verilog on `part`."""
-        there, used = capacity_of(part), made.resources
-        pairs = list(used.against(there))
-        fits, surely = (all(getattr(one, end) <= most for _, one, most in pairs) for end in ("value", "high"))
-        capacity = {name: there[name] for name in ESTIMATED}
-        times = (made.latency_cycles, made.interval_cycles)
-        return cls(part.name, capacity, used, *times, fits, surely, "synth(open)")
-
-    @property
-    def whole(self) -> Measurement[Figure]:
-        """The resources of the whole design, with their stage."""
-        return Measurement(Stage(f"analytic_{self.stage}"), None, self.used)
-
-    @property
-    def excess(self) -> float:
-        """Upper end / capacity of the resource that is furthest beyond its capacity; 0 if no capacity is known."""
-        known = [(used.high, there) for _, used, there in self.used.against(Resources(**self.capacity)) if used.high]
-        return max((high / there if there else float("inf") for high, there in known), default=0.0)
-
-
 class Suggestion(Struct, frozen=True):
     """One change, and what it would bring.
 
@@ -127,7 +69,7 @@ class Suggestion(Struct, frozen=True):
     place: str
     cost: str
     keeps_function: bool
-    after: Prediction
+    after: DesignLayout
 
     @property
     def fits(self) -> bool | None:
@@ -155,7 +97,7 @@ class Advice(Struct, frozen=True):
 
     design: str
     part: str
-    now: Prediction
+    now: DesignLayout
     shortages: tuple[Shortage, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
     notes: tuple[str, ...] = ()
@@ -168,8 +110,9 @@ class Advice(Struct, frozen=True):
     def to_json(self) -> dict[str, Any]:
         """The whole advice as JSON data, with what fits."""
         data: dict[str, Any] = to_plain(self)
+        data["now"] = self.now.to_json()
         for row, suggestion in zip(data["suggestions"], self.suggestions, strict=True):
-            row |= {"fits": suggestion.fits, "fits_upper": suggestion.fits_upper}
+            row |= {"after": suggestion.after.to_json(), "fits": suggestion.fits, "fits_upper": suggestion.fits_upper}
         for row, shortage in zip(data["shortages"], self.shortages, strict=True):
             row["fits"] = shortage.fits
         return data

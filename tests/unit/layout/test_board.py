@@ -9,13 +9,12 @@ from fpgaprune.errors import TargetError
 from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import find_board_router
 from fpgaprune.fixed import FixedType
-from fpgaprune.flow import board_layout
-from fpgaprune.flow.board_layout import layout_for_board
+from fpgaprune.layout import board as board_layouts
+from fpgaprune.layout import layout_for_board, verilog_layouts
 from fpgaprune.measure import ESTIMATED
 from fpgaprune.target import find_part
-
-from ..estimate.designs import mlp
-from ..rtl.networks import Net
+from tests.unit.estimate.designs import mlp
+from tests.unit.rtl.networks import Net
 
 
 class Narrow(Net):
@@ -49,48 +48,48 @@ def has_room(design, board, fields):
 
 @pytest.mark.parametrize("board", ["tang-nano-9k", "icebreaker", "ulx3s", "tang-primer-25k"])
 def test_a_small_network_stays_parallel(board):
-    found = layout_for_board(two_convolutions(3), board)
+    found, why = layout_for_board(two_convolutions(3), board)
     assert found.fields == {}
-    assert found.why.startswith("parallel, a sample every 36 cycles, takes about ")
+    assert why.startswith("parallel, a sample every 36 cycles, takes about ")
 
 
 @pytest.mark.parametrize(("board", "filters"), [("tang-nano-9k", 6), ("tang-nano-20k", 16), ("icebreaker", 6)])
 def test_a_network_that_nearly_fills_the_board_is_made_as_slow_as_it_must_be(board, filters):
     design = two_convolutions(filters)
-    found = layout_for_board(design, board)
+    found, why = layout_for_board(design, board)
     interval = found.fields["interval"]
     assert not has_room(design, board, {"interval": 0})
     assert has_room(design, board, found.fields)
     # The next quicker one of the intervals that are tried has no room.
     assert not has_room(design, board, {"interval": interval // 4})
-    assert found.why.startswith("parallel takes about ")
-    assert f"; a sample every {verilog_price(design, 'ecp5', **found.fields).interval_cycles:,} cycles" in found.why
+    assert why.startswith("parallel takes about ")
+    assert f"; a sample every {verilog_price(design, 'ecp5', **found.fields).interval_cycles:,} cycles" in why
 
 
 def test_on_gowin_a_register_takes_a_lut_for_its_way_in():
     """A network of 5,229 registers and 4,440 LUT nearly fills 8,640 LUT: nextpnr leads most registers through one."""
     taken, _ = shares(two_convolutions(6), "tang-nano-9k", {"interval": 0})
     assert taken["lut"] > 0.9
-    assert "takes about 7,9" in layout_for_board(two_convolutions(6), "tang-nano-9k").why
+    assert "takes about 7,9" in layout_for_board(two_convolutions(6), "tang-nano-9k")[1]
 
 
 @pytest.mark.parametrize("interval", [0, 500])
 def test_an_interval_that_is_asked_for_is_taken_even_if_it_is_too_large_a_design(interval):
-    found = layout_for_board(two_convolutions(16), "tang-nano-9k", interval)
+    found, why = layout_for_board(two_convolutions(16), "tang-nano-9k", interval)
     assert found.fields == {"interval": interval}
-    assert found.why.startswith("a sample every ")
-    assert ", as asked, takes about " in found.why
+    assert why.startswith("a sample every ")
+    assert ", as asked, takes about " in why
 
 
 @pytest.mark.parametrize(("filters", "told"), [(3, False), (12, True)])
 def test_a_design_whose_place_and_route_takes_long_says_so(filters, told):
-    why = layout_for_board(two_convolutions(filters), "ulx3s").why
+    _, why = layout_for_board(two_convolutions(filters), "ulx3s")
     assert why.endswith(": place and route takes more than five minutes") == told
 
 
 def test_where_no_interval_is_enough_each_layer_gets_its_own_layout(monkeypatch):
-    monkeypatch.setattr(board_layout, "_SLOWER", ())
-    found = layout_for_board(two_convolutions(6), "icebreaker")
+    monkeypatch.setattr(verilog_layouts, "_SLOWER", ())
+    found, _ = layout_for_board(two_convolutions(6), "icebreaker")
     assert set(found.fields) == {"multipliers", "paired", "interval"}
     assert has_room(two_convolutions(6), "icebreaker", found.fields)
 
@@ -98,7 +97,7 @@ def test_where_no_interval_is_enough_each_layer_gets_its_own_layout(monkeypatch)
 @pytest.fixture
 def without_schedules(monkeypatch):
     """Choosing for each layer takes seconds."""
-    monkeypatch.setattr(board_layout, "_SHARES", ())
+    monkeypatch.setattr(board_layouts, "_SHARES", ())
 
 
 def test_a_design_for_no_interval_names_the_board_that_would_take_it(without_schedules):
@@ -117,13 +116,13 @@ def test_a_design_for_no_board_says_so(without_schedules):
 
 def test_a_design_that_might_fit_is_tried_and_said_to_take_long(without_schedules):
     """9 filters at 256 clocks take more than the room of an iCEBreaker, and less than all of it."""
-    found = layout_for_board(two_convolutions(9), "icebreaker")
-    assert "the smallest layout, a sample every 256 cycles, takes about " in found.why
-    assert found.why.endswith(": place and route may take long")
+    _, why = layout_for_board(two_convolutions(9), "icebreaker")
+    assert "the smallest layout, a sample every 256 cycles, takes about " in why
+    assert why.endswith(": place and route may take long")
 
 
 def test_a_parallel_design_without_a_slower_layout_is_tried_as_it_is(without_schedules):
     design = replace(mlp(), outputs=("relu",), layers=mlp().layers[:3])
-    found = layout_for_board(design, "tang-nano-9k")
+    found, why = layout_for_board(design, "tang-nano-9k")
     assert found.fields == {}
-    assert found.why.endswith("of 8,640 LUT, and no other layout takes less: place and route may take long")
+    assert why.endswith("of 8,640 LUT, and no other layout takes less: place and route may take long")

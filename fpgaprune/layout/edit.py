@@ -35,7 +35,7 @@ class Edit:
         """Both changes; `other` was made on the design of this one."""
         return Edit(
             tuple(dict.fromkeys((*self.knobs, *other.knobs))),
-            merged(self.settings, other.settings),
+            joined(self.settings, other.settings),
             other.design,
             self.keeps_function and other.keeps_function,
         )
@@ -82,10 +82,15 @@ def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
-def merged(first: Settings, second: Settings) -> Settings:
-    """`first` with the keys of `second`, table by table."""
-    both = dict(first)
-    for key, value in second.items():
-        nested = isinstance(value, Mapping) and isinstance(both.get(key), Mapping)
-        both[key] = merged(both[key], value) if nested else value
-    return both
+def joined(*parts: Settings) -> dict[str, Any]:
+    """All of `parts` in one; a later part wins, and tables are joined key by key.
+
+    The schedule of `[finetune]` is one value: the keys of one kind mean nothing to another.
+    """
+    found: dict[str, Any] = {}
+    for part in parts:
+        for key, value in part.items():
+            own = found.get(key)
+            nested = isinstance(own, Mapping) and isinstance(value, Mapping) and key != "schedule"
+            found[key] = joined(own, value) if nested else value  # type: ignore[arg-type]
+    return found

@@ -17,13 +17,21 @@ from msgspec import structs
 
 from fpgaprune.design import Convolution, Dense, Design, VerilogLayout
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate.verilog.beats import timed
-from fpgaprune.estimate.verilog.candidates import Candidates, Way
-from fpgaprune.estimate.verilog.counts import Counts
-from fpgaprune.estimate.verilog.fabrics import find_fabric
-from fpgaprune.estimate.verilog.price import price_hardware
-from fpgaprune.estimate.verilog.sharing import DigitCounter
-from fpgaprune.measure import AT_ONCE, BIT_BY_BIT, FOLDED, SCHEDULED, ChosenLayout, LaidLayer, capacity_of
+from fpgaprune.estimate import Counts, DigitCounter, find_fabric, price_hardware, timed
+from fpgaprune.fabric import price_family_of
+from fpgaprune.layout.candidates import Candidates, Way
+from fpgaprune.measure import (
+    AT_ONCE,
+    BIT_BY_BIT,
+    ESTIMATED,
+    FOLDED,
+    SCHEDULED,
+    ChosenLayout,
+    LaidLayer,
+    capacity_of,
+    occupancy_of,
+    unknown_capacity,
+)
 from fpgaprune.rtl import Instance, LayerHardware, SerialSums, SerialTrees, plan_verilog
 from fpgaprune.target import Part
 
@@ -32,13 +40,12 @@ _CLOSE, _STEP = 1.01, 1.5
 # So often a layout is chosen anew because it takes too much, or too many cycles; where the upper end of its price takes
 # too much, each time for so much less.
 _TIMES, _LESS = 5, 0.97
-_NAMES = ("lut", "ff", "dsp", "bram18")
 
 
 def choose_layout(
     design: Design,
     part: Part,
-    family: str,
+    family: str | None = None,
     *,
     share: float = 0.8,
     interval: int | None = None,
@@ -50,7 +57,7 @@ def choose_layout(
     Args:
         design: what is to be computed.
         part: where it must fit.
-        family: the part's family for open synthesis: `xc7` or `ecp5`.
+        family: whose estimate of open synthesis counts, as `xc7` or `ecp5`; that of the part unless given.
         share: of each resource that the middle of the price may take, 0..1.
         interval: cycles for each sample; the fewest that fit unless given.
         layout: all else of the layout; the defaults unless given.
@@ -62,12 +69,10 @@ def choose_layout(
         UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
     """
     base = layout or VerilogLayout()
-    ways = Candidates(design, find_fabric(family), base)
-    there = {name: count for name in _NAMES if (count := capacity_of(part)[name]) is not None}
+    ways = Candidates(design, find_fabric(family or require_family(part)), base)
+    there = {name: count for name in ESTIMATED if (count := capacity_of(part)[name]) is not None}
     if not any(there.values()):
-        raise EstimateError(
-            f"the capacity of {part.name} is unknown; name a part that 'fpgaprune parts' lists with its capacity"
-        )
+        raise unknown_capacity(part.name)
     question = _Question(design, part, ways, there, interval)
     chosen = question.answer(share)
     if chosen is None:
@@ -78,8 +83,7 @@ def choose_layout(
         )
     less = share
     for _ in range(_TIMES if upper else 0):
-        ends = {name: end.high for name in there if (end := chosen.price.resources[name]) is not None}
-        highest = max(high / there[name] for name, high in ends.items() if there[name])
+        highest = occupancy_of(chosen.price.resources, part).require_nearest("high").share("high")
         if highest <= share:
             break
         less = round(_LESS * less * share / highest, 3)
@@ -89,6 +93,18 @@ def choose_layout(
             break
         chosen = found
     return _with_more(design, ways, chosen)
+
+
+def require_family(part: Part) -> str:
+    """The family whose estimate of our Verilog stands for `part`.
+
+    Raises:
+        EstimateError: open synthesis does not know the part.
+    """
+    family = price_family_of(part)
+    if family is None:
+        raise EstimateError(f"open synthesis does not know the family of {part.name}; choose a part of another family")
+    return family
 
 
 @dataclass(frozen=True)
@@ -207,11 +223,7 @@ def _explained(
             way = chosen.get(layer.name, Way(0, False, {}))
             cycles = ways.cycles(layer.name, way.multipliers, way.paired) if way.multipliers else None
             rows.append(LaidLayer(layer.name, _way(made[layer.name]), way.multipliers, way.paired, cycles))
-    used = {
-        name: figure.value / count
-        for name in _NAMES
-        if (count := capacity_of(part)[name]) and (figure := price.resources[name]) is not None
-    }
+    used = {row.resource: row.share() for row in occupancy_of(price.resources, part).taken if row.capacity}
     return ChosenLayout(part.name, share, price.interval_cycles, allowed, tuple(rows), used, price, None, None)
 
 

@@ -5,7 +5,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpgaprune.advice.edit import Edit, flow_text
+from fpgaprune.layout import Edit, flow_text
 from tests.unit.estimate.designs import cnn
 
 names = st.text(min_size=1, max_size=8)

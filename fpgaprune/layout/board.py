@@ -1,0 +1,132 @@
+"""`layout_for_board`: how slowly a network must run so that the FPGA of a board has room, by its estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from fpgaprune.design import Design
+from fpgaprune.errors import EstimateError, TargetError
+from fpgaprune.fabric import Devices, find_board, find_board_router, list_serial_boards
+from fpgaprune.layout.choice import choose_layout
+from fpgaprune.layout.design_layout import DesignLayout
+from fpgaprune.layout.verilog_layouts import at_interval, slower_layouts
+from fpgaprune.measure import LABELS, interval_words
+from fpgaprune.target import Part, find_part
+
+# The packaged nextpnr places and routes 7,000 LUT on an ECP5 in a minute of a free core; more did not end in five.
+_MANY = 7000
+# Shares of the FPGA to choose a layout of each layer for, where no interval is enough for all layers alike.
+_SHARES = (0.6, 0.4, 0.25)
+
+
+def layout_for_board(design: Design, board: str, interval: int | None = None) -> tuple[DesignLayout, str]:
+    """The quickest layout of `design` for which the FPGA of `board` has room, and why, as a sentence.
+
+    Place and route needs some room to spare. The estimate of the Verilog decides, so nothing is written or synthesised.
+
+    Args:
+        design: what is to be computed.
+        board: a board of `hw/boards`, or a TOML file.
+        interval: cycles for each sample; chosen unless given.
+
+    Raises:
+        TargetError: the design fits in no layout; the message names the board that would take it.
+        UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
+    """
+    room = _Room.on(board)
+    if interval is not None:
+        laid = at_interval(design, room.part, interval)
+        return laid, f"{_often(laid)}, as asked, takes {room.amounts(laid)}{room.wait(laid)}"
+    usual = at_interval(design, room.part)
+    if room.holds(usual):
+        return usual, f"parallel, {_often(usual)}, takes {room.amounts(usual)}{room.wait(usual)}"
+    said, smallest = f"parallel takes {room.amounts(usual)}", usual
+    for found in _slower(design, room.part):
+        if room.holds(found):
+            return found, f"{said}; {_often(found)} takes {room.amounts(found)}{room.wait(found)}"
+        smallest = min(smallest, found, key=lambda laid: sorted(room.shares(laid).values(), reverse=True))
+    if room.exceeded(smallest):
+        raise TargetError(
+            f"{design.name} fits {room.board} at no interval: {_often(smallest)} still takes {room.amounts(smallest)}; "
+            f"prune more or use fewer bits; {_other_board(design, room)}"
+        )
+    if smallest is usual:
+        return usual, f"{said}, and no other layout takes less: place and route may take long"
+    taken = f"the smallest layout, {_often(smallest)}, takes {room.amounts(smallest)}"
+    return smallest, f"{said}; {taken}: place and route may take long"
+
+
+@dataclass(frozen=True)
+class _Room:
+    """What the FPGA of a board has for a network after place and route."""
+
+    board: str
+    part: Part
+    devices: Devices
+
+    @classmethod
+    def on(cls, name: str) -> _Room:
+        place, router, _ = find_board_router(name)
+        return cls(place.name, find_part(place.device), router.devices)
+
+    def shares(self, laid: DesignLayout, end: Literal["low", "value"] = "value") -> dict[str, float]:
+        return self.devices.shares(_known(laid, end), self.part)
+
+    def holds(self, laid: DesignLayout) -> bool:
+        return all(share <= self.devices.room[name] for name, share in self.shares(laid).items())
+
+    def exceeded(self, laid: DesignLayout) -> bool:
+        """Whether the FPGA is too small even if the lower end of the estimate is true."""
+        return any(share > 1 for share in self.shares(laid, "low").values())
+
+    def luts(self, laid: DesignLayout) -> int:
+        return round(self.devices.placed_luts(_known(laid)))
+
+    def wait(self, laid: DesignLayout) -> str:
+        """What to know of a design whose place and route is no matter of minutes."""
+        return ": place and route takes more than five minutes" if self.luts(laid) > _MANY else ""
+
+    def amounts(self, laid: DesignLayout) -> str:
+        """`about 18,900 (estimated, placed) of 20,736 LUT`, and the resource that is shortest if that is another."""
+        shares = self.shares(laid)
+        tightest = max(shares, key=lambda name: shares[name] / self.devices.room[name])
+        taken = {**_known(laid), "lut": self.luts(laid)}
+        named = dict.fromkeys(("lut", tightest))
+        # Place and route may take LUTs for carries too; no figure counts the serial harness around the network.
+        placed = "estimated, placed" if self.devices.lut_of else "estimated"
+        stage = {name: placed if name == "lut" else "estimated" for name in named}
+        rows = (f"{taken[name]:,} ({stage[name]}) of {laid.capacity[name] or 0:,} {LABELS[name]}" for name in named)
+        return f"about {' and '.join(rows)}"
+
+
+def _known(laid: DesignLayout, end: Literal["low", "value"] = "value") -> dict[str, int]:
+    return {name: count for name, count in laid.counts(end).items() if count is not None}
+
+
+def _often(laid: DesignLayout) -> str:
+    return f"a sample {interval_words(laid.interval_cycles)}"
+
+
+def _slower(design: Design, part: Part) -> Iterator[DesignLayout]:
+    """Layouts in which a sample takes more cycles: all layers by one rule, then a rule for each layer."""
+    yield from islice(slower_layouts(design, part), 1, None)
+    # This takes seconds, so it comes last. Where one share is too little, a smaller one is as well.
+    with suppress(EstimateError):
+        for share in _SHARES:
+            yield DesignLayout.of_chosen(choose_layout(design, part, share=share), part)
+
+
+def _other_board(design: Design, room: _Room) -> str:
+    """Which board with a larger FPGA would take the design, by the estimate."""
+    rooms = {name: _Room.on(name) for name in list_serial_boards()}
+    for name, other in sorted(rooms.items(), key=lambda item: item[1].part.lut or 0):
+        if (other.part.lut or 0) <= (room.part.lut or 0):
+            continue
+        found = next((laid for laid in slower_layouts(design, other.part) if other.holds(laid)), None)
+        if found is not None:
+            return f"{find_board(name).name} ({name}) would take it: {_often(found)} takes {other.amounts(found)}"
+    return "no board that fpgaprune knows would take it"

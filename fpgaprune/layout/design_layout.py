@@ -1,0 +1,132 @@
+"""`DesignLayout`: a design in one layout on one part, with its estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from fpgaprune.measure import (
+    ANALYTIC_SYNTH,
+    ESTIMATED,
+    ChosenLayout,
+    Estimate,
+    Figure,
+    Measurement,
+    Occupancy,
+    Resources,
+    Stage,
+    Taken,
+    VerilogPrice,
+    capacity_of,
+    to_plain,
+)
+from fpgaprune.target import Part
+
+
+class DesignLayout(Struct, frozen=True, dict=True):
+    """A design in one layout on one part, with its estimate.
+
+    Shares and limits are those of the part that the design was estimated for: another part has another estimate.
+
+    Attributes:
+        part: name of the part.
+        capacity: resource -> count that the part has; None if it is not published.
+        used: resources with their 80 % ranges.
+        latency_cycles: from the first input to the last output.
+        interval_cycles: between two samples.
+        stage: the step that the resources estimate: a vendor's synthesis of an hls4ml project, or open synthesis of our
+            own Verilog.
+        whole: whether every layer has an estimate; if not, nobody can say that the design fits.
+        name: of the layout, the same for every design of one network: `io_stream 2 3` is ladder 2, rung 3.
+        settings: sections of a flow file to the keys that ask for this layout.
+        fields: of `VerilogLayout`, that make it; empty for the usual one and for an hls4ml project.
+    """
+
+    part: str
+    capacity: Mapping[str, int | None]
+    used: Resources[Figure]
+    latency_cycles: int
+    interval_cycles: int
+    stage: Literal["synth", "synth(open)"] = "synth"
+    whole: bool = True
+    name: str = ""
+    settings: Mapping[str, Any] = {}
+    fields: Mapping[str, Any] = {}
+
+    @classmethod
+    def of_project(cls, made: Estimate, name: str = "", settings: Mapping[str, Any] | None = None) -> DesignLayout:
+        """The hls4ml project that `made` estimates."""
+        figures = (made.total[ANALYTIC_SYNTH.step], made.latency_cycles, made.interval_cycles)
+        part = made.target.part
+        return cls(
+            part.name, _published(part), *figures, whole=made.occupancy.whole, name=name, settings=settings or {}
+        )
+
+    @classmethod
+    def of_verilog(cls, made: VerilogPrice, part: Part, **more: Any) -> DesignLayout:
+        """Our own Verilog on `part`; `more` are `name`, `settings` and `fields`."""
+        figures = (made.resources, made.latency_cycles, made.interval_cycles)
+        return cls(part.name, _published(part), *figures, "synth(open)", **more)
+
+    @classmethod
+    def of_chosen(cls, chosen: ChosenLayout, part: Part, **more: Any) -> DesignLayout:
+        """Our own Verilog in the layout that was chosen for `part`."""
+        return cls.of_verilog(chosen.price, part, fields=chosen.settings, **more)
+
+    @cached_property
+    def occupancy(self) -> Occupancy:
+        """What it takes of each resource of the part."""
+        return Occupancy.of(self.used, self.part, Resources(**self.capacity), self.whole)
+
+    @cached_property
+    def nearest_limit(self) -> Taken | None:
+        """The resource whose upper end is nearest to, or furthest beyond, its capacity; None without a capacity."""
+        return self.occupancy.nearest_limit("high")
+
+    @property
+    def share(self) -> float:
+        """Upper end / capacity of the nearest limit; 0 if no capacity is known."""
+        return 0.0 if self.nearest_limit is None else self.nearest_limit.share("high")
+
+    @property
+    def resource(self) -> str:
+        """The resource of the nearest limit."""
+        return "lut" if self.nearest_limit is None else self.nearest_limit.resource
+
+    @cached_property
+    def size(self) -> float:
+        """The sum of upper end / capacity of all resources."""
+        return self.occupancy.size("high")
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the middles of the ranges fit; None if that is not known."""
+        return self.occupancy.fits
+
+    @property
+    def fits_upper(self) -> bool | None:
+        """Whether the upper ends of the ranges fit; None if that is not known."""
+        return self.occupancy.fits_upper
+
+    @property
+    def measured(self) -> Measurement[Figure]:
+        """The resources of the whole design, with their stage."""
+        return Measurement(Stage(f"analytic_{self.stage}"), None, self.used)
+
+    def counts(self, end: Literal["low", "value", "high"] = "value") -> dict[str, int | None]:
+        """Resource to the middle of its estimate, or to one end; None is unknown."""
+        figures = {name: self.used[name] for name in ESTIMATED}
+        return {name: None if figure is None else getattr(figure, end) for name, figure in figures.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """The estimate and its verdicts as JSON data."""
+        names = ("part", "capacity", "used", "latency_cycles", "interval_cycles", "fits", "fits_upper", "stage")
+        return {name: to_plain(getattr(self, name)) for name in names} | ({} if self.whole else {"whole": False})
+
+
+def _published(part: Part) -> dict[str, int | None]:
+    there = capacity_of(part)
+    return {name: there[name] for name in ESTIMATED}
