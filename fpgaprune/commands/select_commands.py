@@ -12,7 +12,7 @@ from fpgaprune.commands.common_options import DATA_HELP, AsJson, Quiet, Sparsity
 from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
 
-_MODEL_HELP = "A .keras or .h5 file, of tf_keras and TF-MOT too, or a SavedModel folder."
+_MODEL_HELP = "A .keras, .h5 or .onnx file, of tf_keras and TF-MOT too, or a SavedModel folder."
 Model = Annotated[Path, typer.Argument(help=_MODEL_HELP)]
 Filters = Annotated[
     list[str] | None,

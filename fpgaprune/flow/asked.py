@@ -12,6 +12,7 @@ from fpgaprune.flow.config import parse_config, read_config
 from fpgaprune.flow.file_kinds import kind_of, needed_with_model, require_kind
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import TrainConfig
+from fpgaprune.frontends import is_onnx, plan_onnx
 from fpgaprune.keras_file import trained_bits
 from fpgaprune.lowering import is_project_name
 
@@ -49,6 +50,8 @@ def asked_config(source: Path | None, name: str | None = None, **options: Any) -
     if source is not None and kind_of(source) == "model":
         if not source.exists():
             raise ConfigError(f"model file {source} does not exist")
+        if is_onnx(source):
+            plan_onnx(source)  # what cannot come in is refused first
         if trained_bits(source) is not None:
             # Its zeros were trained, and so were the bits of all other weights, which fine-tuning would take from them.
             document = _merged({"select": {"zeros": True, "sparsity": 0.0}, "finetune": {"epochs": 0}}, document)
