@@ -37,7 +37,10 @@ Cost = Annotated[
     str, typer.Option(help="none, or adders(6): divide each score by the adders that weights of 6 bits take.")
 ]
 Lock = Annotated[
-    list[str] | None, typer.Option(help="A slice to lock, such as 'conv2/kernel[:, :, 29, 13]'. May be repeated.")
+    list[str] | None,
+    typer.Option(
+        help="A slice to lock: 'conv2/kernel[:, :, 29, 13]', of an ONNX file 'conv2.weight[13, 29]'. May be repeated."
+    ),
 ]
 Masks = Annotated[Path | None, typer.Option(help="A mask file; its locks are added.")]
 Zeros = Annotated[bool, typer.Option("--zeros", help="Lock the weights that are zero already.")]

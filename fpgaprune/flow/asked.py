@@ -10,6 +10,7 @@ from typing import Any
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.config import parse_config, read_config
 from fpgaprune.flow.file_kinds import kind_of, needed_with_model, require_kind
+from fpgaprune.flow.names_in_file import with_locks_in_keras
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.frontends import is_onnx, plan_onnx
@@ -70,9 +71,9 @@ def asked_config(source: Path | None, name: str | None = None, **options: Any) -
     if name is not None:
         document["name"] = name
     if not document:
-        return config
+        return with_locks_in_keras(config)
     written = config.model_dump(mode="json", exclude_unset=True)
-    return parse_config(_merged(written, document), "options")
+    return with_locks_in_keras(parse_config(_merged(written, document), "options"))
 
 
 def name_of(path: Path) -> str:

@@ -14,11 +14,15 @@ from numpy.typing import NDArray
 from fpgaprune.errors import ModelImportError, shown
 from fpgaprune.files import storage_error
 from fpgaprune.frontends.onnx.constants import FOLDED
+from fpgaprune.frontends.onnx.local_functions import without_functions
 from fpgaprune.frontends.onnx.operators import OPERATORS
+from fpgaprune.frontends.onnx.patterns import joined
 from fpgaprune.onnx_graph import IR_VERSION, bodies
 from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 
-OLDEST, NEWEST = 7, 25
+OLDEST, NEWEST = 6, 25
+# An older file is brought to this opset by the converter of the package onnx.
+_CONVERTED = 9
 _MOST_BYTES = 1 << 31
 _DOMAINS = ("", "ai.onnx")
 # Operator to what a user can do instead.
@@ -94,15 +98,18 @@ def read_document(path: Path) -> Document:
         model = onnx.load_model_from_string(data)
         if not model.graph.node or not model.opset_import:
             raise ValueError("it has no nodes, or was cut short")
+        _require_text(model)
         _require_known(path, model)
+        _opset(path, model)
         for tensor in _tensors(model):
             _take_in(tensor, path.parent)
         # Values that the exporter noted inside the graph may be stale, and are not needed.
         del model.graph.value_info[:]
-        if model.functions:
-            model = onnx.inliner.inline_local_functions(model)
+        model = without_functions(model)
         model.ir_version = min(model.ir_version, IR_VERSION)
         onnx.checker.check_model(model)
+        if _opset(path, model) < _CONVERTED:
+            model = onnx.version_converter.convert_version(model, _CONVERTED)
         constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
         if model.graph.sparse_initializer:
             raise ValueError("it has sparse constants; save them dense")
@@ -111,18 +118,27 @@ def read_document(path: Path) -> Document:
             raise
         raise ModelImportError(f"{path} is not a sound ONNX file: {in_a_line(error)}; export it again") from error
     outputs = tuple(value.name for value in model.graph.output)
-    nodes = _needed(model.graph, outputs)
+    nodes = _needed(joined(model.graph), outputs)
     inputs = {value.name: _shape(path, value) for value in model.graph.input if value.name not in constants}
     if not inputs or not outputs:
         raise ModelImportError(f"{path} has no {'input' if not inputs else 'output'}; wanted a network")
     return Document(path, model, nodes, constants, inputs, outputs, _opset(path, model))
 
 
+def _require_text(model: Any) -> None:
+    """Every name is text; of other bytes protobuf makes no text."""
+    nodes = (*model.graph.node, *(node for function in model.functions for node in function.node))
+    names = [name for node in nodes for name in (node.name, node.op_type, node.domain, *node.input, *node.output)]
+    names += [one.name for one in (*model.graph.initializer, *model.graph.input, *model.graph.output)]
+    names += [entry.name for node in nodes for entry in node.attribute]
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("a name in it is no text")
+
+
 def _require_known(path: Path, model: Any) -> None:
     """Every operator of `model` comes in, or is computed from constants."""
-    _opset(path, model)
     local = {(function.domain, function.name) for function in model.functions}
-    for node in (*model.graph.node, *(node for function in model.functions for node in function.node)):
+    for node in (*joined(model.graph), *(node for function in model.functions for node in function.node)):
         if (node.domain, node.op_type) in local:
             continue
         if node.domain not in _DOMAINS or node.op_type not in OPERATORS.keys() | FOLDED or bodies(node):
@@ -190,15 +206,16 @@ def _external(tensor: Any, entries: dict[str, str], folder: Path) -> bytes:
         return opened.read(size)
 
 
-def _needed(graph: Any, outputs: Iterable[str]) -> tuple[Any, ...]:
-    producers = {name: node for node in graph.node for name in node.output if name}
+def _needed(nodes: Iterable[Any], outputs: Iterable[str]) -> tuple[Any, ...]:
+    nodes = tuple(nodes)
+    producers = {name: node for node in nodes for name in node.output if name}
     wanted, rest = set(), list(outputs)
     while rest:
         node = producers.get(rest.pop())
         if node is not None and id(node) not in wanted:
             wanted.add(id(node))
             rest += node.input
-    return tuple(node for node in graph.node if id(node) in wanted)
+    return tuple(node for node in nodes if id(node) in wanted)
 
 
 def _shape(path: Path, value: Any) -> tuple[int | None, ...]:

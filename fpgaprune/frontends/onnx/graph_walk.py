@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,10 @@ _OF_IMAGES = frozenset(
         *("Upsample", "PRelu"),
     }
 )
+# These take the mean of an image over its pixels, or of a sequence over its steps.
+_OF_PIXELS = frozenset({"ReduceMean", "ReduceMax"})
+# Where these saturate, two networks that differ give the same.
+_FLATTENS = frozenset({"Softmax", "Sigmoid", "Tanh", "HardSigmoid"})
 _ORDERS_ELEMENTS = frozenset({"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "MatMul", "Gemm", "Shape"})
 
 
@@ -68,7 +73,7 @@ class _Network:
                 f"{self.document.path}: input {shown(name)} has one axis only; wanted the batch and at least one more"
             )
         rank = len(shape)
-        axes = channels_last(rank) if rank in (3, 4) and self._is_image(name) else tuple(range(1, rank))
+        axes = channels_last(rank) if rank in (3, 4) and self._is_image(name, rank) else tuple(range(1, rank))
         self._note(name, self.plan.enter(input_name(name), sizes, axes))
 
     def take(self, node: Any) -> None:
@@ -100,8 +105,17 @@ class _Network:
             if value.layer in {entry.layer for entry in self.plan.inputs}:
                 value = self.plan.each("Activation", "output", value, {"activation": "linear"}, nonnegative=False)
             self.plan.outputs.append(value)
-        self.plan.names = (tuple(self.document.inputs), self.document.outputs)
+        self.plan.watched = dict(self._before_last_functions())
         return self.plan
+
+    def _before_last_functions(self) -> Iterator[tuple[str, Value]]:
+        """What the last functions of the network read, if no output of the network says it already."""
+        ends = {*self.document.inputs, *self.document.outputs}
+        for node in self.document.nodes:
+            if node.op_type in _FLATTENS and set(node.output) & ends and node.input[0] not in ends:
+                value = self.tensors[node.input[0]]
+                if isinstance(value, Value) and value.flat is None:
+                    yield node.input[0], value
 
     def _step(self, node: Any, given: tuple[Given, ...]) -> NodeStep:
         constants = [one.name for one in given if isinstance(one, Parameter) and one.name]
@@ -147,13 +161,13 @@ class _Network:
         self.tensors[name] = value
         self.given_by.setdefault(value.layer, []).append(name)
 
-    def _is_image(self, name: str) -> bool:
+    def _is_image(self, name: str, rank: int) -> bool:
         """Whether the first node that asks for an order of the axes of `name` asks for (N, C, ...)."""
         reached = {name}
         for node in self.document.nodes:
             if not reached & set(node.input):
                 continue
-            if node.op_type in _OF_IMAGES:
+            if node.op_type in _OF_IMAGES or (node.op_type in _OF_PIXELS and rank == 4):
                 return True
             if node.op_type in _ORDERS_ELEMENTS:
                 return False

@@ -34,7 +34,11 @@ def judged(document: Document, plan: LayerPlan, model: Any, samples: Any = None)
     rng = np.random.default_rng(0)
     random = [rng.standard_normal((RANDOM_SAMPLES, *value.shape), np.float32) for value in plan.inputs]
     given = random if samples is None else _with_samples(document, plan, random, samples)
-    session = _session(document)
+    import keras
+
+    session = _session(document, plan)
+    ends = {**dict(zip(document.outputs, plan.outputs, strict=True)), **plan.watched}
+    probe = keras.Model(model.inputs, [model.get_layer(value.layer).output for value in ends.values()])
     most_relative = most_absolute = 0.0
     count = len(given[0])
     at_a_time = max(1, min(count, _NUMBERS_AT_A_TIME // max(array[0].size for array in given)))
@@ -42,12 +46,12 @@ def judged(document: Document, plan: LayerPlan, model: Any, samples: Any = None)
     found: list[list[Any]] = []
     for start in range(0, count, at_a_time):
         part = [array[start : start + at_a_time] for array in given]
-        wanted.append(_run(document, plan, session, part))
-        result = model(part[0] if len(part) == 1 else part, training=False)
-        found.append([np.asarray(array) for array in (result if isinstance(result, list | tuple) else [result])])
-    for at, name in enumerate(document.outputs):
+        wanted.append(_run(document, plan, session, part, tuple(ends)))
+        result = probe(part, training=False)
+        found.append([np.asarray(array) for array in (result if isinstance(result, list) else [result])])
+    for at, (name, value) in enumerate(ends.items()):
         own = np.concatenate([part[at] for part in found])
-        theirs = np.concatenate([_as_keras(part[at], plan.outputs[at]) for part in wanted])
+        theirs = np.concatenate([as_keras(part[at], value) for part in wanted])
         largest = float(np.max(np.abs(theirs))) if theirs.size else 0.0
         absolute = float(np.max(np.abs(own - theirs))) if theirs.size else 0.0
         relative = absolute / largest if largest else absolute
@@ -71,7 +75,8 @@ def _with_samples(document: Document, plan: LayerPlan, random: list[NDArray[Any]
     return [np.concatenate(pair) for pair in zip(random, own, strict=True)]
 
 
-def _session(document: Document) -> Any:
+def _session(document: Document, plan: LayerPlan) -> Any:
+    import onnx
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -79,6 +84,8 @@ def _session(document: Document) -> Any:
     options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     model = type(document.model).FromString(document.model.SerializeToString())
+    for name in plan.watched:
+        model.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
     for value in (*model.graph.input, *model.graph.output):
         dims = value.type.tensor_type.shape.dim
         if value.name in (*document.inputs, *document.outputs) and len(dims) and not _is_small(document):
@@ -95,8 +102,10 @@ def _is_small(document: Document) -> bool:
     return document.batch is not None and document.batch <= RANDOM_SAMPLES
 
 
-def _run(document: Document, plan: LayerPlan, session: Any, given: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    """The outputs of onnxruntime for samples in the shapes of Keras."""
+def _run(
+    document: Document, plan: LayerPlan, session: Any, given: list[NDArray[Any]], names: tuple[str, ...]
+) -> list[NDArray[Any]]:
+    """The tensors `names` of onnxruntime for samples in the shapes of Keras."""
     feeds = [_as_onnx(array, value) for array, value in zip(given, plan.inputs, strict=True)]
     count = len(given[0])
     group = document.batch if _is_small(document) and document.batch else count
@@ -105,9 +114,7 @@ def _run(document: Document, plan: LayerPlan, session: Any, given: list[NDArray[
         # The last group is filled up with its first sample.
         rows = np.minimum(np.arange(start, start + group), count - 1)
         try:
-            part = session.run(
-                list(document.outputs), dict(zip(document.inputs, (a[rows] for a in feeds), strict=True))
-            )
+            part = session.run(list(names), dict(zip(document.inputs, (a[rows] for a in feeds), strict=True)))
         except Exception as error:
             # As above.
             raise ModelImportError(f"onnxruntime cannot run {document.path}: {in_a_line(error)}") from error
@@ -123,7 +130,7 @@ def _as_onnx(array: NDArray[Any], value: Value) -> NDArray[Any]:
     return np.ascontiguousarray(array.transpose([0, *order]))
 
 
-def _as_keras(array: NDArray[Any], value: Value) -> NDArray[Any]:
+def as_keras(array: NDArray[Any], value: Value) -> NDArray[Any]:
     """`array` of onnxruntime in the order of the axes in Keras."""
     if array.ndim != value.rank or array.shape[1:] != value.sizes:
         raise ModelImportError(f"onnxruntime gives the shape {array.shape[1:]}; Keras {value.sizes}")

@@ -48,13 +48,13 @@ class LayerPlan:
         layers: name to layer, in the order of their calls.
         inputs: the inputs of the network.
         outputs: the outputs of the network.
-        names: the names of inputs and outputs in the file.
+        watched: name in the file to a tensor before a last function that flattens differences, such as a softmax.
     """
 
     layers: dict[str, PlannedLayer] = field(default_factory=dict)
     inputs: list[Value] = field(default_factory=list)
     outputs: list[Value] = field(default_factory=list)
-    names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    watched: dict[str, Value] = field(default_factory=dict)
 
     def free_name(self, wanted: str) -> str:
         """`wanted`, or `wanted` with a number if a layer has that name; TensorFlow tells no cases apart."""

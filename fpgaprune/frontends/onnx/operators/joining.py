@@ -125,16 +125,24 @@ def _for_each_axis(step: NodeStep, value: Value, pads: list[int], axes: object) 
 
 
 def _around(step: NodeStep, value: Value, before: list[int], after: list[int], kind: str, sign: int) -> Value:
-    """`value` with entries added around one or two axes, or taken away."""
+    """`value` with entries added around one or two axes, or taken away; another axis stays, as the last in Keras."""
     changed = [axis for axis in range(1, value.rank) if before[axis - 1] or after[axis - 1]]
-    spatial = [axis for axis in channels_last(value.rank) if axis != 1]
-    if value.rank not in (3, 4) or not set(changed) <= set(spatial):
+    if value.rank == 2:
+        column = step.plan.unflattened(value)
+        column = step.plan.reshaped(column, (column.size(1), 1), (1, 2), 3)
+        one = _around(step, column, [*before, 0], [*after, 0], kind, sign)
+        return step.plan.reshaped(one, one.shape[:1], (1,), 2)
+    if value.rank not in (3, 4) or len(changed) > value.rank - 2:
         step.refuse(
-            f"changes the axes {changed} of a tensor of {value.rank} axes; wanted the spatial axes of (N, C, L) or "
+            f"changes the axes {changed} of a tensor of {value.rank} axes; wanted one axis of (N, C, L), or two of "
             "(N, C, H, W)"
         )
-    value = step.plan.ordered(value, channels_last(value.rank))
-    pairs = [(before[axis - 1], after[axis - 1]) for axis in spatial]
+    order = channels_last(value.rank)
+    if 1 in changed:
+        others = [axis for axis in range(1, value.rank) if axis not in changed]
+        order = (*changed, *others)
+    value = step.plan.ordered(value, order)
+    pairs = [(before[axis - 1], after[axis - 1]) for axis in order[:-1]]
     shape = (*(size + sign * sum(pair) for size, pair in zip(value.shape, pairs, strict=False)), value.shape[-1])
     name = "padding" if sign > 0 else "cropping"
     settings = {name: pairs[0] if len(pairs) == 1 else tuple(pairs)}

@@ -37,7 +37,7 @@ def flatten(step: NodeStep) -> Value:
     value = step.value()
     axis = int(step.settings.get("axis", 1))
     axis = axis + value.rank if axis < 0 else axis
-    if axis != 1:
+    if axis != 1 and not (axis == 0 and step.batch == 1):
         step.refuse(f"keeps {axis} axes; wanted axis 1: the batch stays, and all other axes become one")
     return _as_sizes(step, value, (prod(value.sizes),))
 
