@@ -36,6 +36,7 @@ def load(
     Example:
         net = fp.load("net.onnx")
         masks = net.locks(["features.0.weight[13, 29]"])
+        net.model.compile("adam", "sparse_categorical_crossentropy")
         fp.lock(net.model, masks)
 
     Args:

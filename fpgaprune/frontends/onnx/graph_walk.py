@@ -119,12 +119,6 @@ class _Network:
 
     def _step(self, node: Any, given: tuple[Given, ...]) -> NodeStep:
         constants = [one.name for one in given if isinstance(one, Parameter) and one.name]
-        names = node.input
-        shared = frozenset(
-            at
-            for at, one in enumerate(given)
-            if isinstance(one, Value) and any(self.readers[name] != 1 for name in self.given_by[one.layer])
-        )
         return NodeStep(
             self.plan,
             str(self.document.path),
@@ -135,9 +129,12 @@ class _Network:
             layer_name(node.name, node.op_type, constants),
             self.document.opset,
             tuple(bool(self.readers[name]) for name in node.output),
-            shared if names else frozenset(),
+            self._is_shared,
             self.document.batch,
         )
+
+    def _is_shared(self, layer: str) -> bool:
+        return any(self.readers[name] != 1 for name in self.given_by.get(layer, []))
 
     def _fold(self, node: Any, given: tuple[Given, ...], step: NodeStep) -> None:
         if node.op_type not in FOLDED:

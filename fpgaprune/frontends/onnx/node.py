@@ -30,7 +30,7 @@ class NodeStep:
         name: name for its layer.
         opset: version of the operators.
         is_used: for each output whether anything reads it.
-        shared: places in `given` of tensors that others read, too.
+        is_shared: whether several nodes, or an output, read what the layer of this name gives.
         batch: number of samples that the file fixes; None if any number is allowed.
     """
 
@@ -42,9 +42,9 @@ class NodeStep:
     given: tuple[Given, ...]
     name: str
     opset: int
-    is_used: tuple[bool, ...] = (True,)
-    shared: frozenset[int] = frozenset()
-    batch: int | None = None
+    is_used: tuple[bool, ...]
+    is_shared: Callable[[str], bool]
+    batch: int | None
 
     def refuse(self, reason: str) -> NoReturn:
         """Ends the import.

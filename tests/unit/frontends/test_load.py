@@ -102,3 +102,25 @@ def test_what_is_no_network_is_one_line(tmp_path):
         fp.load(tmp_path / "gone.onnx")
     with pytest.raises(ConfigError, match="holds its weights itself"):
         fp.load(small_cnn(tmp_path / "net.onnx"), weights=tmp_path / "w.h5")
+
+
+@pytest.mark.parametrize("between", [[], [("Identity", "i")], [("Squeeze", "i")]])
+def test_a_constant_is_no_bias_of_a_layer_that_others_read(between, tmp_path):
+    """x @ w is read twice: the sum with a constant may not change what the other node reads."""
+    from tests.unit.frontends.graphs import graph, node
+
+    middle = [
+        node("Squeeze", ["a", "axis"], "i") if kind == "Squeeze" else node(kind, ["a"], "i") for kind, _ in between
+    ]
+    nodes = [
+        node("MatMul", ["x", "w"], "a"),
+        *middle,
+        node("Add", ["i" if between else "a", "b"], "s"),
+        node("Relu", ["a"], "r"),
+        node("Flatten", ["r"], "f"),
+        node("Flatten", ["s"], "g"),
+        node("Concat", ["f", "g"], "y", axis=1),
+    ]
+    constants = {"w": numbers(4, 3), "b": numbers(3), "axis": np.int64([1])}
+    path = graph(tmp_path / "net.onnx", nodes, constants, {"x": ("n", 1, 4)}, {"y": ("n", 6)})
+    assert fp.load(path).difference.relative < 1e-5

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.frontends.onnx.layer_plan import PlannedLayer
 from fpgaprune.frontends.onnx.node import NodeStep, Operator
 from fpgaprune.frontends.onnx.parameter import Parameter
 from fpgaprune.frontends.onnx.value import Value
@@ -109,18 +110,29 @@ def _wide_axis(step: NodeStep, constant: Parameter) -> int | None:
 
 def _as_bias(step: NodeStep, value: Value, constant: Parameter) -> Value | None:
     """The tensor with `constant` as the bias of the layer that gives it; None if that layer cannot take it."""
-    layer = step.plan.layers[value.layer]
-    place = 0 if isinstance(step.given[0], Value) else 1
-    if layer.kind not in _WITH_BIAS or layer.settings["use_bias"] or place in step.shared:
+    layer = _weighted(step, value)
+    if layer is None or step.plan.readers(value.layer):
         return None
     channel, size = value.axes[-1], value.shape[-1]
-    wide = _wide_axis(step, constant)
-    if wide not in (None, channel) or step.plan.readers(value.layer):
+    if _wide_axis(step, constant) not in (None, channel):
         return None
     bias = constant.moved(np.ravel) if constant.size == size else _spread(constant, size)
     layer.weights["bias"] = bias
     layer.settings["use_bias"] = True
     return value
+
+
+def _weighted(step: NodeStep, value: Value) -> PlannedLayer | None:
+    """The layer without a bias that gives `value`, perhaps through layers that only drop axes of one entry."""
+    layer = step.plan.layers[value.layer]
+    while layer.kind == "Reshape" and not step.is_shared(layer.name):
+        before = step.plan.layers[layer.given[0]]
+        if before.shape[-1] != layer.shape[-1] or step.plan.readers(before.name) != 1:
+            return None
+        layer = before
+    if step.is_shared(layer.name):
+        return None
+    return layer if layer.kind in _WITH_BIAS and not layer.settings["use_bias"] else None
 
 
 def _spread(constant: Parameter, size: int) -> Parameter:

@@ -29,7 +29,7 @@ def conv(step: NodeStep) -> Value:
     size = weight.values.shape[2:]
     if list(step.settings.get("kernel_shape", size)) != list(size):
         step.refuse(f"has kernel_shape {list(step.settings['kernel_shape'])}; its weight has {list(size)}")
-    windows = windows_of(step, step.plan.whole(value), size)
+    windows = windows_of(step, value, size)
     if max(windows.strides) > 1 and max(windows.dilations) > 1:
         step.refuse("has strides and dilations above 1, which no layer of Keras has: use one of them")
     value = step.plan.ordered(value, channels_last(value.rank))

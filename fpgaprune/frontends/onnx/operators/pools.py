@@ -79,7 +79,7 @@ def _prepared(step: NodeStep) -> tuple[Value, SlidingWindows]:
         step.refuse(f"has {value.rank - 2} spatial axes; wanted 1 or 2")
     if "kernel_shape" not in step.settings:
         step.refuse("has no kernel_shape")
-    windows = windows_of(step, step.plan.whole(value), step.settings["kernel_shape"])
+    windows = windows_of(step, value, step.settings["kernel_shape"])
     if max(windows.dilations) > 1:
         step.refuse(f"has dilations {list(windows.dilations)}, which no pooling of Keras has")
     return step.plan.ordered(value, channels_last(value.rank)), windows

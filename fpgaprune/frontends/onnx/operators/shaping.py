@@ -123,9 +123,9 @@ def _as_sizes(step: NodeStep, value: Value, sizes: tuple[int, ...]) -> Value:
         return _flattened(step, value, sizes)
     if value.flat is not None:
         value = step.plan.unflattened(value)
-    moved = _with_other_units(value, sizes)
-    if moved is not None:
-        return moved
+    wide = [axis for axis in range(1, value.rank) if value.size(axis) > 1]
+    if [value.size(axis) for axis in wide] == [size for size in sizes if size > 1]:
+        return _with_other_units(step, value, wide, sizes)
     if len(sizes) == 1:
         return _flattened(step, value, sizes)
     value = step.plan.logical(value)
@@ -138,20 +138,18 @@ def _flattened(step: NodeStep, value: Value, sizes: tuple[int, ...]) -> Value:
     return replace(step.plan.reshaped(value, sizes, (1,), 2, step.name), flat=flat)
 
 
-def _with_other_units(value: Value, sizes: tuple[int, ...]) -> Value | None:
-    """`value` as a tensor that differs in axes of one entry only; None if it differs in more, or such axes are left."""
-    wide = [axis for axis in range(1, value.rank) if value.size(axis) > 1]
-    if [value.size(axis) for axis in wide] != [size for size in sizes if size > 1]:
-        return None
-    new_wide = [axis for axis, size in enumerate(sizes, 1) if size > 1]
-    new_units = [axis for axis, size in enumerate(sizes, 1) if size == 1]
-    names = dict(zip(wide, new_wide, strict=True))
+def _with_other_units(step: NodeStep, value: Value, wide: list[int], sizes: tuple[int, ...]) -> Value:
+    """`value` as a tensor of the shape `sizes`, which differs in axes of one entry only; the others are `wide`."""
+    names = dict(zip(wide, (axis for axis, size in enumerate(sizes, 1) if size > 1), strict=True))
+    units = [axis for axis, size in enumerate(sizes, 1) if size == 1]
     for axis in value.axes:
-        if axis not in names:
-            if not new_units:
-                return None
-            names[axis] = new_units.pop(0)
-    return replace(value, axes=tuple(names[axis] for axis in value.axes), rank=len(sizes) + 1)
+        if axis not in names and units:
+            names[axis] = units.pop(0)
+    kept = [axis for axis in value.axes if axis in names]
+    shape, axes = tuple(value.size(axis) for axis in kept), tuple(names[axis] for axis in kept)
+    if not kept:
+        shape, axes = (1,), (1,)
+    return step.plan.reshaped(value, shape, axes, len(sizes) + 1, step.name)
 
 
 OPERATORS: dict[str, Operator] = {
