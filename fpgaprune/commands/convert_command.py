@@ -19,6 +19,9 @@ def convert(
     ],
     out: Annotated[Path, typer.Option(help="The .keras file to write.")] = Path("net.keras"),
     masks: Annotated[Path | None, typer.Option(help="Write what is locked, such as the zeros, to this file.")] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="The file of the weights, if NETWORK is an architecture of Keras as JSON.")
+    ] = None,
     trust: Annotated[
         bool,
         typer.Option(
@@ -35,10 +38,11 @@ def convert(
     """
     from fpgaprune.flow import convert_network, require_kind
 
-    require_kind(network, "model")
+    if weights is None:
+        require_kind(network, "model")
     with Watcher(quiet=quiet or as_json) as watcher:
         watcher.stage("convert", "running")
-        found = convert_network(network, out, masks, trusted=trust)
+        found = convert_network(network, out, masks, weights, trusted=trust)
         watcher.stage("convert", "done")
     if as_json:
         files = {"model": str(out), "masks": None if masks is None else str(masks)}

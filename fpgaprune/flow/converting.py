@@ -9,13 +9,16 @@ from fpgaprune.frontends import LoadedNetwork, is_onnx, load, plan_onnx
 from fpgaprune.keras_file import save_keras
 
 
-def convert_network(source: Path, out: Path, masks: Path | None = None, *, trusted: bool = False) -> LoadedNetwork:
+def convert_network(
+    source: Path, out: Path, masks: Path | None = None, weights: Path | None = None, *, trusted: bool = False
+) -> LoadedNetwork:
     """`out` holds the Keras 3 form of the network at `source`; `masks`, if given, what is locked in it.
 
     Args:
         source: a file or folder that `load` takes.
         out: the `.keras` file to write.
         masks: the mask file to write; None for none.
+        weights: the file of the weights, if `source` is an architecture of Keras as JSON.
         trusted: whether a SavedModel may be read.
 
     Raises:
@@ -29,7 +32,7 @@ def convert_network(source: Path, out: Path, masks: Path | None = None, *, trust
     from fpgaprune.flow.session import start_session
 
     start_session(seed=0)
-    found = load(source, trusted=trusted)
+    found = load(source, weights, trusted=trusted)
     save_keras(found.model, out)
     if masks is not None:
         found.masks.save(masks)

@@ -10,7 +10,6 @@ from fpgaprune.flow.run_directory import MANIFEST
 
 _NEEDED = "--data DATA.npz --part PART --sparsity 0.6"
 _SAVE_WHOLE = "save the whole model with model.save('net.keras')"
-_REBUILD = f"build the network in Keras, give it these weights, and {_SAVE_WHOLE}"
 
 # What a command may want, in words.
 _WANTED = {
@@ -32,7 +31,8 @@ _ADVICE: dict[str, tuple[str, str]] = {
     "project": ("an hls4ml project", "price it with 'fpgaprune estimate {path}'"),
     "design": (
         "a JSON file",
-        f"if it is a design, price it with 'fpgaprune estimate {{path}}'; if it is a Keras architecture, {_REBUILD}",
+        "if it is a design, price it with 'fpgaprune estimate {path}'; if it is a Keras architecture, make a model "
+        "of it with 'fpgaprune convert {path} --weights WEIGHTS.h5'",
     ),
     "weights": ("a file of weights without their network", _SAVE_WHOLE),
     "torch": (

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.errors import ConfigError, ModelImportError
+from fpgaprune.errors import ConfigError, FpgaPruneError, ModelImportError
+from fpgaprune.frontends.architecture import is_architecture, whole_model
 from fpgaprune.frontends.keras_files import FORMAT, load_keras
 from fpgaprune.frontends.loaded import ImportDifference, LoadedNetwork, zero_masks
 from fpgaprune.frontends.onnx.front import load_onnx
@@ -40,8 +42,9 @@ def load(
         fp.lock(net.model, masks)
 
     Args:
-        path: an ONNX file, a `.keras` or `.h5` file of Keras 3, HGQ2, QKeras, tf_keras or TF-MOT, or a SavedModel.
-        weights: file of the weights, for a format that keeps them apart; none of today's does.
+        path: an ONNX file, a `.keras` or `.h5` file of Keras 3, HGQ2, QKeras, tf_keras or TF-MOT, a SavedModel, or the
+            architecture of a network of Keras or QKeras as JSON.
+        weights: the file of the weights, if `path` is an architecture of Keras as JSON.
         samples: samples on which an ONNX file is compared with onnxruntime besides 256 random ones, in the shapes of
             the Keras model; one array for each input.
         trusted: whether a SavedModel may be read. Its program runs on loading, so trust only your own.
@@ -56,6 +59,8 @@ def load(
         raise ConfigError(f"model file {source} does not exist")
     if source.suffix.lower() in _OF_TORCH:
         raise ModelImportError(f"{source} is a program of PyTorch, which is not run: export it: {export_lines(source)}")
+    if is_architecture(source):
+        return _in_parts(source, None if weights is None else Path(weights))
     if weights is not None:
         raise ConfigError(f"{source} holds its weights itself; leave weights={os.fspath(weights)!r} out")
     if is_onnx(source):
@@ -77,6 +82,24 @@ def export_lines(path: Path) -> str:
         "module.eval(); torch.onnx.export(module, torch.zeros(1, CHANNELS, HEIGHT, WIDTH), "
         f"'{path.with_suffix('.onnx').name}', dynamo=True)"
     )
+
+
+def _in_parts(architecture: Path, weights: Path | None) -> LoadedNetwork:
+    """The network of an architecture and its weights, read as the whole model that Keras would have saved."""
+    if weights is None:
+        raise ConfigError(
+            f"{architecture} is an architecture without weights; give them too: fp.load({architecture.name!r}, "
+            "weights='weights.h5'), 'fpgaprune convert --weights'"
+        )
+    if not weights.exists():
+        raise ConfigError(f"file of weights {weights} does not exist")
+    with tempfile.TemporaryDirectory(prefix="fpgaprune-parts-") as name:
+        whole = whole_model(architecture, weights, Path(name))
+        try:
+            return load(whole)
+        except FpgaPruneError as error:
+            said = str(error).replace(str(whole), f"{architecture} with {weights}")
+            raise ModelImportError(said) from error
 
 
 def _with_bits(path: Path, library: str) -> LoadedNetwork:
