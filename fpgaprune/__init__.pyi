@@ -26,6 +26,7 @@ from .fit import Limits as Limits
 from .fit import fit as fit
 from .fixed import FixedType as FixedType
 from .frontends import LoadedNetwork as LoadedNetwork
+from .frontends import from_torch as from_torch
 from .frontends import import_tfmot as import_tfmot
 from .frontends import load as load
 from .held import HeldValues as HeldValues

@@ -11,3 +11,4 @@ from .onnx.front import plan_onnx as plan_onnx
 from .tfmot_model import ImportedModel as ImportedModel
 from .tfmot_model import import_tfmot as import_tfmot
 from .tfmot_model import is_tf_keras as is_tf_keras
+from .torch_module import from_torch as from_torch

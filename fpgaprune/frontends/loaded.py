@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from fpgaprune.errors import MaskError
 from fpgaprune.fixed import FixedType
 from fpgaprune.masks import MaskSet
+from fpgaprune.npz_file import write_npz
 from fpgaprune.slices import expand_indices, parse_slice
-from fpgaprune.weights import near_misses, weight_shapes
+from fpgaprune.weights import near_misses, weight_arrays, weight_shapes
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,13 @@ class Source:
         name: its name in the file.
         shape: its shape in the file.
         origin: for each element of the weight in Keras its flat position in the file; None if it was computed.
+        is_copy: whether the weight has exactly the elements of the file.
     """
 
     name: str
     shape: tuple[int, ...]
     origin: NDArray[np.int64] | None = field(default=None, repr=False, compare=False)
+    is_copy: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,40 @@ class LoadedNetwork:
             known = [source.name for source in self.sources.values()]
             raise MaskError(f"the file has no weight {name!r}; {near_misses(name, known)}")
         return found
+
+    def state(self, model: Any = None) -> dict[str, NDArray[Any]]:
+        """The weights with their names and in their layouts in the file, as `load_state_dict` of PyTorch takes them.
+
+        Args:
+            model: a model with the layers of `self.model`, such as a trained copy; `self.model` if left out.
+
+        Raises:
+            MaskError: a weight is missing or has another shape, as after a removal, or no weight of the file alone
+                says it.
+        """
+        arrays = weight_arrays(self.model if model is None else model)
+        found: dict[str, NDArray[Any]] = {}
+        for path, source in self.sources.items():
+            if not source.is_copy or source.origin is None:
+                raise MaskError(
+                    f"{source.name!r} was joined with another layer, or scaled, when it was exported: export the "
+                    "network with training=torch.onnx.TrainingMode.PRESERVE and dynamo=False"
+                )
+            if path not in arrays or arrays[path].shape != source.origin.shape:
+                got = arrays[path].shape if path in arrays else "no such weight"
+                raise MaskError(f"{path!r} has shape {source.origin.shape} in the file's network; the model has {got}")
+            flat = np.empty(source.origin.size, arrays[path].dtype)
+            flat[source.origin.ravel()] = arrays[path].ravel()
+            found[source.name] = flat.reshape(source.shape)
+        return found
+
+    def save_state(self, path: str | os.PathLike[str], model: Any = None) -> None:
+        """Writes `state` to `path` (.npz).
+
+        Raises:
+            MaskError: as `state`.
+        """
+        write_npz(path, self.state(model))
 
     def to_json(self) -> dict[str, Any]:
         """All but the model, the masks and the origin of each element, as JSON data."""
@@ -163,8 +201,6 @@ def _index_text(entries: list[int], size: int) -> str:
 
 def zero_masks(model: Any) -> MaskSet:
     """Masks that lock the elements of kernels that are zero."""
-    from fpgaprune.weights import weight_arrays
-
     arrays = weight_arrays(model)
     masks = {path: array != 0 for path, array in arrays.items() if path.endswith("kernel") and (array == 0).any()}
     return MaskSet(masks).fitted(weight_shapes(model))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fpgaprune.frontends.loaded import LoadedNetwork, Source, zero_masks
 from fpgaprune.frontends.onnx.building import build_model
 from fpgaprune.frontends.onnx.document import Document, read_document
@@ -63,7 +65,7 @@ class OnnxNetwork:
     @property
     def sources(self) -> dict[str, Source]:
         """Weight path to origin; a weight that lost its name in the file has that of PyTorch for its layer."""
-        return _sources(self.plan)
+        return _sources(self.plan, self.document)
 
 
 def plan_onnx(path: Path) -> OnnxNetwork:
@@ -96,7 +98,7 @@ def load_onnx(path: Path, samples: Any = None) -> LoadedNetwork:
     return LoadedNetwork(model, zero_masks(model), {}, network.sources, difference, FORMAT, facts)
 
 
-def _sources(plan: LayerPlan) -> dict[str, Source]:
+def _sources(plan: LayerPlan, document: Document) -> dict[str, Source]:
     sources = {}
     for layer in plan.layers.values():
         for kind, parameter in layer.weights.items():
@@ -108,5 +110,12 @@ def _sources(plan: LayerPlan) -> dict[str, Source]:
                     # PyTorch holds (C_out, C_in), and its exporter transposed that.
                     rows, columns = shape
                     shape, origin = (columns, rows), origin % columns * rows + origin // columns
-                sources[f"{layer.name}/{kind}"] = Source(name, shape, origin)
+                # A convolution that lost its name was joined with a BatchNorm.
+                stored = document.constants.get(parameter.name)
+                is_copy = stored is not None and parameter.origin is not None and stored.size == parameter.origin.size
+                if is_copy and stored is not None:
+                    is_copy = (plain or layer.kind == "Dense") and np.array_equal(
+                        stored.ravel()[parameter.origin], parameter.values
+                    )
+                sources[f"{layer.name}/{kind}"] = Source(name, shape, origin, is_copy)
     return sources
