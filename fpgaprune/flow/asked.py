@@ -51,9 +51,9 @@ def asked_config(source: Path | None, name: str | None = None, **options: Any) -
     if source is not None and kind_of(source) == "model":
         if not source.exists():
             raise ConfigError(f"model file {source} does not exist")
-        if is_onnx(source):
-            plan_onnx(source)  # what cannot come in is refused first
-        if trained_bits(source) is not None:
+        # What cannot come in is refused first.
+        has_bits = plan_onnx(source).document.is_quantised if is_onnx(source) else trained_bits(source) is not None
+        if has_bits:
             # Its zeros were trained, and so were the bits of all other weights, which fine-tuning would take from them.
             document = _merged({"select": {"zeros": True, "sparsity": 0.0}, "finetune": {"epochs": 0}}, document)
             given = {"sparsity": 0.0, **given}

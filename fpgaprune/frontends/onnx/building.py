@@ -9,6 +9,17 @@ from fpgaprune.frontends.onnx.layer_plan import LayerPlan
 from fpgaprune.parser_errors import in_a_line
 
 
+def _class_of(kind: str) -> Any:
+    """The class of Keras, or of fpgaprune, that is called `kind`."""
+    import keras
+
+    if kind == "RoundedChannels":
+        from fpgaprune.quantise import RoundedChannels
+
+        return RoundedChannels
+    return getattr(keras.layers, kind)
+
+
 def build_model(plan: LayerPlan, name: str, path: str) -> Any:
     """The model of `plan`, not compiled.
 
@@ -25,7 +36,7 @@ def build_model(plan: LayerPlan, name: str, path: str) -> Any:
             continue
         given = [tensors[one] for one in layer.given]
         try:
-            made[layer.name] = getattr(keras.layers, layer.kind)(name=layer.name, dtype="float32", **layer.settings)
+            made[layer.name] = _class_of(layer.kind)(name=layer.name, dtype="float32", **layer.settings)
             tensors[layer.name] = made[layer.name](given[0] if len(given) == 1 else given)
         except Exception as error:
             # Keras raises anything over settings that it does not take.

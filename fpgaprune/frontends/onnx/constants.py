@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.frontends.onnx.parameter import Parameter
+from fpgaprune.frontends.onnx.qonnx import bipolar_quant, is_quantiser, quant, type_of
+from fpgaprune.onnx_graph import attributes
 
 # What `Shape` gives for the batch, which is not known: no tensor of a sample has so many entries.
 BATCH = 2_147_480_009
@@ -33,6 +36,8 @@ def folded(node: Any, given: Sequence[Parameter | None], opset: int) -> list[Par
         ValueError: it cannot be computed, or gives too large a tensor.
     """
     values = [None if parameter is None else parameter.values for parameter in given]
+    if is_quantiser(node):
+        return [_quantised(node, given)]
     _require_small(node, values)
     results = _evaluated(node, values, opset)
     if any(not isinstance(result, np.ndarray | np.generic) or np.size(result) > _MOST for result in results):
@@ -41,8 +46,28 @@ def folded(node: Any, given: Sequence[Parameter | None], opset: int) -> list[Par
     if node.op_type in _MOVES and source is not None and source.origin is not None:
         places = _evaluated(node, [source.origin, *values[1:]], opset)
         origin = np.asarray(places[0], dtype=np.int64)
-        return [Parameter(np.asarray(results[0]), source.name, source.shape, origin)]
+        return [Parameter(np.asarray(results[0]), source.name, source.shape, origin, source.kind)]
     return [Parameter(np.asarray(result)) for result in results]
+
+
+def _quantised(node: Any, given: Sequence[Parameter | None]) -> Parameter:
+    """The constant that the quantiser `node` makes of its first input, with its fixed-point type if it has one."""
+    found = [parameter for parameter in given if parameter is not None]
+    if len(found) != (4 if node.op_type == "Quant" else 2):
+        raise ValueError("has not all its inputs")
+    source, settings = found[0], attributes(node)
+    values = [parameter.values for parameter in found]
+    if any(value.size > _MOST or value.dtype.kind not in "fiu" for value in values):
+        raise ValueError("reads what are no numbers")
+    if node.op_type == "BipolarQuant":
+        rounded = bipolar_quant(values[0], values[1])
+        kind = None
+    else:
+        kind = type_of(values[1], values[2], values[3], settings)
+        rounded = quant(values[0], values[1], values[2], values[3], settings)
+    if rounded.shape != source.values.shape:
+        raise ValueError(f"has a scale of shape {values[1].shape} for a constant of shape {source.values.shape}")
+    return replace(source, values=rounded, kind=kind)
 
 
 def _require_small(node: Any, values: Sequence[NDArray[Any] | None]) -> None:

@@ -17,6 +17,7 @@ from fpgaprune.frontends.onnx.constants import FOLDED
 from fpgaprune.frontends.onnx.local_functions import without_functions
 from fpgaprune.frontends.onnx.operators import OPERATORS
 from fpgaprune.frontends.onnx.patterns import joined
+from fpgaprune.frontends.onnx.qonnx import is_quantiser, without_quantisers
 from fpgaprune.onnx_graph import IR_VERSION, bodies
 from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 
@@ -36,8 +37,6 @@ _INSTEAD = {
     "RNN": "build the recurrent network in Keras",
     "QuantizeLinear": "export the network as it was before it was quantised",
     "DequantizeLinear": "export the network as it was before it was quantised",
-    "Quant": "export the network in floating point, and train its bits here (quantised = true in [finetune])",
-    "BipolarQuant": "export the network in floating point, and train its bits here (quantised = true in [finetune])",
     "Trunc": "export the network in floating point, and train its bits here (quantised = true in [finetune])",
     "If": "export the network without a condition: model.eval()",
     "Loop": "export the network without a loop",
@@ -69,6 +68,11 @@ class Document:
     inputs: dict[str, tuple[int | None, ...]]
     outputs: tuple[str, ...]
     opset: int
+
+    @property
+    def is_quantised(self) -> bool:
+        """Whether a node is a quantiser of QONNX, which onnxruntime does not know."""
+        return any(is_quantiser(node) for node in self.model.graph.node)
 
     @property
     def batch(self) -> int | None:
@@ -107,7 +111,7 @@ def read_document(path: Path) -> Document:
         del model.graph.value_info[:]
         model = without_functions(model)
         model.ir_version = min(model.ir_version, IR_VERSION)
-        onnx.checker.check_model(model)
+        onnx.checker.check_model(without_quantisers(model))
         if _opset(path, model) < _CONVERTED:
             model = onnx.version_converter.convert_version(model, _CONVERTED)
         constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
@@ -140,6 +144,8 @@ def _require_known(path: Path, model: Any) -> None:
     local = {(function.domain, function.name) for function in model.functions}
     for node in (*joined(model.graph), *(node for function in model.functions for node in function.node)):
         if (node.domain, node.op_type) in local:
+            continue
+        if is_quantiser(node):
             continue
         if node.domain not in _DOMAINS or node.op_type not in OPERATORS.keys() | FOLDED or bodies(node):
             kind = node.op_type if node.domain in _DOMAINS else f"{node.domain}.{node.op_type}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fpgaprune.fixed import FixedType
 from fpgaprune.frontends.loaded import LoadedNetwork, Source, zero_masks
 from fpgaprune.frontends.onnx.building import build_model
 from fpgaprune.frontends.onnx.document import Document, read_document
@@ -46,6 +47,13 @@ class OnnxNetwork:
         """Weight path to the shape of each weight."""
         layers = self.plan.layers.values()
         return {f"{layer.name}/{kind}": one.values.shape for layer in layers for kind, one in layer.weights.items()}
+
+    @property
+    def types(self) -> dict[str, FixedType]:
+        """Weight path to the fixed-point type of each weight that a quantiser has rounded."""
+        layers = self.plan.layers.values()
+        weights = {f"{layer.name}/{kind}": one.kind for layer in layers for kind, one in layer.weights.items()}
+        return {path: kind for path, kind in weights.items() if kind is not None}
 
     @property
     def inputs(self) -> dict[str, tuple[int, ...]]:
@@ -93,9 +101,10 @@ def load_onnx(path: Path, samples: Any = None) -> LoadedNetwork:
     name = re.sub(r"\W+", "_", document.path.stem, flags=re.ASCII).strip("_") or "network"
     model = build_model(plan, name, str(path))
     difference = judged(document, plan, model, samples)
+    kind = "QONNX" if document.is_quantised else FORMAT
     axes = {value.layer: [0, *value.axes] for value in plan.inputs}
     facts = {"opset": document.opset, "input_axes": axes, "producer": document.model.producer_name}
-    return LoadedNetwork(model, zero_masks(model), {}, network.sources, difference, FORMAT, facts)
+    return LoadedNetwork(model, zero_masks(model), network.types, network.sources, difference, kind, facts)
 
 
 def _sources(plan: LayerPlan, document: Document) -> dict[str, Source]:

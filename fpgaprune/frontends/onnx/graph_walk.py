@@ -16,6 +16,7 @@ from fpgaprune.frontends.onnx.names import input_name, layer_name
 from fpgaprune.frontends.onnx.node import Given, NodeStep
 from fpgaprune.frontends.onnx.operators import OPERATORS
 from fpgaprune.frontends.onnx.parameter import Parameter
+from fpgaprune.frontends.onnx.qonnx import is_quantiser
 from fpgaprune.frontends.onnx.value import Value, channels_last
 from fpgaprune.onnx_graph import attributes
 
@@ -137,7 +138,7 @@ class _Network:
         return any(self.readers[name] != 1 for name in self.given_by.get(layer, []))
 
     def _fold(self, node: Any, given: tuple[Given, ...], step: NodeStep) -> None:
-        if node.op_type not in FOLDED:
+        if node.op_type not in FOLDED and not is_quantiser(node):
             step.refuse("reads constants only, and is none of the operators that are computed in advance")
         try:
             results = folded(node, [one for one in given if not isinstance(one, Value)], self.document.opset)

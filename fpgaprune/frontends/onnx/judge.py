@@ -11,6 +11,7 @@ from fpgaprune.errors import ModelImportError, shown
 from fpgaprune.frontends.loaded import ImportDifference
 from fpgaprune.frontends.onnx.document import Document
 from fpgaprune.frontends.onnx.layer_plan import LayerPlan
+from fpgaprune.frontends.onnx.qonnx import in_standard_operators
 from fpgaprune.frontends.onnx.value import Value
 from fpgaprune.parser_errors import in_a_line
 
@@ -83,7 +84,7 @@ def _session(document: Document, plan: LayerPlan) -> Any:
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    model = type(document.model).FromString(document.model.SerializeToString())
+    model = in_standard_operators(document.model)
     for name in plan.watched:
         model.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
     for value in (*model.graph.input, *model.graph.output):

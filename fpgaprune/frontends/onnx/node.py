@@ -88,7 +88,8 @@ class NodeStep:
         found = self.parameter(at)
         if found.values.dtype.kind != "f":
             self.refuse(f"has a constant of {found.values.dtype} as input {at}; wanted float32")
-        return found.with_values(found.values.astype(np.float32))
+        is_float32 = found.values.dtype == np.float32
+        return found if is_float32 else found.with_values(found.values.astype(np.float32))
 
     def optional(self, at: int, key: str, default: Any, *, since: int) -> Any:
         """A setting that is the attribute `key` before opset `since`, and the constant input `at` from then on."""

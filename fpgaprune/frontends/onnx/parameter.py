@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.fixed import FixedType
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -18,6 +20,7 @@ class Parameter:
         values: the elements.
         name: name of the constant in the file; "" if the graph computes it from others.
         shape: its shape in the file.
+        kind: the fixed-point type to which a quantiser has rounded it; None if there is none.
         origin: flat position in the file's constant of each element; None if there is no such position.
     """
 
@@ -25,6 +28,7 @@ class Parameter:
     name: str = ""
     shape: tuple[int, ...] = ()
     origin: NDArray[np.int64] | None = None
+    kind: FixedType | None = None
 
     @classmethod
     def of_file(cls, name: str, values: NDArray[Any]) -> Parameter:
@@ -49,8 +53,8 @@ class Parameter:
         return self.moved(lambda array: array.take(order, axis=axis))
 
     def with_values(self, values: NDArray[Any]) -> Parameter:
-        """The parameter with other values in the same places."""
-        return replace(self, values=values)
+        """The parameter with other values in the same places, of no fixed-point type."""
+        return replace(self, values=values, kind=None)
 
     @property
     def ndim(self) -> int:

@@ -9,6 +9,7 @@ from fpgaprune.frontends.onnx.operators import (
     joining,
     normalization,
     pools,
+    quantisers,
     shaping,
 )
 
@@ -19,6 +20,7 @@ OPERATORS: dict[str, Operator] = {
     **activation_functions.OPERATORS,
     **normalization.OPERATORS,
     **pools.OPERATORS,
+    **quantisers.OPERATORS,
     **shaping.OPERATORS,
     **joining.OPERATORS,
 }
