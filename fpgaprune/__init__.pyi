@@ -24,6 +24,10 @@ from .fit import Fit as Fit
 from .fit import Limits as Limits
 from .fit import fit as fit
 from .fixed import FixedType as FixedType
+from .frontends import LoadedNetwork as LoadedNetwork
+from .frontends import from_torch as from_torch
+from .frontends import import_tfmot as import_tfmot
+from .frontends import load as load
 from .held import HeldValues as HeldValues
 from .hls import DesignDifference as DesignDifference
 from .hls import HlsProject as HlsProject
@@ -76,7 +80,6 @@ from .select import from_zeros as from_zeros
 from .select import guard as guard
 from .select import hold_largest as hold_largest
 from .select import hold_schedule as hold_schedule
-from .select import import_tfmot as import_tfmot
 from .select import prune_rounds as prune_rounds
 from .select import regrow as regrow
 from .select import rewind as rewind

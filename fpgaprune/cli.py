@@ -49,6 +49,7 @@ for command in (
     commands.inspect,
     commands.select,
     commands.sensitivity,
+    commands.convert,
     commands.import_tfmot,
     commands.estimate,
     commands.measure,

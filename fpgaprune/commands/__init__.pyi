@@ -1,5 +1,6 @@
 from .board_commands import ask as ask
 from .config_command import config as config
+from .convert_command import convert as convert
 from .examples_command import examples as examples
 from .export_command import export as export
 from .fit_command import fit as fit

@@ -22,8 +22,8 @@ def fit(
     flow: Annotated[
         Path,
         typer.Argument(
-            metavar="MODEL.keras|FLOW.toml",
-            help="A trained Keras model with --data and --part, or a flow file that names a model.",
+            metavar="NETWORK|FLOW.toml",
+            help="A trained network (.keras, .h5, .onnx) with --data and --part, or a flow file that names one.",
         ),
     ],
     data: Annotated[str | None, typer.Option(help=f"{DATA_HELP} Key data.source.")] = None,
@@ -91,7 +91,7 @@ def fit(
     missing = [option for option, value in (("--data", data), ("--part", part)) if value is None]
     if is_model and missing and flow.exists():
         raise ConfigError(
-            f"{flow} is a Keras model, and {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; "
+            f"{flow} is a network, and {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; "
             f"use 'fpgaprune fit {flow} --data DATA.npz --part PART --max-loss 0.5%'"
         )
     config = asked_config(

@@ -29,9 +29,9 @@ def run(
     flow: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FLOW.toml|MODEL.keras]",
-            help="A flow file, or a saved Keras model with --data, --part and --sparsity. Without it the built-in "
-            "flow runs. Options override keys of the flow file.",
+            metavar="[FLOW.toml|NETWORK]",
+            help="A flow file, or a network (.keras, .h5, .onnx) with --data, --part and --sparsity. Without it the "
+            "built-in flow runs. Options override keys of the flow file.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder; runs/NAME if left out.")] = None,
@@ -107,7 +107,7 @@ def verify(
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="A .keras file.")],
+    model: Annotated[Path, typer.Argument(help="A network: .keras, .h5 or .onnx.")],
     out: Annotated[Path | None, typer.Option(help="Draw each convolution's kernels as PNG in this folder.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,

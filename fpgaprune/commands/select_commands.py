@@ -12,7 +12,7 @@ from fpgaprune.commands.common_options import DATA_HELP, AsJson, Quiet, Sparsity
 from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
 
-_MODEL_HELP = "A .keras or .h5 file, of tf_keras and TF-MOT too, or a SavedModel folder."
+_MODEL_HELP = "A .keras, .h5 or .onnx file, of tf_keras and TF-MOT too, or a SavedModel folder."
 Model = Annotated[Path, typer.Argument(help=_MODEL_HELP)]
 Filters = Annotated[
     list[str] | None,
@@ -37,7 +37,10 @@ Cost = Annotated[
     str, typer.Option(help="none, or adders(6): divide each score by the adders that weights of 6 bits take.")
 ]
 Lock = Annotated[
-    list[str] | None, typer.Option(help="A slice to lock, such as 'conv2/kernel[:, :, 29, 13]'. May be repeated.")
+    list[str] | None,
+    typer.Option(
+        help="A slice to lock: 'conv2/kernel[:, :, 29, 13]', of an ONNX file 'conv2.weight[13, 29]'. May be repeated."
+    ),
 ]
 Masks = Annotated[Path | None, typer.Option(help="A mask file; its locks are added.")]
 Zeros = Annotated[bool, typer.Option("--zeros", help="Lock the weights that are zero already.")]

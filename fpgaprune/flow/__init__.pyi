@@ -7,6 +7,7 @@ from .checking import check_flow as check_flow
 from .comparing import compare_folders as compare_folders
 from .comparing import comparison_tables as comparison_tables
 from .config import parse_config as parse_config
+from .converting import convert_network as convert_network
 from .data import OPTIONAL as OPTIONAL
 from .data import Dataset as Dataset
 from .data import load_data as load_data

@@ -10,8 +10,10 @@ from typing import Any
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.config import parse_config, read_config
 from fpgaprune.flow.file_kinds import kind_of, needed_with_model, require_kind
+from fpgaprune.flow.names_in_file import with_locks_in_keras
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import TrainConfig
+from fpgaprune.frontends import is_onnx, plan_onnx
 from fpgaprune.keras_file import trained_bits
 from fpgaprune.lowering import is_project_name
 
@@ -49,7 +51,9 @@ def asked_config(source: Path | None, name: str | None = None, **options: Any) -
     if source is not None and kind_of(source) == "model":
         if not source.exists():
             raise ConfigError(f"model file {source} does not exist")
-        if trained_bits(source) is not None:
+        # What cannot come in is refused first.
+        has_bits = plan_onnx(source).document.is_quantised if is_onnx(source) else trained_bits(source) is not None
+        if has_bits:
             # Its zeros were trained, and so were the bits of all other weights, which fine-tuning would take from them.
             document = _merged({"select": {"zeros": True, "sparsity": 0.0}, "finetune": {"epochs": 0}}, document)
             given = {"sparsity": 0.0, **given}
@@ -67,9 +71,9 @@ def asked_config(source: Path | None, name: str | None = None, **options: Any) -
     if name is not None:
         document["name"] = name
     if not document:
-        return config
+        return with_locks_in_keras(config)
     written = config.model_dump(mode="json", exclude_unset=True)
-    return parse_config(_merged(written, document), "options")
+    return with_locks_in_keras(parse_config(_merged(written, document), "options"))
 
 
 def name_of(path: Path) -> str:

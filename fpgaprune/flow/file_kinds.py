@@ -10,20 +10,18 @@ from fpgaprune.flow.run_directory import MANIFEST
 
 _NEEDED = "--data DATA.npz --part PART --sparsity 0.6"
 _SAVE_WHOLE = "save the whole model with model.save('net.keras')"
-_REBUILD = f"build the network in Keras, give it these weights, and {_SAVE_WHOLE}"
 
 # What a command may want, in words.
 _WANTED = {
-    "flow": "a flow file (.toml) or a Keras model (.keras, .h5)",
-    "model": "a Keras model (.keras, .h5)",
+    "flow": "a flow file (.toml) or a network (.keras, .h5, .onnx)",
+    "model": "a network (.keras, .h5, .onnx)",
     "run": "a run folder",
     "design": "a run folder, a design.json or an hls4ml project",
 }
 # Kind to what it is in words, and which command takes `{path}`, or what makes of it a file that one takes.
 _ADVICE: dict[str, tuple[str, str]] = {
     "flow": ("a flow file", "run it with 'fpgaprune run {path}'"),
-    "model": ("a Keras model", f"prune it with 'fpgaprune run {{path}} {_NEEDED}'"),
-    "onnx": ("an ONNX file", "name the Keras model that it was made from; 'fpgaprune run' writes ONNX itself"),
+    "model": ("a network", f"prune it with 'fpgaprune run {{path}} {_NEEDED}'"),
     "arrays": ("an .npz of arrays", "name data with --data, and masks with --masks"),
     "run": (
         "a run folder",
@@ -33,10 +31,15 @@ _ADVICE: dict[str, tuple[str, str]] = {
     "project": ("an hls4ml project", "price it with 'fpgaprune estimate {path}'"),
     "design": (
         "a JSON file",
-        f"if it is a design, price it with 'fpgaprune estimate {{path}}'; if it is a Keras architecture, {_REBUILD}",
+        "if it is a design, price it with 'fpgaprune estimate {path}'; if it is a Keras architecture, make a model "
+        "of it with 'fpgaprune convert {path} --weights WEIGHTS.h5'",
     ),
     "weights": ("a file of weights without their network", _SAVE_WHOLE),
-    "torch": ("a file of PyTorch", _REBUILD),
+    "torch": (
+        "a program of PyTorch, which is not run",
+        "export it: module.eval(); torch.onnx.export(module, torch.zeros(1, CHANNELS, HEIGHT, WIDTH), 'net.onnx', "
+        "dynamo=True)",
+    ),
     "graph": ("a graph of TensorFlow", "name the Keras model that it was made from"),
     "pickle": ("a pickle, which is code", _SAVE_WHOLE),
     "python": ("a Python file", "name a function in it as {path}:FUNCTION where data or a metric are wanted"),
@@ -46,7 +49,7 @@ _ENDINGS = {
     ".keras": "model",
     ".h5": "model",
     ".hdf5": "model",
-    ".onnx": "onnx",
+    ".onnx": "model",
     ".npz": "arrays",
     ".json": "design",
     **dict.fromkeys((".ckpt", ".index", ".safetensors"), "weights"),
@@ -59,7 +62,7 @@ _INSIDE = {MANIFEST: "run", "saved_model.pb": "model", "firmware": "project"}
 
 
 def kind_of(path: Path) -> str | None:
-    """`flow`, `model`, `onnx`, `arrays`, `run`, `project`, `design` or another key of `_ADVICE`; None if unknown."""
+    """`flow`, `model`, `arrays`, `run`, `project`, `design` or another key of `_ADVICE`; None if unknown."""
     if path.is_dir():
         return next((kind for name, kind in _INSIDE.items() if (path / name).exists()), None)
     return "weights" if path.name.lower().endswith(".weights.h5") else _ENDINGS.get(path.suffix.lower())
@@ -91,4 +94,4 @@ def require_kind(path: Path, wanted: Literal["flow", "model", "run", "design"], 
 def needed_with_model(path: Path, missing: list[str]) -> str:
     """The message for a model that is named without the options that it needs."""
     verb = "is" if len(missing) == 1 else "are"
-    return f"{path} is a Keras model, and {', '.join(missing)} {verb} missing; use 'fpgaprune run {path} {_NEEDED}'"
+    return f"{path} is a network, and {', '.join(missing)} {verb} missing; use 'fpgaprune run {path} {_NEEDED}'"

@@ -44,8 +44,8 @@ class TrainConfig(Section):
     """
 
     model: Path | None = None
-    """A trained model, which is not trained again: a file of Keras 3 (`.keras`, `.h5`) or of tf_keras (`.keras`, `.h5`,
-    a folder), or the folder of another run, whose last network is taken."""
+    """A trained model, which is not trained again: a file of Keras 3 (`.keras`, `.h5`), an ONNX file (`.onnx`), a file
+    or folder of tf_keras, or the folder of another run, whose last network is taken."""
     epochs: int = Field(default=24, ge=1)
     """Passes over the training samples."""
     batch_size: int = Field(default=32, ge=1)

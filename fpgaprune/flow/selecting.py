@@ -10,6 +10,7 @@ from fpgaprune.errors import ConfigError, MaskError
 from fpgaprune.flow.data import Dataset, load_data
 from fpgaprune.flow.models import load_saved_model
 from fpgaprune.flow.named_function import is_function_name, named_function
+from fpgaprune.flow.names_in_file import locks_in_keras
 from fpgaprune.flow.samples import Samples, at, count_of, for_keras, predict
 from fpgaprune.flow.sections import MULTIPLIER, SelectConfig, TrainConfig
 from fpgaprune.masks import MaskSet
@@ -213,6 +214,7 @@ def select_masks(
         raise ConfigError(f"criterion {settings.criterion!r} needs samples; name them with --data")
     score_options(settings, None, seed)
     data = load_data(source, told=told) if source is not None else None
+    settings = settings.model_copy(update={"locks": locks_in_keras(model_path, settings.locks)})
     model = load_saved_model(model_path)
     task = None if data is None else _compiled(TrainConfig(model=model_path), model, data)
     samples = None if data is None or task is None else task.training_data(data)
@@ -258,6 +260,7 @@ def measure_sensitivity(
     from fpgaprune.select import sensitivity
 
     data = load_data(source, told=told)
+    settings = settings.model_copy(update={"locks": locks_in_keras(model_path, settings.locks)})
     model = load_saved_model(model_path)
     train = TrainConfig(model=model_path)
     task = _compiled(train, model, data)

@@ -126,7 +126,7 @@ class StageContext:
 
     def model(self, name: str = NETWORK) -> Any:
         """The Keras model in artefact `name`, uncompiled."""
-        from fpgaprune.flow.models import load_keras
+        from fpgaprune.frontends import load_keras
 
         return load_keras(self.artefacts.file(name))
 

@@ -18,6 +18,7 @@ from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.sample_weights import training_weights
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.flow.sections import TrainConfig
+from fpgaprune.frontends import is_onnx
 from fpgaprune.keras_classes import is_of_keras
 from fpgaprune.keras_functions import activation_in
 from fpgaprune.network import producer
@@ -199,7 +200,7 @@ def read_task(settings: TrainConfig, model: Any, data: Dataset) -> Task:
 
 def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:
     """The `asked` parts of the compilation of the model at `path`, as objects of Keras; empty if unknown."""
-    if path is None or path.is_dir():
+    if path is None or path.is_dir() or is_onnx(path):
         return {}
     read = read_configuration(path, ConfigError)
     if path.suffix != ".keras" and read.version.startswith("2."):  # an .h5 file in the words of Keras 2

@@ -27,8 +27,5 @@ from .schedules import Schedule as Schedule
 from .schedules import tfmot_schedule as tfmot_schedule
 from .sensitivity_curve import SPARSITIES as SPARSITIES
 from .sensitivity_curve import sensitivity as sensitivity
-from .tfmot_model import ImportedModel as ImportedModel
-from .tfmot_model import import_tfmot as import_tfmot
-from .tfmot_model import is_tf_keras as is_tf_keras
 from .units import Block as Block
 from .units import Multiplier as Multiplier

@@ -14,9 +14,9 @@ import pytest
 import tensorflow as tf
 
 from fpgaprune.errors import ModelImportError
-from fpgaprune.select import tfmot_model
+from fpgaprune.frontends import tfmot_model
+from fpgaprune.frontends.tfmot_model import import_tfmot
 from fpgaprune.select.schedules import ConstantSparsity, PolynomialDecay, tfmot_schedule
-from fpgaprune.select.tfmot_model import import_tfmot
 from fpgaprune.weights import named_weights
 from tests.unit.select.networks import plain, samples
 

@@ -168,7 +168,7 @@ KERAS_DOORS = {
 
 @pytest.mark.slow
 def test_damaged_keras_files_are_read_or_refused_in_one_line(tmp_path, monkeypatch, capsys):
-    from fpgaprune.flow.models import load_keras
+    from fpgaprune.frontends import load_keras
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

@@ -130,7 +130,7 @@ def test_an_estimate_of_rows_takes_no_part_and_no_clock(tmp_path):
         (["measure", "nowhere"], "nowhere is not a run folder"),
         (
             ["compare", "mine.keras"],
-            "mine.keras is a Keras model; wanted a run folder, a design.json or an hls4ml project",
+            "mine.keras is a network; wanted a run folder, a design.json or an hls4ml project",
         ),
         (["inspect", "nowhere.keras"], "model file nowhere.keras does not exist"),
     ],

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fpgaprune.errors import CertificateError, ConfigError
+from fpgaprune.errors import CertificateError, ConfigError, ModelImportError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import judging, section_json
 from fpgaprune.flow.named_function import is_function_name, named_function
@@ -19,11 +20,11 @@ from fpgaprune.flow.samples import Samples, arrays_of, predict
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, TrainConfig
 from fpgaprune.flow.stage import FlowStage, Known, ReportPart, StageContext
+from fpgaprune.frontends import OnnxNetwork, is_onnx, is_tf_keras, plan_onnx
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
 from fpgaprune.lowering import class_problem
 from fpgaprune.npz_file import write_npz
-from fpgaprune.select import is_tf_keras
-from fpgaprune.weights import weight_arrays
+from fpgaprune.weights import NamedWeights, weight_arrays
 
 if TYPE_CHECKING:
     from fpgaprune.flow.metric import Judge
@@ -125,9 +126,24 @@ def _read_shapes(known: Known) -> None:
     model = known.config[TrainConfig].model
     if model is None or (model.exists() and is_tf_keras(model)):
         return
+    if is_onnx(model):
+        known.shapes = NamedWeights(_onnx(model).shapes, {})
+        return
     try:
         known.shapes = read_keras_weights(model).map(lambda array: array.shape)
     except CertificateError as error:
+        raise ConfigError(f"train.model: {error}") from error
+
+
+def _onnx(path: Path) -> OnnxNetwork:
+    """The network in the ONNX file at `path`, before a model is made of it.
+
+    Raises:
+        ConfigError: it cannot come in.
+    """
+    try:
+        return plan_onnx(path)
+    except ModelImportError as error:
         raise ConfigError(f"train.model: {error}") from error
 
 
@@ -144,7 +160,9 @@ def _refuse(problem: str) -> None:
 
 def _class_problems(settings: TrainConfig) -> list[str]:
     """A line for each layer of the saved model that no back end supports with any settings."""
-    layers = [] if settings.model is None else read_keras_layers(settings.model)
+    if settings.model is None or is_onnx(settings.model):  # its layers are Keras's own
+        return []
+    layers = read_keras_layers(settings.model)
     # A user's own layers, and operations of Keras (`keras.ops.relu(x)`), are known only when the model is loaded.
     known = [layer for layer in layers if layer.module.split(".")[0] == "keras" and ".ops." not in layer.module]
     # A model of Keras's own inside the model stands for its layers.
@@ -171,8 +189,8 @@ def _fitting(config: Flow, data: Dataset) -> Dataset:
     if not model.exists() or is_tf_keras(model):
         return data
     try:
-        ends = read_keras_ends(model)
-    except CertificateError:
+        ends = _onnx(model) if is_onnx(model) else read_keras_ends(model)
+    except (CertificateError, ConfigError):
         # The check of the weights reports this.
         return data
     if not ends.outputs:
@@ -183,8 +201,10 @@ def _fitting(config: Flow, data: Dataset) -> Dataset:
     for (name, wanted), array in zip(ends.inputs.items(), arrays_of(ordered.x_train), strict=True):
         if wanted is not None and not _fits(array.shape[1:], wanted):
             which = "" if len(ends.inputs) == 1 else f" for its input {name!r}"
+            turned = sorted(array.shape[1:]) == sorted(size for size in wanted if size is not None) and is_onnx(model)
+            how = "; Keras has the channels last: x.transpose(0, 2, 3, 1)" if turned and len(wanted) == 3 else ""
             raise ConfigError(
-                f"{where} takes samples of shape {wanted}{which}; data {data.name!r} has {array.shape[1:]}"
+                f"{where} takes samples of shape {wanted}{which}; data {data.name!r} has {array.shape[1:]}{how}"
             )
     if ends.classes is not None and ends.classes > 1 and data.classes is not None and data.classes > ends.classes:
         labels = np.concatenate([arrays_of(y)[0].ravel() for y in (data.y_train, data.y_test)])

@@ -172,7 +172,8 @@ def an_empty_file_of_pytorch(folder: Path) -> None:
     """An empty .pth is refused, and trains no built-in network."""
     (folder / "net.pth").write_bytes(b"")
     said = command(folder, "run", "net.pth", status=2)
-    assert "net.pth is a file of PyTorch; wanted a flow file (.toml) or a Keras model (.keras, .h5)" in said
+    assert "net.pth is a program of PyTorch, which is not run; wanted a flow file (.toml) or a network" in said
+    assert "torch.onnx.export(module" in said
     assert sorted(path.name for path in folder.iterdir()) == ["net.pth"]
 
 

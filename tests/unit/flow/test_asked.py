@@ -57,8 +57,7 @@ def test_a_model_without_its_options_says_which(model, left, message):
     with pytest.raises(ConfigError) as caught:
         asked_config(model, **{name: GIVEN[name] for name in left})
     assert str(caught.value) == (
-        f"{model} is a Keras model, and {message}; "
-        f"use 'fpgaprune run {model} --data DATA.npz --part PART --sparsity 0.6'"
+        f"{model} is a network, and {message}; use 'fpgaprune run {model} --data DATA.npz --part PART --sparsity 0.6'"
     )
 
 
@@ -137,6 +136,6 @@ def test_a_value_that_is_not_allowed_is_one_line(model):
 
 def test_a_flow_whose_model_is_no_keras_model_says_so_before_it_runs(tmp_path):
     path = tmp_path / "flow.toml"
-    path.write_text('[train]\nmodel = "net.onnx"\n')
-    with pytest.raises(ConfigError, match=r"train\.model: .*net\.onnx is an ONNX file; wanted a Keras model"):
+    path.write_text('[train]\nmodel = "net.tflite"\n')
+    with pytest.raises(ConfigError, match=r"train\.model: .*net\.tflite is a graph of TensorFlow; wanted a network"):
         asked_config(path)

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fpgaprune.cli import app
-from fpgaprune.errors import ConfigError
+from fpgaprune.errors import ConfigError, ModelImportError
 from fpgaprune.flow.file_kinds import kind_of
 
 
@@ -30,7 +30,7 @@ def test_kinds(files):
         "flow.toml": "flow",
         "net.keras": "model",
         "net.h5": "model",
-        "net.onnx": "onnx",
+        "net.onnx": "model",
         "x.npz": "arrays",
         "design.json": "design",
         "text": None,
@@ -51,38 +51,38 @@ def test_kinds(files):
 # Command and file; what it is, and a command that takes it.
 WRONG = [
     (["run", "net.keras"], "--data, --part, --sparsity are missing", "'fpgaprune run net.keras --data DATA.npz"),
-    (["run", "net.onnx"], "is an ONNX file", "name the Keras model"),
+    (["run", "net.onnx"], "net.onnx is not a sound ONNX file", "export it again"),
     (["run", "x.npz"], "is an .npz of arrays", "--data"),
-    (["run", "net.pth"], "is a file of PyTorch", "build the network in Keras"),
-    (["run", "net.pt"], "is a file of PyTorch", "build the network in Keras"),
+    (["run", "net.pth"], "is a program of PyTorch", "torch.onnx.export(module, "),
+    (["run", "net.pt"], "is a program of PyTorch", "torch.onnx.export(module, "),
     (["run", "net.tflite"], "is a graph of TensorFlow", "name the Keras model"),
     (["run", "graph.pb"], "is a graph of TensorFlow", "name the Keras model"),
     (["run", "design.json"], "is a JSON file", "if it is a Keras architecture"),
     (["run", "net.weights.h5"], "is a file of weights without their network", "model.save('net.keras')"),
     (["run", "samples.pkl"], "is a pickle", "model.save('net.keras')"),
-    (["run", "notes.txt"], "ends in '.txt'", "wanted a flow file (.toml) or a Keras model (.keras, .h5)"),
-    (["run", "text"], "has no ending", "wanted a flow file (.toml) or a Keras model (.keras, .h5)"),
-    (["run", "other"], "is a folder", "wanted a flow file (.toml) or a Keras model (.keras, .h5)"),
+    (["run", "notes.txt"], "ends in '.txt'", "wanted a flow file (.toml) or a network (.keras, .h5, .onnx)"),
+    (["run", "text"], "has no ending", "wanted a flow file (.toml) or a network (.keras, .h5, .onnx)"),
+    (["run", "other"], "is a folder", "wanted a flow file (.toml) or a network (.keras, .h5, .onnx)"),
     (["run", "flow.toml"], "holds no key", "'fpgaprune config'"),
-    (["fit", "net.pth"], "is a file of PyTorch", "build the network in Keras"),
-    (["fit", "text"], "has no ending", "wanted a flow file (.toml) or a Keras model (.keras, .h5)"),
-    (["inspect", "net.pt"], "is a file of PyTorch", "build the network in Keras"),
-    (["inspect", "other"], "is a folder", "wanted a Keras model"),
-    (["select", "notes.txt"], "ends in '.txt'", "wanted a Keras model (.keras, .h5)"),
+    (["fit", "net.pth"], "is a program of PyTorch", "torch.onnx.export(module, "),
+    (["fit", "text"], "has no ending", "wanted a flow file (.toml) or a network (.keras, .h5, .onnx)"),
+    (["inspect", "net.pt"], "is a program of PyTorch", "torch.onnx.export(module, "),
+    (["inspect", "other"], "is a folder", "wanted a network"),
+    (["select", "notes.txt"], "ends in '.txt'", "wanted a network (.keras, .h5, .onnx)"),
     (["estimate", "net.tflite"], "is a graph of TensorFlow", "name the Keras model"),
     (["verify", "notes.txt"], "ends in '.txt'", "wanted a run folder"),
     (["run", "run"], "is a run folder", "'fpgaprune run FLOW.toml --out run' goes on with it"),
     (["inspect", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
-    (["inspect", "net.onnx"], "is an ONNX file", "name the Keras model"),
+    (["inspect", "net.onnx"], "net.onnx is not a sound ONNX file", "export it again"),
     (["select", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
     (["select", "x.npz"], "is an .npz of arrays", "--data"),
     (["select", "run"], "is a run folder", "'fpgaprune verify run'"),
-    (["sensitivity", "net.onnx"], "is an ONNX file", "name the Keras model"),
+    (["measure", "net.onnx"], "is a network", "'fpgaprune run net.onnx --data DATA.npz"),
     (["import-tfmot", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
-    (["measure", "net.keras"], "is a Keras model", "'fpgaprune run net.keras --data DATA.npz"),
+    (["measure", "net.keras"], "is a network", "'fpgaprune run net.keras --data DATA.npz"),
     (["measure", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
     (["verify", "project"], "is an hls4ml project", "'fpgaprune estimate project'"),
-    (["estimate", "net.keras"], "is a Keras model", "'fpgaprune run net.keras --data DATA.npz"),
+    (["estimate", "net.keras"], "is a network", "'fpgaprune run net.keras --data DATA.npz"),
     (["estimate", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
 ]
 
@@ -92,7 +92,7 @@ WRONG = [
 )
 def test_the_wrong_kind_names_the_right_command(files, arguments, what, advice):
     before = sorted(files.rglob("*"))
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises((ConfigError, ModelImportError)) as caught:
         CliRunner().invoke(app, arguments, catch_exceptions=False)
     text = str(caught.value)
     assert what in text

@@ -10,7 +10,6 @@ from keras import layers
 from fpgaprune.errors import MaskError
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.data import check_data
-from fpgaprune.flow.models import load_keras
 from fpgaprune.flow.narrowing import narrowed
 from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.run_directory import RunDirectory
@@ -18,6 +17,7 @@ from fpgaprune.flow.selecting import choose_masks, first_masks
 from fpgaprune.flow.stage import StageContext
 from fpgaprune.flow.stages import finetune, select
 from fpgaprune.flow.task import read_task
+from fpgaprune.frontends import load_keras
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
 from fpgaprune.remove import apply_removal, plan_removal

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -176,7 +177,10 @@ def _rebuild(path: Path, source: Path) -> Any:
         number_from_zero(document)
         file.attrs["model_config"] = json.dumps(document)
     try:
-        return keras.saving.load_model(path, compile=False)
+        with warnings.catch_warnings():
+            # Keras 3 would rather have another form of old configurations.
+            warnings.simplefilter("ignore")
+            return keras.saving.load_model(path, compile=False)
     except Exception as error:
         # A layer may raise anything if its settings are of another Keras.
         raise ModelImportError(f"Keras 3 cannot rebuild {source}: {in_a_line(error)}") from error

@@ -1,0 +1,14 @@
+from .keras_files import load_keras as load_keras
+from .loaded import ImportDifference as ImportDifference
+from .loaded import LoadedNetwork as LoadedNetwork
+from .loaded import Source as Source
+from .loaded import keras_slices as keras_slices
+from .loading import is_onnx as is_onnx
+from .loading import load as load
+from .onnx.front import OnnxNetwork as OnnxNetwork
+from .onnx.front import load_onnx as load_onnx
+from .onnx.front import plan_onnx as plan_onnx
+from .tfmot_model import ImportedModel as ImportedModel
+from .tfmot_model import import_tfmot as import_tfmot
+from .tfmot_model import is_tf_keras as is_tf_keras
+from .torch_module import from_torch as from_torch

@@ -1,0 +1,1 @@
+"""The front end of ONNX: reading, planning without Keras, building, and judging by onnxruntime."""

@@ -1,0 +1,173 @@
+"""Plans the layers of Keras for a whole ONNX graph, node by node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.errors import ModelImportError, shown
+from fpgaprune.frontends.onnx.constants import BATCH, FOLDED, folded
+from fpgaprune.frontends.onnx.document import Document
+from fpgaprune.frontends.onnx.layer_plan import LayerPlan, largest
+from fpgaprune.frontends.onnx.names import input_name, layer_name
+from fpgaprune.frontends.onnx.node import Given, NodeStep
+from fpgaprune.frontends.onnx.operators import OPERATORS
+from fpgaprune.frontends.onnx.parameter import Parameter
+from fpgaprune.frontends.onnx.qonnx import is_quantiser
+from fpgaprune.frontends.onnx.value import Value, channels_last
+from fpgaprune.onnx_graph import attributes
+
+_MOST_ELEMENTS = 1 << 26
+# These take (N, C, ...): what leads to them has its channels last in Keras.
+_OF_IMAGES = frozenset(
+    {
+        *("Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "BatchNormalization", "Resize"),
+        *("Upsample", "PRelu"),
+    }
+)
+# These take the mean of an image over its pixels, or of a sequence over its steps.
+_OF_PIXELS = frozenset({"ReduceMean", "ReduceMax"})
+# Where these saturate, two networks that differ give the same.
+_FLATTENS = frozenset({"Softmax", "Sigmoid", "Tanh", "HardSigmoid"})
+_ORDERS_ELEMENTS = frozenset({"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "MatMul", "Gemm", "Shape"})
+
+
+def plan_network(document: Document) -> LayerPlan:
+    """The layers that compute what the graph of `document` does.
+
+    Raises:
+        ModelImportError: a node cannot become layers; the message names it.
+    """
+    network = _Network(document)
+    for name, shape in document.inputs.items():
+        network.enter(name, shape)
+    for node in document.nodes:
+        network.take(node)
+        if largest(network.plan) > _MOST_ELEMENTS:
+            raise ModelImportError(
+                f"{document.path}: node {shown(node.name)} ({node.op_type}) gives a tensor of more than "
+                f"{_MOST_ELEMENTS:,} numbers a sample"
+            )
+    return network.ended()
+
+
+class _Network:
+    """The plan as it grows, and what each tensor of the graph is in it."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.plan = LayerPlan()
+        self.tensors: dict[str, Given] = {"": None}
+        self.tensors |= {name: Parameter.of_file(name, array) for name, array in document.constants.items()}
+        self.readers = Counter(name for node in document.nodes for name in node.input)
+        self.readers.update(document.outputs)
+        self.given_by: dict[str, list[str]] = {}
+
+    def enter(self, name: str, shape: tuple[int | None, ...]) -> None:
+        """Adds the input `name`."""
+        sizes = tuple(int(size or 0) for size in shape[1:])
+        if not sizes:
+            raise ModelImportError(
+                f"{self.document.path}: input {shown(name)} has one axis only; wanted the batch and at least one more"
+            )
+        rank = len(shape)
+        axes = channels_last(rank) if rank in (3, 4) and self._is_image(name, rank) else tuple(range(1, rank))
+        self._note(name, self.plan.enter(input_name(name), sizes, axes))
+
+    def take(self, node: Any) -> None:
+        """Adds the layers of `node`, or computes it."""
+        given = tuple(self._tensor(node, name) for name in node.input)
+        if node.op_type == "Shape" and isinstance(given[0], Value):
+            start, end = (attributes(node).get(key, default) for key, default in (("start", 0), ("end", None)))
+            self.tensors[node.output[0]] = Parameter(np.array((BATCH, *given[0].sizes), np.int64)[start:end])
+            return
+        step = self._step(node, given)
+        if not any(isinstance(one, Value) for one in given):
+            self._fold(node, given, step)
+            return
+        if node.op_type not in OPERATORS:
+            step.refuse("reads a computed tensor; fpgaprune takes this operator for constants only")
+        self._note(node.output[0], OPERATORS[node.op_type](step))
+
+    def ended(self) -> LayerPlan:
+        """The plan with its outputs.
+
+        Raises:
+            ModelImportError: an output is a constant.
+        """
+        for name in self.document.outputs:
+            value = self.tensors.get(name)
+            if not isinstance(value, Value):
+                raise ModelImportError(f"{self.document.path}: output {shown(name)} does not depend on the input")
+            value = self.plan.unflattened(value)
+            if value.layer in {entry.layer for entry in self.plan.inputs}:
+                value = self.plan.each("Activation", "output", value, {"activation": "linear"}, nonnegative=False)
+            self.plan.outputs.append(value)
+        self.plan.watched = dict(self._before_last_functions())
+        return self.plan
+
+    def _before_last_functions(self) -> Iterator[tuple[str, Value]]:
+        """What the last functions of the network read, if no output of the network says it already."""
+        ends = {*self.document.inputs, *self.document.outputs}
+        for node in self.document.nodes:
+            if node.op_type in _FLATTENS and set(node.output) & ends and node.input[0] not in ends:
+                value = self.tensors[node.input[0]]
+                if isinstance(value, Value) and value.flat is None:
+                    yield node.input[0], value
+
+    def _step(self, node: Any, given: tuple[Given, ...]) -> NodeStep:
+        constants = [one.name for one in given if isinstance(one, Parameter) and one.name]
+        return NodeStep(
+            self.plan,
+            str(self.document.path),
+            node.name or (node.output[0] if node.output else ""),
+            node.op_type,
+            attributes(node),
+            given,
+            layer_name(node.name, node.op_type, constants),
+            self.document.opset,
+            tuple(bool(self.readers[name]) for name in node.output),
+            self._is_shared,
+            self.document.batch,
+        )
+
+    def _is_shared(self, layer: str) -> bool:
+        return any(self.readers[name] != 1 for name in self.given_by.get(layer, []))
+
+    def _fold(self, node: Any, given: tuple[Given, ...], step: NodeStep) -> None:
+        if node.op_type not in FOLDED and not is_quantiser(node):
+            step.refuse("reads constants only, and is none of the operators that are computed in advance")
+        try:
+            results = folded(node, [one for one in given if not isinstance(one, Value)], self.document.opset)
+        except ValueError as error:
+            step.refuse(str(error))
+        for name, result in zip((name for name in node.output if name), results, strict=False):
+            self.tensors[name] = result
+
+    def _tensor(self, node: Any, name: str) -> Given:
+        if name not in self.tensors:
+            raise ModelImportError(
+                f"{self.document.path}: node {shown(node.name)} ({node.op_type}) reads {shown(name)}, which no node "
+                "gives"
+            )
+        return self.tensors[name]
+
+    def _note(self, name: str, value: Value) -> None:
+        self.tensors[name] = value
+        self.given_by.setdefault(value.layer, []).append(name)
+
+    def _is_image(self, name: str, rank: int) -> bool:
+        """Whether the first node that asks for an order of the axes of `name` asks for (N, C, ...)."""
+        reached = {name}
+        for node in self.document.nodes:
+            if not reached & set(node.input):
+                continue
+            if node.op_type in _OF_IMAGES or (node.op_type in _OF_PIXELS and rank == 4):
+                return True
+            if node.op_type in _ORDERS_ELEMENTS:
+                return False
+            reached |= set(node.output)
+        return False

@@ -1,0 +1,178 @@
+"""`LayerPlan`: the layers of Keras that compute what an ONNX graph does. No library is loaded to make one.
+
+So a graph that cannot come in is refused before TensorFlow starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.frontends.onnx.parameter import Parameter
+from fpgaprune.frontends.onnx.value import Value
+
+_UNIT_EPSILON = 2.0**-10
+
+
+@dataclass
+class PlannedLayer:
+    """A layer of Keras.
+
+    Attributes:
+        kind: name of its class in `keras.layers`.
+        name: its name.
+        given: names of the layers whose outputs it reads.
+        settings: arguments of its class.
+        weights: its variables in their order, by name.
+        shape: shape of its output, without the batch.
+    """
+
+    kind: str
+    name: str
+    given: tuple[str, ...]
+    settings: dict[str, Any]
+    weights: dict[str, Parameter]
+    shape: tuple[int, ...]
+
+
+@dataclass
+class LayerPlan:
+    """The network as it grows.
+
+    Attributes:
+        layers: name to layer, in the order of their calls.
+        inputs: the inputs of the network.
+        outputs: the outputs of the network.
+        watched: name in the file to a tensor before a last function that flattens differences, such as a softmax.
+    """
+
+    layers: dict[str, PlannedLayer] = field(default_factory=dict)
+    inputs: list[Value] = field(default_factory=list)
+    outputs: list[Value] = field(default_factory=list)
+    watched: dict[str, Value] = field(default_factory=dict)
+
+    def free_name(self, wanted: str) -> str:
+        """`wanted`, or `wanted` with a number if a layer has that name; TensorFlow tells no cases apart."""
+        taken = {name.lower() for name in self.layers}
+        name, number = wanted, 1
+        while name.lower() in taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        return name
+
+    def add(
+        self,
+        kind: str,
+        name: str,
+        given: Sequence[Value],
+        shape: Sequence[int],
+        settings: Mapping[str, Any] | None = None,
+        weights: Mapping[str, Parameter] | None = None,
+    ) -> str:
+        """Adds a layer and returns its name."""
+        free = self.free_name(name)
+        self.layers[free] = PlannedLayer(
+            kind, free, tuple(value.layer for value in given), dict(settings or {}), dict(weights or {}), tuple(shape)
+        )
+        return free
+
+    def enter(self, name: str, sizes: tuple[int, ...], axes: tuple[int, ...]) -> Value:
+        """Adds an input whose shape in ONNX is `sizes`, with its axes in the order `axes`."""
+        shape = tuple(sizes[axis - 1] for axis in axes)
+        value = Value(self.add("Input", name, (), shape, {"shape": shape}), shape, axes, len(sizes) + 1)
+        self.inputs.append(value)
+        return value
+
+    def each(self, kind: str, name: str, value: Value, settings: Mapping[str, Any], *, nonnegative: bool) -> Value:
+        """Adds a layer that treats each element alone."""
+        return value.given_by(self.add(kind, name, (value,), value.shape, settings), nonnegative=nonnegative)
+
+    def scaled(self, name: str, value: Value, scale: float, offset: float) -> Value:
+        """Adds a layer that computes `value * scale + offset`."""
+        return self.each("Rescaling", name, value, {"scale": scale, "offset": offset}, nonnegative=False)
+
+    def scaled_channels(self, name: str, value: Value, axis: int, scale: Parameter, offset: Parameter) -> Value:
+        """Adds a layer that computes `value * scale + offset` with a number for each entry of the axis `axis`.
+
+        A BatchNormalization whose variance plus epsilon is 1 is exact.
+        """
+        size = value.size(axis)
+        zeros, ones = np.zeros(size, np.float32), np.full(size, 1 - _UNIT_EPSILON, np.float32)
+        weights = {
+            "gamma": self.in_columns(value, scale),
+            "beta": self.in_columns(value, offset),
+            "moving_mean": Parameter(zeros),
+            "moving_variance": Parameter(ones),
+        }
+        settings = {"axis": value.position(axis), "epsilon": _UNIT_EPSILON}
+        return value.given_by(self.add("BatchNormalization", name, (value,), value.shape, settings, weights))
+
+    @staticmethod
+    def in_columns(value: Value, parameter: Parameter, axis: int = 0) -> Parameter:
+        """`parameter` with the entries of `axis` in the order of the columns of `value`."""
+        order = value.column_order()
+        return parameter if order is None else parameter.taken(order, axis)
+
+    def whole(self, value: Value) -> Value:
+        """`value` with every axis of ONNX, and with its columns in the order of ONNX."""
+        value = self.unflattened(value)
+        missing = [axis for axis in range(1, value.rank) if axis not in value.axes]
+        if not missing:
+            return value
+        axes = (*missing, *value.axes)
+        return self.reshaped(value, tuple(value.size(axis) for axis in axes), axes, value.rank)
+
+    def unflattened(self, value: Value) -> Value:
+        """`value` with its columns in the order of ONNX."""
+        if value.flat is None:
+            return value
+        shape, axes = value.flat
+        whole = self.reshaped(replace(value, flat=None), shape, axes, len(axes) + 1)
+        ordered = self.ordered(whole, tuple(sorted(axes)))
+        return self.reshaped(ordered, value.shape, value.axes, value.rank)
+
+    def ordered(self, value: Value, axes: tuple[int, ...]) -> Value:
+        """`value` with its axes in the order `axes`, which names each axis of ONNX."""
+        value = self.unflattened(value)
+        if value.axes == axes:
+            return value
+        shape = tuple(value.size(axis) for axis in axes)
+        # Axes of one entry can be anywhere.
+        if [axis for axis in value.axes if value.size(axis) > 1] == [axis for axis in axes if value.size(axis) > 1]:
+            return self.reshaped(value, shape, axes, value.rank)
+        value = self.whole(value)
+        settings = {"dims": tuple(value.axes.index(axis) + 1 for axis in axes)}
+        return replace(value, layer=self.add("Permute", "permute", (value,), shape, settings), shape=shape, axes=axes)
+
+    def logical(self, value: Value) -> Value:
+        """`value` with each axis of ONNX, in the order of ONNX."""
+        return self.ordered(value, tuple(range(1, value.rank)))
+
+    def reshaped(self, value: Value, shape: tuple[int, ...], axes: tuple[int, ...], rank: int, name: str = "") -> Value:
+        """`value` with its elements in the shape `shape`, read in the order of Keras."""
+        layer = value.layer
+        if shape != value.shape:
+            if len(shape) == 1:
+                layer = self.add("Flatten", name or "flatten", (value,), shape)
+            else:
+                layer = self.add("Reshape", name or "reshape", (value,), shape, {"target_shape": shape})
+        return Value(layer, shape, axes, rank, None, value.nonnegative)
+
+    def readers(self, layer: str) -> int:
+        """How many layers and outputs read the output of `layer`."""
+        return sum(one.given.count(layer) for one in self.layers.values())
+
+
+def largest(plan: LayerPlan) -> int:
+    """Number of elements of the largest tensor of one sample."""
+    return max((prod(layer.shape) for layer in plan.layers.values()), default=0)
+
+
+def column_parameter(values: NDArray[Any], size: int) -> Parameter:
+    """`values`, one or `size` numbers, as a parameter of `size` numbers."""
+    return Parameter(np.broadcast_to(values.astype(np.float32).ravel(), (size,)).copy())

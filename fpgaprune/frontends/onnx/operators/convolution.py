@@ -1,0 +1,64 @@
+"""`Conv` of ONNX as Conv1D, Conv2D, DepthwiseConv1D or DepthwiseConv2D of Keras."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fpgaprune.frontends.onnx.node import NodeStep, Operator
+from fpgaprune.frontends.onnx.parameter import Parameter
+from fpgaprune.frontends.onnx.sliding_windows import padded, windows_of
+from fpgaprune.frontends.onnx.value import Value, channels_last
+
+
+def conv(step: NodeStep) -> Value:
+    """A convolution of one or two spatial axes; its weight is (C_out, C_in / groups, ...)."""
+    value, weight = step.value(), step.weight(1)
+    bias = step.weight(2) if len(step.given) > 2 and step.given[2] is not None else None
+    if value.rank not in (3, 4):
+        step.refuse(f"has {value.rank - 2} spatial axes; wanted 1 or 2")
+    groups, channels = int(step.settings.get("group", 1)), value.size(1)
+    if weight.ndim != value.rank or groups < 1 or weight.values.shape[1] * groups != channels:
+        step.refuse(
+            f"has a weight of shape {weight.values.shape} and {groups} groups for an input of {channels} channels"
+        )
+    filters = weight.values.shape[0]
+    if filters % groups or not weight.size:
+        step.refuse(f"has {filters} filters in {groups} groups")
+    if bias is not None and bias.values.shape != (filters,):
+        step.refuse(f"has a bias of shape {bias.values.shape}; wanted ({filters},)")
+    size = weight.values.shape[2:]
+    if list(step.settings.get("kernel_shape", size)) != list(size):
+        step.refuse(f"has kernel_shape {list(step.settings['kernel_shape'])}; its weight has {list(size)}")
+    windows = windows_of(step, value, size)
+    if max(windows.strides) > 1 and max(windows.dilations) > 1:
+        step.refuse("has strides and dilations above 1, which no layer of Keras has: use one of them")
+    value = step.plan.ordered(value, channels_last(value.rank))
+    settings: dict[str, Any] = {"strides": windows.strides, "dilation_rate": windows.dilations, "padding": "same"}
+    shape = (*windows.outputs, filters)
+    if not windows.is_same or not windows.is_padded:
+        value = padded(step, value, windows)
+        settings["padding"] = "valid"
+    is_depthwise = groups == channels > 1 and len(set(windows.strides)) == 1
+    weights = {"kernel": _depthwise(weight, groups) if is_depthwise else _full(weight)}
+    if bias is not None:
+        weights["bias"] = bias
+    settings["use_bias"] = bias is not None
+    own = {"depth_multiplier": filters // groups} if is_depthwise else {"filters": filters, "groups": groups}
+    kind = f"{'Depthwise' if is_depthwise else ''}Conv{len(size)}D"
+    layer = step.plan.add(kind, step.name, (value,), shape, {"kernel_size": size, **own, **settings}, weights)
+    return Value(layer, shape, value.axes, value.rank)
+
+
+def _full(weight: Parameter) -> Parameter:
+    """(C_out, C_in, ...) as (..., C_in, C_out)."""
+    return weight.transposed((*range(2, weight.ndim), 1, 0))
+
+
+def _depthwise(weight: Parameter, groups: int) -> Parameter:
+    """(C * multiplier, 1, ...) as (..., C, multiplier)."""
+    shape = weight.values.shape
+    split = weight.reshaped((groups, shape[0] // groups, *shape[2:]))
+    return split.transposed((*range(2, split.ndim), 0, 1))
+
+
+OPERATORS: dict[str, Operator] = {"Conv": conv}

@@ -1,0 +1,164 @@
+"""Operators of ONNX that move elements: most of them become no layer, because a `Value` knows the order of its axes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from fpgaprune.errors import shown
+from fpgaprune.frontends.onnx.constants import BATCH
+from fpgaprune.frontends.onnx.node import NodeStep, Operator
+from fpgaprune.frontends.onnx.value import Value
+
+
+def identity(step: NodeStep) -> Value:
+    """The tensor itself."""
+    return step.value()
+
+
+def dropout(step: NodeStep) -> Value:
+    """The tensor itself, as in every trained network."""
+    step.only_first_output()
+    training = step.optional(2, "is_test", False, since=7)
+    if step.opset >= 12 and training:
+        step.refuse("is in training mode; export the network for inference: model.eval()")
+    return step.value()
+
+
+def cast(step: NodeStep) -> Value:
+    """The tensor itself, whose type stays float32."""
+    if int(step.settings.get("to", 0)) != 1:
+        step.refuse("turns a computed tensor into another type; wanted float32")
+    return step.value()
+
+
+def flatten(step: NodeStep) -> Value:
+    """All axes from `axis` on as one."""
+    value = step.value()
+    axis = int(step.settings.get("axis", 1))
+    axis = axis + value.rank if axis < 0 else axis
+    if axis != 1 and not (axis == 0 and step.batch == 1):
+        step.refuse(f"keeps {axis} axes; wanted axis 1: the batch stays, and all other axes become one")
+    return _as_sizes(step, value, (prod(value.sizes),))
+
+
+def reshape(step: NodeStep) -> Value:
+    """The elements in another shape; the first axis, the batch, stays."""
+    value = step.value()
+    asked = step.optional(1, "shape", [], since=5)
+    target = [int(size) for size in asked] if isinstance(asked, list) else []
+    if not target:
+        step.refuse("makes a tensor without axes; wanted the batch first")
+    if not step.settings.get("allowzero", 0):
+        own = (BATCH, *value.sizes)
+        if any(size == 0 and at >= len(own) for at, size in enumerate(target)):
+            step.refuse(f"has the shape {target}, which copies an axis that its input does not have")
+        target = [own[at] if size == 0 else size for at, size in enumerate(target)]
+    first, rest = target[0], target[1:]
+    if rest.count(-1) > 1 or any(size < -1 or size == BATCH for size in rest):
+        step.refuse(f"has the shape {shown(target)}; wanted the batch first, then fixed sizes")
+    total = prod(value.sizes)
+    if -1 in rest:
+        known = -prod(rest)
+        if known < 1 or total % known:
+            step.refuse(f"makes {rest} of {total} elements of a sample")
+        rest[rest.index(-1)] = total // known
+    if prod(rest) != total or (first not in (-1, BATCH) and first != step.batch):
+        step.refuse(
+            f"makes the shape {shown(target)} of samples of shape {value.sizes}: each sample stands alone, so the "
+            "first axis must stay the batch"
+        )
+    return _as_sizes(step, value, tuple(rest))
+
+
+def squeeze(step: NodeStep) -> Value:
+    """The tensor without axes of one entry."""
+    value = step.value()
+    axes = step.optional(1, "axes", None, since=13)
+    if axes is None:
+        gone = {axis for axis in range(1, value.rank) if value.size(axis) == 1}
+    else:
+        gone = {step.axis(int(axis), value.rank) for axis in axes}
+    if any(value.size(axis) != 1 for axis in gone):
+        step.refuse(f"drops the axes {sorted(gone)} of {value.sizes}, of which one has several entries")
+    return _as_sizes(step, value, tuple(value.size(axis) for axis in range(1, value.rank) if axis not in gone))
+
+
+def unsqueeze(step: NodeStep) -> Value:
+    """The tensor with more axes of one entry."""
+    value = step.value()
+    axes = step.optional(1, "axes", [], since=13)
+    rank = value.rank + len(axes)
+    if rank > 8:
+        step.refuse(f"makes a tensor of {rank} axes; wanted 8 at most")
+    new = {step.axis(int(axis), rank) for axis in axes}
+    if len(new) != len(axes):
+        step.refuse(f"names an axis twice: {list(axes)}")
+    old = iter(value.sizes)
+    return _as_sizes(step, value, tuple(1 if axis in new else next(old) for axis in range(1, rank)))
+
+
+def transpose(step: NodeStep) -> Value:
+    """The axes in another order; no layer."""
+    value = step.value()
+    order = [int(axis) for axis in step.settings.get("perm", range(value.rank - 1, -1, -1))]
+    if sorted(order) != list(range(value.rank)):
+        step.refuse(f"has the order {order}; its input has {value.rank} axes")
+    if order[0] != 0:
+        step.refuse(f"moves the batch to axis {order.index(0)}; each sample stands alone, so the batch must stay first")
+    if order == list(range(value.rank)):
+        return value
+    value = step.plan.unflattened(value)
+    return replace(value, axes=tuple(order.index(axis) for axis in value.axes))
+
+
+def _as_sizes(step: NodeStep, value: Value, sizes: tuple[int, ...]) -> Value:
+    """`value` in the shape `sizes`, both without the batch, with its elements in the order of ONNX."""
+    if sizes == value.sizes:
+        return value
+    if not sizes:
+        step.refuse("leaves no axis besides the batch; wanted one")
+    rank = len(sizes) + 1
+    if len(sizes) == 1 and value.flat is None and len(value.shape) > 1:
+        return _flattened(step, value, sizes)
+    if value.flat is not None:
+        value = step.plan.unflattened(value)
+    wide = [axis for axis in range(1, value.rank) if value.size(axis) > 1]
+    if [value.size(axis) for axis in wide] == [size for size in sizes if size > 1]:
+        return _with_other_units(step, value, wide, sizes)
+    if len(sizes) == 1:
+        return _flattened(step, value, sizes)
+    value = step.plan.logical(value)
+    return step.plan.reshaped(value, sizes, tuple(range(1, rank)), rank, step.name)
+
+
+def _flattened(step: NodeStep, value: Value, sizes: tuple[int, ...]) -> Value:
+    wide = [axis for axis in value.axes if value.size(axis) > 1]
+    flat = None if wide == sorted(wide) else (value.shape, value.axes)
+    return replace(step.plan.reshaped(value, sizes, (1,), 2, step.name), flat=flat)
+
+
+def _with_other_units(step: NodeStep, value: Value, wide: list[int], sizes: tuple[int, ...]) -> Value:
+    """`value` as a tensor of the shape `sizes`, which differs in axes of one entry only; the others are `wide`."""
+    names = dict(zip(wide, (axis for axis, size in enumerate(sizes, 1) if size > 1), strict=True))
+    units = [axis for axis, size in enumerate(sizes, 1) if size == 1]
+    for axis in value.axes:
+        if axis not in names and units:
+            names[axis] = units.pop(0)
+    kept = [axis for axis in value.axes if axis in names]
+    shape, axes = tuple(value.size(axis) for axis in kept), tuple(names[axis] for axis in kept)
+    if not kept:
+        shape, axes = (1,), (1,)
+    return step.plan.reshaped(value, shape, axes, len(sizes) + 1, step.name)
+
+
+OPERATORS: dict[str, Operator] = {
+    "Identity": identity,
+    "Dropout": dropout,
+    "Cast": cast,
+    "Flatten": flatten,
+    "Reshape": reshape,
+    "Squeeze": squeeze,
+    "Unsqueeze": unsqueeze,
+    "Transpose": transpose,
+}

@@ -1,0 +1,96 @@
+"""Finds functions that an exporter has spelled out in several nodes: the GELU of PyTorch before opset 20."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_CLOSE = 1e-4
+
+
+def joined(graph: Any) -> tuple[Any, ...]:
+    """The nodes of `graph`, where one node `Gelu` stands for each GELU that is spelled out; `graph` stays."""
+    view = _View(graph)
+    nodes = list(graph.node)
+    for erf in [node for node in nodes if node.op_type == "Erf"]:
+        found = _gelu(erf, view)
+        if found is not None:
+            gelu, members = found
+            places = {id(member) for member in members}
+            last = max(at for at, node in enumerate(nodes) if id(node) in places)
+            nodes[last + 1 : last + 1] = [gelu]
+            nodes = [node for node in nodes if id(node) not in places]
+    return tuple(nodes)
+
+
+class _View:
+    """Which node gives and which nodes read each tensor, and the constants of one number."""
+
+    def __init__(self, graph: Any) -> None:
+        self.producers = {name: node for node in graph.node for name in node.output}
+        self.readers: dict[str, list[Any]] = {}
+        for node in graph.node:
+            for name in node.input:
+                self.readers.setdefault(name, []).append(node)
+        self.outputs = {value.name for value in graph.output}
+        self.numbers: Mapping[str, float] = dict(_numbers(graph))
+
+    def only_reader(self, name: str, operator: str) -> Any | None:
+        """The node `operator` that alone reads `name`."""
+        readers = self.readers.get(name, [])
+        only = len(readers) == 1 and name not in self.outputs and readers[0].op_type == operator
+        return readers[0] if only else None
+
+    def by(self, node: Any | None, operator: str, number: float) -> str | None:
+        """The tensor that the node `operator` joins with the constant `number`."""
+        if node is None or node.op_type != operator or len(node.input) != 2:
+            return None
+        first, second = node.input
+        if math.isclose(self.numbers.get(second, math.nan), number, rel_tol=_CLOSE):
+            return str(first)
+        swapped = operator != "Div" and math.isclose(self.numbers.get(first, math.nan), number, rel_tol=_CLOSE)
+        return str(second) if swapped else None
+
+
+def _numbers(graph: Any) -> Iterator[tuple[str, float]]:
+    from onnx import numpy_helper
+
+    stored: Sequence[tuple[str, Any]] = [(tensor.name, tensor) for tensor in graph.initializer]
+    made = [(node.output[0], e.t) for node in graph.node if node.op_type == "Constant" for e in node.attribute]
+    for name, tensor in (*stored, *made):
+        if math.prod(tensor.dims) == 1 and not tensor.external_data and tensor.data_type == 1:
+            values: NDArray[Any] = np.asarray(numpy_helper.to_array(tensor))
+            yield name, float(values.ravel()[0])
+
+
+def _gelu(erf: Any, view: _View) -> tuple[Any, list[Any]] | None:
+    """The node `Gelu` for x * (erf(x / sqrt(2)) + 1) / 2, and the nodes for which it stands."""
+    from onnx import helper
+
+    inner = view.producers.get(erf.input[0])
+    source = view.by(inner, "Div", math.sqrt(2)) or view.by(inner, "Mul", math.sqrt(0.5))
+    plus = view.only_reader(erf.output[0], "Add")
+    if source is None or view.by(plus, "Add", 1.0) is None or view.only_reader(erf.input[0], "Erf") is None:
+        return None
+    times = view.only_reader(plus.output[0], "Mul") if plus is not None else None
+    if times is None or plus is None:
+        return None
+    other = next((name for name in times.input if name != plus.output[0]), None)
+    members = [inner, erf, plus, times]
+    if other == source:
+        half = view.only_reader(times.output[0], "Mul")
+        if view.by(half, "Mul", 0.5) is None or half is None:
+            return None
+        members.append(half)
+        result = half.output[0]
+    else:
+        half = view.producers.get(str(other))
+        if view.by(half, "Mul", 0.5) != source or half is None or view.only_reader(half.output[0], "Mul") is None:
+            return None
+        members.append(half)
+        result = times.output[0]
+    return helper.make_node("Gelu", [source], [result], name=erf.name.replace("Erf", "Gelu")), members

@@ -1,0 +1,82 @@
+"""Commands take an ONNX file as they take a file of Keras, and its names for weights."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from fpgaprune.cli import app
+from fpgaprune.errors import ConfigError, ModelImportError
+from fpgaprune.flow import asked_config
+from fpgaprune.flow.sections import SelectConfig
+from fpgaprune.frontends import load_keras
+from fpgaprune.masks import MaskSet
+from tests.unit.frontends.graphs import numbers, small_cnn
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    weight = numbers(16, 8, 3, 3, seed=7, scale=0.2)
+    weight[2] = 0
+    small_cnn(tmp_path / "net.onnx", **{"features.4.weight": weight})
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+
+def test_convert_writes_the_model_and_its_masks(folder):
+    said = run("convert", "net.onnx", "--out", "net.keras", "--masks", "masks.npz").stdout
+    assert "largest difference to onnxruntime" in said
+    assert "features.4/kernel" in said
+    assert "features.4.weight" in said
+    model, masks = load_keras(folder / "net.keras"), MaskSet.load(folder / "masks.npz")
+    assert not masks["features.4/kernel"][..., 2].any()
+    assert model.name == "net"
+    found = json.loads(run("convert", "net.onnx", "--json").stdout)["found"]
+    assert found["difference"]["samples"] == 256
+    assert found["sources"]["fc1/kernel"] == {"name": "fc1.weight", "shape": [12, 64]}
+    assert found["input_axes"] == {"x": [0, 2, 3, 1]}
+
+
+def test_two_conversions_are_the_same_bytes(folder):
+    run("convert", "net.onnx", "--out", "a.keras")
+    run("convert", "net.onnx", "--out", "b.keras")
+    assert (folder / "a.keras").read_bytes() == (folder / "b.keras").read_bytes()
+
+
+def test_inspect_lists_its_layers(folder):
+    layers = json.loads(run("inspect", "net.onnx", "--json").stdout)["layers"]
+    assert [layer["zeros"] for layer in layers if layer["name"] == "features.4"] == [8 * 9]
+
+
+def test_select_takes_names_of_pytorch(folder):
+    run("select", "net.onnx", "--lock", "features.4.weight[13, 5]", "--lock", "fc2.weight[:, 3]", "--out", "m.npz")
+    masks = MaskSet.load("m.npz")
+    assert np.argwhere(~masks["features.4/kernel"][0, 0]).tolist() == [[5, 13]]
+    assert np.argwhere(~masks["fc2/kernel"]).tolist() == [[3, column] for column in range(10)]
+
+
+def test_a_flow_file_takes_names_of_pytorch(folder):
+    (folder / "flow.toml").write_text('[train]\nmodel = "net.onnx"\n[select]\nlocks = ["features.4.weight[13, 5]"]\n')
+    assert asked_config(folder / "flow.toml")[SelectConfig].locks == ("features.4/kernel[:, :, 5, 13]",)
+
+
+def test_data_with_channels_first_are_told_how_to_turn(folder):
+    data = {f"x_{part}": np.zeros((20, 1, 8, 8), np.float32) for part in ("train", "test")}
+    np.savez("d.npz", **data, y_train=np.arange(20) % 10, y_test=np.arange(20) % 10)
+    with pytest.raises(ConfigError, match=r"shape \(8, 8, 1\); data .* has \(1, 8, 8\); .*x\.transpose\(0, 2, 3, 1\)"):
+        run("run", "net.onnx", "--data", "d.npz", "--part", "xc7z020clg400-1", "--sparsity", "0.5")
+    assert not (folder / "runs").exists()
+
+
+@pytest.mark.parametrize("command", ["inspect", "select", "sensitivity", "convert", "run", "fit"])
+def test_what_cannot_come_in_is_refused_by_every_command(command, folder):
+    (folder / "net.onnx").write_bytes((folder / "net.onnx").read_bytes().replace(b"MaxPool", b"Maxpool"))
+    more = ["--data", "d.npz", "--part", "xc7z020clg400-1"] if command in ("run", "fit") else []
+    more += ["--sparsity", "0.5"] if command == "run" else []
+    with pytest.raises(ModelImportError, match=r"node '/features/features\.3/Maxpool' is a Maxpool"):
+        run(command, "net.onnx", *more)

@@ -1,0 +1,155 @@
+"""QONNX: its quantisers in NumPy, as types, in ONNX's own operators and by qonnx itself; a network of few bits."""
+
+import itertools
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+import fpgaprune as fp
+from fpgaprune.errors import ModelImportError
+from fpgaprune.flow import asked_config
+from fpgaprune.flow.sections import FinetuneConfig, SelectConfig
+from fpgaprune.frontends.onnx.qonnx import bipolar_quant, in_standard_operators, quant, type_of
+from tests.unit.frontends.graphs import graph, node, numbers
+
+MODES = ("ROUND", "HALF_EVEN", "FLOOR", "CEIL", "DOWN", "UP", "HALF_UP", "HALF_DOWN")
+OF_TYPES = ("ROUND", "HALF_EVEN", "FLOOR", "DOWN", "HALF_UP", "HALF_DOWN")
+# Ties, both ends of every range, and what lies between.
+X = np.concatenate([np.arange(-20, 20.25, 0.25), numbers(100, scale=6)]).astype(np.float32)
+SCALES = [(0.5, 0.0), (1.0, 0.0), (0.125, 0.0), (0.3, 0.0), (0.25, 1.0)]
+SETTINGS = [
+    ({"signed": signed, "narrow": narrow, "rounding_mode": mode}, bits)
+    for signed, narrow, mode, bits in itertools.product((0, 1), (0, 1), MODES, (1, 2, 4, 8))
+]
+
+
+def quantised(path, settings, scale, zero_point, bits, domain="qonnx.custom_op.general"):
+    constants = {"s": np.float32(scale), "z": np.float32(zero_point), "b": np.float32(bits)}
+    nodes = [helper.make_node("Quant", ["x", "s", "z", "b"], ["y"], name="q", domain=domain, **settings)]
+    return graph(path, nodes, constants, {"x": ("n", len(X))}, {"y": ("n", len(X))}, opset=9)
+
+
+@pytest.mark.parametrize(("scale", "zero_point"), SCALES)
+def test_quant_is_that_of_qonnx(scale, zero_point):
+    theirs = pytest.importorskip("qonnx.custom_op.general.intquant", reason="qonnx is not installed").int_quant
+    for settings, bits in SETTINGS:
+        if settings["signed"] and bits == 1:  # qonnx gives the sign here, of both zeros 1
+            continue
+        own = quant(X, np.float32(scale), np.float32(zero_point), np.float32(bits), settings)
+        wanted = theirs(
+            X,
+            np.float32(scale),
+            np.float32(zero_point),
+            np.float32(bits),
+            settings["signed"],
+            settings["narrow"],
+            settings["rounding_mode"],
+        )
+        assert np.array_equal(own, np.asarray(wanted, np.float32)), (settings, bits)
+
+
+@pytest.mark.parametrize(("scale", "zero_point"), SCALES)
+def test_onnx_own_operators_do_the_same(scale, zero_point, tmp_path):
+    import onnxruntime
+
+    for settings, bits in SETTINGS:
+        if settings["signed"] and bits == 1:
+            continue
+        model = in_standard_operators(onnx.load(quantised(tmp_path / "q.onnx", settings, scale, zero_point, bits)))
+        onnx.checker.check_model(model)
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        found = onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, {"x": X[None]})[0][0]
+        wanted = quant(X, np.float32(scale), np.float32(zero_point), np.float32(bits), settings)
+        assert np.array_equal(found, wanted), (settings, bits)
+
+
+def test_a_type_rounds_as_the_quantiser_does():
+    for settings, bits in SETTINGS:
+        if settings["rounding_mode"] not in OF_TYPES or (settings["narrow"] and not settings["signed"]):
+            continue
+        if settings["signed"] and bits == 1:
+            continue
+        kind = type_of(np.float32(0.5), np.float32(0), np.float32(bits), settings)
+        wanted = quant(X, np.float32(0.5), np.float32(0), np.float32(bits), settings)
+        assert np.array_equal(kind.to_float(kind.to_raw(X)), wanted), (settings, bits)
+
+
+def test_bipolar_has_no_zero():
+    assert bipolar_quant(np.float32([-1, -0.0, 0, 2]), np.float32(0.5)).tolist() == [-0.5, 0.5, 0.5, 0.5]
+
+
+def network(path, scale=0.25, domain="qonnx.custom_op.general"):
+    """Two Dense layers of 4-bit weights and data; the first weight in the file is not rounded yet."""
+
+    def q(given, output, scale, signed):
+        inputs = [given, scale, "zero", "bits"]
+        return helper.make_node("Quant", inputs, [output], name=output, domain=domain, signed=signed, narrow=0)
+
+    nodes = [
+        q("x", "xq", "s", 1),
+        q("fc1.weight", "w", "s", 1),
+        node("Transpose", ["w"], "wt", perm=[1, 0]),
+        node("MatMul", ["xq", "wt"], "a", "/fc1/MatMul"),
+        node("Relu", ["a"], "r"),
+        q("r", "rq", "s", 0),
+        helper.make_node("BipolarQuant", ["fc2.weight", "s"], ["v"], name="bipolar", domain=domain),
+        node("Gemm", ["rq", "v"], "y", "/fc2/Gemm", transB=1),
+    ]
+    constants = {
+        "fc1.weight": numbers(6, 5, scale=0.4),
+        "fc2.weight": numbers(3, 6, seed=2),
+        "s": np.float32(scale),
+        "zero": np.float32(0),
+        "bits": np.float32(4),
+    }
+    return graph(path, nodes, constants, {"x": ("n", 5)}, {"y": ("n", 3)}, opset=13)
+
+
+@pytest.mark.parametrize("domain", ["", "onnx.brevitas", "finn.custom_op.general", "qonnx.custom_op.general"])
+def test_a_network_of_few_bits_comes_in_with_its_bits(domain, tmp_path):
+    path = network(tmp_path / "net.onnx", domain=domain)
+    net = fp.load(path)
+    assert net.format == "QONNX"
+    assert net.difference.relative == 0
+    assert {name: str(kind) for name, kind in net.types.items()} == {"fc1/kernel": "fixed<4,2,RND_CONV,SAT>"}
+    kernel = fp.weight_arrays(net.model)["fc1/kernel"]
+    assert np.array_equal(kernel * 4, np.round(kernel * 4))
+    assert np.array_equal(net.masks["fc1/kernel"], kernel != 0)
+    assert net.masks.locked_count > 3
+    locked = net.locks(["fc1.weight[2, 4]"])
+    assert np.argwhere(~locked["fc1/kernel"]).tolist() == [[4, 2]]
+
+
+def test_a_network_of_few_bits_becomes_hardware_with_the_same_bits(tmp_path):
+    net = fp.load(network(tmp_path / "net.onnx"))
+    design = fp.make_design(net.model, fp.Target.of("xc7z020clg400-1", io_type="io_parallel"))
+    x = np.random.default_rng(0).uniform(-4, 4, (200, 5)).astype("float32")
+    assert np.array_equal(fp.emulate(design, x), np.asarray(net.model(x)))
+
+
+def test_a_wrong_type_is_refused(tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    from fpgaprune.frontends.onnx.operators import quantisers
+
+    path = network(tmp_path / "net.onnx")
+    for changed in ({"integer": 3}, {"rounding": "TRN"}, {"overflow": "WRAP"}, {"width": 5, "integer": 3}):
+        with monkeypatch.context() as patched:
+            patched.setattr(quantisers, "type_of", lambda *a, changed=changed: replace(type_of(*a), **changed))
+            with pytest.raises(ModelImportError, match="differs from onnxruntime"):
+                fp.load(path)
+
+
+def test_other_scales_are_refused_with_their_node(tmp_path):
+    with pytest.raises(ModelImportError, match=r"node 'xq' \(Quant\) has the scale 0\.3, which is no power of two"):
+        fp.load(network(tmp_path / "net.onnx", scale=0.3))
+
+
+def test_a_flow_of_trained_bits_does_not_train(tmp_path):
+    path = network(tmp_path / "net.onnx")
+    config = asked_config(path, data="d.npz", part="xc7z020clg400-1")
+    assert config[SelectConfig].zeros
+    assert config[FinetuneConfig].epochs == 0
