@@ -82,11 +82,16 @@ def design_features(design: Design, target: Target | None = None) -> DesignFeatu
         EstimateError: no layer has a hardware model, a layer lacks what its model needs, or the backend was never
             calibrated.
     """
+    if design.backend == VERILOG:
+        raise EstimateError(
+            f"design {design.name!r} was made for our Verilog, which is no hls4ml project: estimate it with "
+            "verilog_price, or fpgaprune estimate --verilog"
+        )
     tool = _TOOLS.get(design.backend.lower())
     if tool is None:
         raise EstimateError(
-            f"design {design.name!r} was made for backend {design.backend!r}, for which no reports were calibrated: "
-            f"{'estimate it as Verilog' if design.backend == VERILOG else 'wanted Vivado or Vitis'}"
+            f"design {design.name!r} was made for backend {design.backend!r}, for which no reports were calibrated; "
+            f"wanted Vivado or Vitis"
         )
     streams = design.io_type == "io_stream"
     clock = target.clock_ns if target else design.clock_ns
