@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design import VERILOG
 from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.files import make_folder, write_bytes
 from fpgaprune.fit.answer import Fit
@@ -153,8 +154,10 @@ def fit(
             "strategy": target.strategy,
             "reuse_factor": target.reuse_factor,
         },
-        "hls": {"backend": target.backend},
+        "hls": {} if target.backend == VERILOG else {"backend": target.backend},
     }
+    if target.backend == VERILOG:
+        document["target"]["route"] = "verilog"
     if epochs is not None:
         document["finetune"] = {"epochs": epochs}
     limits = Limits(max_loss, share, latency_us, interval_cycles, samples_per_s, minutes)
