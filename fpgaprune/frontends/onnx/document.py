@@ -129,6 +129,20 @@ def read_document(path: Path) -> Document:
     return Document(path, model, nodes, constants, inputs, outputs, _opset(path, model))
 
 
+def external_files(path: Path) -> tuple[Path, ...]:
+    """The other files of its folder in which the ONNX file at `path` keeps constants; none if it is no such file."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.load_model_from_string(path.read_bytes())
+        entries = [entry for tensor in _tensors(model) for entry in tensor.external_data if entry.key == "location"]
+        names = sorted({entry.value for entry in entries})
+        return tuple(path.parent / name for name in names if (path.parent / name).parent == path.parent)
+    except (DecodeError, *PARSER_ERRORS):
+        return ()
+
+
 def _require_text(model: Any) -> None:
     """Every name is text; of other bytes protobuf makes no text."""
     nodes = (*model.graph.node, *(node for function in model.functions for node in function.node))
