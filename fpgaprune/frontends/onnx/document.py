@@ -91,8 +91,11 @@ def read_document(path: Path) -> Document:
     from google.protobuf.message import DecodeError
 
     try:
-        if path.stat().st_size >= _MOST_BYTES:
-            raise ModelImportError(f"{path} takes {path.stat().st_size:,} bytes; wanted {_MOST_BYTES:,} at most")
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise ModelImportError(f"{path} is a folder or no file at all; wanted an ONNX file")
+        if found.st_size >= _MOST_BYTES:
+            raise ModelImportError(f"{path} takes {found.st_size:,} bytes; wanted {_MOST_BYTES:,} at most")
         data = path.read_bytes()
     except FileNotFoundError as error:
         raise ModelImportError(f"{path} does not exist") from error
