@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.flow.digests import digest_tree
+from fpgaprune.flow.digests import digest_network, digest_tree
 from fpgaprune.flow.section import Flow, Section
 from fpgaprune.flow.sections import TrainConfig
 
@@ -31,4 +31,5 @@ def judging(config: Flow) -> Any:
     """The settings and files that decide how outputs are judged."""
     train = config[TrainConfig]
     names = [name for name in (train.metric, train.loss) if name is not None]
-    return [file_digest(train.model), train.metric, train.mode, train.loss, [code_digest(name) for name in names]]
+    network = None if train.model is None else digest_network(train.model)
+    return [network, train.metric, train.mode, train.loss, [code_digest(name) for name in names]]

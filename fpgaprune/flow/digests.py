@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from fpgaprune.files import digest_file
+from fpgaprune.frontends import external_files, is_onnx
 
 # Files that compiling and simulating leave in a project, and Verilator's folder: the run did not generate them.
 _BUILD_LEFTOVERS = (".so", ".o", ".log")
@@ -33,6 +34,15 @@ def digest_tree(path: Path) -> str | None:
     if not path.is_dir():
         return None
     content = "".join(f"{place}\0{digest}\0" for place, digest in digest_files(path).items())
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def digest_network(path: Path) -> str | None:
+    """SHA-256 of a network's file or folder, with the files beside an ONNX file that hold its constants."""
+    beside = external_files(path) if is_onnx(path) and path.is_file() else ()
+    if not beside:
+        return digest_tree(path)
+    content = "".join(f"{file.name}\0{digest_tree(file)}\0" for file in (path, *beside))
     return hashlib.sha256(content.encode()).hexdigest()
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from fpgaprune.errors import RunError
 from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.digests import digest_tree
+from fpgaprune.flow.digests import digest_network
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import DataConfig, TrainConfig
@@ -43,7 +43,7 @@ class Origin:
         model = config[TrainConfig].model
         if model is None:
             return cls("flow", _absolute(config[DataConfig].source), data.digest(), config.name)
-        return cls("model", str(model.resolve()), digest_tree(model), config.name)
+        return cls("model", str(model.resolve()), digest_network(model), config.name)
 
     def require_same(self, run: RunDirectory) -> None:
         """The artefacts in `run`, if there are any, are of this network.

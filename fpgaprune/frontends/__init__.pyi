@@ -5,6 +5,7 @@ from .loaded import Source as Source
 from .loaded import keras_slices as keras_slices
 from .loading import is_onnx as is_onnx
 from .loading import load as load
+from .onnx.document import external_files as external_files
 from .onnx.front import OnnxNetwork as OnnxNetwork
 from .onnx.front import load_onnx as load_onnx
 from .onnx.front import plan_onnx as plan_onnx

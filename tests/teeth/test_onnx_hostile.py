@@ -51,7 +51,9 @@ def test_a_file_that_was_cut_or_is_none(tmp_path):
     refused(path, "is not a sound ONNX file")
     refused(tmp_path / "gone.onnx", "does not exist")
     (tmp_path / "folder.onnx").mkdir()
-    refused(tmp_path / "folder.onnx", "folder")
+    refused(tmp_path / "folder.onnx", "is a folder or no file at all")
+    os.mkfifo(tmp_path / "pipe.onnx")
+    refused(tmp_path / "pipe.onnx", "is a folder or no file at all")
 
 
 def test_bytes_that_were_changed_end_in_one_line_or_in_a_sound_plan(tmp_path):

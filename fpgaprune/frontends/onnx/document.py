@@ -91,8 +91,11 @@ def read_document(path: Path) -> Document:
     from google.protobuf.message import DecodeError
 
     try:
-        if path.stat().st_size >= _MOST_BYTES:
-            raise ModelImportError(f"{path} takes {path.stat().st_size:,} bytes; wanted {_MOST_BYTES:,} at most")
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise ModelImportError(f"{path} is a folder or no file at all; wanted an ONNX file")
+        if found.st_size >= _MOST_BYTES:
+            raise ModelImportError(f"{path} takes {found.st_size:,} bytes; wanted {_MOST_BYTES:,} at most")
         data = path.read_bytes()
     except FileNotFoundError as error:
         raise ModelImportError(f"{path} does not exist") from error
@@ -127,6 +130,20 @@ def read_document(path: Path) -> Document:
     if not inputs or not outputs:
         raise ModelImportError(f"{path} has no {'input' if not inputs else 'output'}; wanted a network")
     return Document(path, model, nodes, constants, inputs, outputs, _opset(path, model))
+
+
+def external_files(path: Path) -> tuple[Path, ...]:
+    """The other files of its folder in which the ONNX file at `path` keeps constants; none if it is no such file."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.load_model_from_string(path.read_bytes())
+        entries = [entry for tensor in _tensors(model) for entry in tensor.external_data if entry.key == "location"]
+        names = sorted({entry.value for entry in entries})
+        return tuple(path.parent / name for name in names if (path.parent / name).parent == path.parent)
+    except (DecodeError, *PARSER_ERRORS):
+        return ()
 
 
 def _require_text(model: Any) -> None:

@@ -80,3 +80,21 @@ def test_what_cannot_come_in_is_refused_by_every_command(command, folder):
     more += ["--sparsity", "0.5"] if command == "run" else []
     with pytest.raises(ModelImportError, match=r"node '/features/features\.3/Maxpool' is a Maxpool"):
         run(command, "net.onnx", *more)
+
+
+def test_a_run_depends_on_the_constants_in_other_files(folder):
+    """PyTorch's newer exporter writes them beside the file; other ones are another network."""
+    import onnx
+
+    from fpgaprune.flow.digests import digest_network
+
+    onnx.save(onnx.load("net.onnx"), "apart.onnx", save_as_external_data=True, location="d.bin", size_threshold=0)
+    path = folder / "apart.onnx"
+    assert digest_network(folder / "net.onnx") != (before := digest_network(path))
+    assert digest_network(path) == before
+    data = bytearray((folder / "d.bin").read_bytes())
+    data[5] ^= 1
+    (folder / "d.bin").write_bytes(data)
+    assert digest_network(path) != before
+    (folder / "net.onnx").write_bytes(b"no ONNX")
+    assert digest_network(folder / "net.onnx") is not None
