@@ -129,6 +129,8 @@ _NAMES = (
     "silu",
     "exponential",
     "hard_sigmoid",
+    "hard_silu",
+    "hard_tanh",
 )
 _FUNCTIONS = [
     (name, _VECTOR, lambda name=name: [L.Dense(4, name="fc"), L.Activation(name, name="it")]) for name in _NAMES

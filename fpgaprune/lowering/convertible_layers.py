@@ -270,8 +270,6 @@ def _reason(layer: Any, kind: str) -> str | None:
         return f"it shares its slopes along axes {layer.shared_axes}, and {_NO_TEMPLATE}: use LeakyReLU, or share none"
     if isinstance(layer, RECURRENT):
         return recurrent_reason(layer)
-    if isinstance(layer.input, list) and len(layer.input) > 2 and kind in _MERGES:
-        return f"it merges {len(layer.input)} tensors, and {_NO_TEMPLATE}: merge two at a time"
     return None
 
 
@@ -285,8 +283,6 @@ def _activation_reason(layer: Any) -> str | None:
         return None
     if known is None:
         return _unknown_reason(activation)
-    if known.name == "hard_sigmoid":
-        return "hls4ml's hard_sigmoid is x / 5 + 1 / 2, that of Keras x / 6 + 1 / 2: use 'sigmoid'"
     if known.name == "prelu" and activation is not layer:
         return "its activation is a PReLU, whose slopes Keras does not save: put that after it as a layer of its own"
     if known.name not in _ACTIVATIONS | {"thresholded_relu", "prelu"}:

@@ -2,7 +2,8 @@
 
 The layers of models inside the model stand in it themselves. Layers that do nothing at inference (Dropout,
 augmentations) are left out. `TimeDistributed` becomes the layer that it applies to every step, and `RepeatVector` a
-`Reshape` and an `UpSampling1D`, which repeats the only step.
+`Reshape` and an `UpSampling1D`, which repeats the only step. A layer that no single operation computes becomes several
+(`expansions`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import keras
 
 from fpgaprune.keras_classes import keras_class
+from fpgaprune.lowering.expansions import expanded, expands
 from fpgaprune.lowering.layer_names import free_name
 from fpgaprune.network import (
     Role,
@@ -48,7 +50,7 @@ def flattened(model: Any) -> Any:
     Every layer keeps its name if no other has it; `layer_owners` tells whose weights it holds.
     """
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
-    if not any(_changes(call.operation) for call in calls_of(functional)):
+    if not any(_changes(call) for call in calls_of(functional)):
         return functional
     names, copies = _flat_names(functional), {}
     entries = [
@@ -56,11 +58,11 @@ def flattened(model: Any) -> Any:
         for tensor in functional.inputs
     ]
 
-    def copy_of(operation: Any, name: str) -> Any:
+    def copy_of(operation: Any, name: str, **options: Any) -> Any:
         if not isinstance(operation, keras.layers.Layer):
             return unconnected(operation)
         if id(operation) not in copies:
-            copies[id(operation)] = (operation, copied(operation, name=name))
+            copies[id(operation)] = (operation, copied(operation, name=name, **options))
         return copies[id(operation)][1]
 
     def run(graph: Any, given: Sequence[Any], prefix: str) -> list[Any]:
@@ -105,12 +107,14 @@ def owner_of(path: str, owners: Mapping[str, str]) -> str | None:
     return None
 
 
-def _changes(operation: Any) -> bool:
+def _changes(call: Any) -> bool:
+    operation = call.operation
     return (
         role_of(operation) is Role.IDENTITY
         or is_model(operation)
         or is_wrapped(operation)
         or keras_class(operation) is keras.layers.RepeatVector
+        or expands(operation, call.args)
     )
 
 
@@ -123,6 +127,12 @@ def _applied(operation: Any, name: str, copy_of: Any, args: tuple[Any, ...], kwa
     if keras_class(operation) is keras.layers.RepeatVector:
         one = keras.layers.Reshape((1, args[0].shape[-1]), name=f"{name}_step")(args[0])
         return keras.layers.UpSampling1D(operation.n, name=name)(one)
+    if expands(operation, args):
+
+        def call(layer: Any, own: str, given: tuple[Any, ...], more: Mapping[str, Any], **options: Any) -> Any:
+            return copy_of(layer, own, **options)(*given, **more)
+
+        return expanded(operation, name, call, args, kwargs)
     return copy_of(operation, name)(*args, **kwargs)
 
 

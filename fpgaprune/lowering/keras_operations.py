@@ -107,7 +107,7 @@ def with_layers(functional: Any) -> Any:
         if id(source) in lines:
             source, first_scale, first_shift = lines[id(source)]
             scale, shift = scale * first_scale, scale * first_shift + shift
-        layer, made_tensor = _normalization(operation.name, source, scale, shift)
+        layer, made_tensor = scaled_and_shifted(operation.name, source, scale, shift)
         scales[operation.name] = layer.get_weights()
         lines[id(made_tensor)] = (source, scale, shift)
         return made_tensor
@@ -145,7 +145,7 @@ def _made(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _
     kind, name = type(operation).__name__, operation.name
     line = _line(operation, args, kwargs)
     if line is not None:
-        return lambda: _normalization(name, *line)[1]
+        return lambda: scaled_and_shifted(name, *line)[1]
     if set(kwargs) - {"training"} or not args:
         return None
     if kind == "Concatenate" and isinstance(args[0], list | tuple) and all(map(_is_tensor, args[0])):
@@ -262,7 +262,7 @@ def _spread(constant: Any, tensor: Any) -> NDArray[np.float64] | None:
     return None if None in shape else whole
 
 
-def _normalization(name: str, x: Any, scale: NDArray[np.float64], shift: NDArray[np.float64]) -> tuple[Any, Any]:
+def scaled_and_shifted(name: str, x: Any, scale: NDArray[np.float64], shift: NDArray[np.float64]) -> tuple[Any, Any]:
     """A layer that computes `scale * x + shift`, and its output."""
     shape = tuple(x.shape[1:])
     each = max(scale.ndim, shift.ndim) > 1

@@ -65,16 +65,20 @@ WORKING = {
     "tf.nn.relu": lambda: tf.nn.relu,
     "tf.nn.swish": lambda: tf.nn.swish,
 }
+# Several layers compute these in hardware; nobody rounds them in training yet.
+EXPANDED = {
+    "ReLU(4)": lambda: layers.ReLU(4),
+    "ReLU(1)": lambda: layers.ReLU(1),
+    "hard_sigmoid": lambda: "hard_sigmoid",
+    "hard_swish": lambda: "hard_swish",
+    "hard_tanh": lambda: "hard_tanh",
+}
 UNKNOWN = {
     **{f"own {name}": lambda name=name: own(name) for name in ("relu", "tanh", "linear", "sigmoid", "relu6", "silu")},
     "lambda": lambda: lambda x: 3.0 * x,
     "ReLU(6, slope)": lambda: layers.ReLU(6, negative_slope=0.1),
-    "ReLU(4)": lambda: layers.ReLU(4),
     "PReLU": lambda: layers.PReLU(),
     "partial gelu": lambda: partial("gelu", approximate=True),
-    "hard_sigmoid": lambda: "hard_sigmoid",
-    "hard_swish": lambda: "hard_swish",
-    "hard_tanh": lambda: "hard_tanh",
     "mish": lambda: "mish",
     "log_softmax": lambda: "log_softmax",
 }
@@ -104,6 +108,16 @@ def test_hardware_computes_what_keras_computes(name, after):
     assert error(fp.emulate(design, X), model) < (0.02 if rough else 2e-4)
 
 
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("name", EXPANDED)
+def test_several_layers_compute_what_one_of_keras_does(name, after):
+    model = network(EXPANDED[name](), after)
+    design = fp.make_design(model, TARGET, X, PRECISION)
+    assert error(fp.emulate(design, X), model) < 1e-3
+    with pytest.raises(UnsupportedLayerError, match="quantize cannot round"):
+        fp.quantize(model, TARGET, X)
+
+
 @pytest.mark.parametrize("name", WORKING)
 def test_a_rounded_network_gives_the_bits_of_its_hardware(name):
     model = network(WORKING[name]())
@@ -115,9 +129,9 @@ def test_a_rounded_network_gives_the_bits_of_its_hardware(name):
         np.testing.assert_array_equal(found, np.asarray(rounded([X])))
 
 
-@pytest.mark.parametrize("name", [*WORKING, *UNKNOWN])
+@pytest.mark.parametrize("name", [*WORKING, *EXPANDED, *UNKNOWN])
 def test_onnx_computes_what_keras_computes(name, tmp_path):
-    model = network({**WORKING, **UNKNOWN}[name]())
+    model = network({**WORKING, **EXPANDED, **UNKNOWN}[name]())
     if name == "celu":
         with pytest.raises(ExportError, match=r"'hidden' .*another layer or activation"):
             fp.export_onnx(model, tmp_path / "model.onnx")
@@ -127,9 +141,9 @@ def test_onnx_computes_what_keras_computes(name, tmp_path):
     assert error(session.run(None, {session.get_inputs()[0].name: X})[0], model) < 2e-6
 
 
-@pytest.mark.parametrize("name", [*WORKING, *UNKNOWN])
+@pytest.mark.parametrize("name", [*WORKING, *EXPANDED, *UNKNOWN])
 def test_removal_keeps_what_keras_computes(name):
-    model = network({**WORKING, **UNKNOWN}[name]())
+    model = network({**WORKING, **EXPANDED, **UNKNOWN}[name]())
     if name == "PReLU":
         model(X)
     kernel, bias, *more = model.get_layer("hidden").get_weights()
