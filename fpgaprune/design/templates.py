@@ -134,7 +134,7 @@ def _unknown(layer: LayerSpec, design: Design) -> str | None:
     if design.backend not in KNOWN_BACKENDS:
         return (
             f"it is for backend {design.backend}, whose arithmetic has no emulation; those that have: "
-            f"{', '.join(KNOWN_BACKENDS)}"
+            f"{', '.join(name for name in KNOWN_BACKENDS if name != VERILOG)}"
         )
     if design.backend in AC_BACKENDS:
         reason = _unknown_of_ac(layer, design.backend, name)

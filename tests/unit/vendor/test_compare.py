@@ -49,7 +49,7 @@ def estimate(*more):
     ]
     layers = tuple(LayerEstimate(name, kind, None, used(*a), used(*b), c, d) for name, kind, a, b, c, d in rows)
     total = {"csynth": used(9134, 1060, 9, 12), "synth": used(1000, 3000, 7, 6)}
-    return Estimate("myproject", Target.of("xc7z020"), total, layers, 2293, 4554, True, None, ())
+    return Estimate("myproject", Target.of("xc7z020"), total, layers, 2293, 4554, ())
 
 
 FC3 = ("fc3", "Dense", (6000, 750, 5, 6), (3000, 700, 5, 6), 20, 2)
