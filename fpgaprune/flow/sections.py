@@ -34,6 +34,9 @@ class DataConfig(Section):
     samples: int | None = Field(default=None, ge=1)
     """Number of samples that are read of each part, the first ones; all if left out. A data set without an end needs
     it."""
+    layout: Literal["auto", "keras", "file"] = "auto"
+    """Whose axes the samples for an ONNX model have: the file's, (N, C, H, W), or Keras's, (N, H, W, C); `auto` tells
+    by their shapes."""
 
 
 class TrainConfig(Section):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import ConfigError, MaskError
 from fpgaprune.flow.data import Dataset, load_data
+from fpgaprune.flow.data_layout import in_keras_layout
 from fpgaprune.flow.models import load_saved_model
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.names_in_file import locks_in_keras
@@ -213,7 +214,7 @@ def select_masks(
     if source is None and settings.criterion in CRITERIA and CRITERIA[settings.criterion].needs_data:
         raise ConfigError(f"criterion {settings.criterion!r} needs samples; name them with --data")
     score_options(settings, None, seed)
-    data = load_data(source, told=told) if source is not None else None
+    data = in_keras_layout(load_data(source, told=told), model_path) if source is not None else None
     settings = settings.model_copy(update={"locks": locks_in_keras(model_path, settings.locks)})
     model = load_saved_model(model_path)
     task = None if data is None else _compiled(TrainConfig(model=model_path), model, data)
@@ -259,7 +260,7 @@ def measure_sensitivity(
     from fpgaprune.files import write_bytes
     from fpgaprune.select import sensitivity
 
-    data = load_data(source, told=told)
+    data = in_keras_layout(load_data(source, told=told), model_path)
     settings = settings.model_copy(update={"locks": locks_in_keras(model_path, settings.locks)})
     model = load_saved_model(model_path)
     train = TrainConfig(model=model_path)

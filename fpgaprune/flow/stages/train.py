@@ -11,6 +11,7 @@ import numpy as np
 
 from fpgaprune.errors import CertificateError, ConfigError, ModelImportError
 from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.data_layout import in_layout_of
 from fpgaprune.flow.dependence import judging, section_json
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.network import small_cnn, small_cnn_shapes
@@ -18,7 +19,7 @@ from fpgaprune.flow.progress import epochs_shown
 from fpgaprune.flow.requirements import package
 from fpgaprune.flow.samples import Samples, arrays_of, predict
 from fpgaprune.flow.section import Flow
-from fpgaprune.flow.sections import FinetuneConfig, TrainConfig
+from fpgaprune.flow.sections import DataConfig, FinetuneConfig, TrainConfig
 from fpgaprune.flow.stage import FlowStage, Known, ReportPart, StageContext
 from fpgaprune.frontends import OnnxNetwork, is_onnx, is_tf_keras, plan_onnx
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
@@ -198,13 +199,13 @@ def _fitting(config: Flow, data: Dataset) -> Dataset:
         return data
     where = f"train.model {model}"
     ordered = data.in_order(tuple(ends.inputs), ends.outputs)
+    if isinstance(ends, OnnxNetwork):
+        ordered = in_layout_of(ordered, ends, model, config[DataConfig].layout)
     for (name, wanted), array in zip(ends.inputs.items(), arrays_of(ordered.x_train), strict=True):
         if wanted is not None and not _fits(array.shape[1:], wanted):
             which = "" if len(ends.inputs) == 1 else f" for its input {name!r}"
-            turned = sorted(array.shape[1:]) == sorted(size for size in wanted if size is not None) and is_onnx(model)
-            how = "; Keras has the channels last: x.transpose(0, 2, 3, 1)" if turned and len(wanted) == 3 else ""
             raise ConfigError(
-                f"{where} takes samples of shape {wanted}{which}; data {data.name!r} has {array.shape[1:]}{how}"
+                f"{where} takes samples of shape {wanted}{which}; data {data.name!r} has {array.shape[1:]}"
             )
     if ends.classes is not None and ends.classes > 1 and data.classes is not None and data.classes > ends.classes:
         labels = np.concatenate([arrays_of(y)[0].ravel() for y in (data.y_train, data.y_test)])
