@@ -241,8 +241,10 @@ def test_no_input_overflows_or_rounds_an_accumulator(seed):
         (lambda: layers.Conv2D(4, 3, groups=2, name="odd"), "it has 2 groups"),
         (lambda: layers.DepthwiseConv2D(3, depth_multiplier=2, name="odd"), "its depth multiplier is 2"),
         (lambda: layers.Activation("mish", name="odd"), "it knows no activation 'mish'"),
-        (lambda: layers.Activation("hard_sigmoid", name="odd"), "hls4ml's hard_sigmoid is x / 5"),
-        (lambda: layers.ReLU(max_value=3.0, name="odd"), r"its max_value is 3\.0"),
+        (
+            lambda: layers.ReLU(max_value=3.0, threshold=0.5, name="odd"),
+            r"max_value 3\.0, negative_slope .* threshold 0\.5",
+        ),
         (lambda: layers.PReLU(shared_axes=[1, 2], name="odd"), r"shares its slopes along axes"),
         (lambda: layers.UpSampling2D(interpolation="bilinear", name="odd"), "interpolation is 'bilinear'"),
         (lambda: layers.Conv2DTranspose(4, 3, name="odd"), "use UpSampling2D and Conv2D"),
