@@ -18,10 +18,7 @@ def global_average(design: Design) -> tuple[Edit, str] | None:
     if not found:
         return None
     names = {layer.name for layer in found}
-    layers = [
-        replace(x, kind=f"Global{x.kind}", operation=Pooling(None, largest=False)) if x.name in names else x
-        for x in design.layers
-    ]
+    layers = [replace(x, operation=Pooling(None, largest=False)) if x.name in names else x for x in design.layers]
     averages = ", ".join(
         f"{layer.name!r}: keras.layers.GlobalAveragePooling{layer.kind[-2:]}(keepdims=True, name={layer.name!r})"
         for layer in found

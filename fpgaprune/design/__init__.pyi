@@ -1,4 +1,3 @@
-from .from_hls4ml import layer_of as layer_of
 from .functions import CENTRED as CENTRED
 from .functions import FUNCTIONS as FUNCTIONS
 from .functions import NEGATIVE as NEGATIVE
@@ -34,6 +33,7 @@ from .operations import Resize as Resize
 from .operations import Scale as Scale
 from .operations import Softmax as Softmax
 from .operations import Transpose as Transpose
+from .operations import Unknown as Unknown
 from .operations import Window as Window
 from .operations import function_of as function_of
 from .operations import roles_of as roles_of
@@ -47,4 +47,6 @@ from .templates import AP_BACKENDS as AP_BACKENDS
 from .templates import KNOWN_BACKENDS as KNOWN_BACKENDS
 from .templates import VERILOG as VERILOG
 from .templates import as_built as as_built
+from .templates import fault_of as fault_of
+from .templates import unknown_of as unknown_of
 from .verilog_layout import VerilogLayout as VerilogLayout

@@ -124,7 +124,6 @@ _HEAD: _Form = {
 }
 _LAYER: _Form = {
     "name": (_is_text, "a name"),
-    "kind": (_is_text, "a kind of layer"),
     "inputs": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of names"),
     "output_shape": (_is_shape, "a list of sizes from 1"),
     "types": (_is_table, "a table of types"),
@@ -134,7 +133,5 @@ _LAYER: _Form = {
     "project_name": (_is_text, "a name"),
     "model_shape": (lambda value: value is None or _is_shape(value), "a list of sizes from 1, or null"),
     "reuse_factor": (lambda value: type(value) is int and 1 <= value <= _MAX_NUMBER, "a whole number from 1"),
-    "fault": (_is_text_or_null, "a sentence, or null"),
-    "unknown": (_is_text_or_null, "a sentence, or null"),
     "strategy": (lambda value: isinstance(value, str | None) and value in _STRATEGIES, "a strategy, or null"),
 }

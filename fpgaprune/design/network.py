@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from fpgaprune.design.form import Roles, check_design_form
 from fpgaprune.design.operation_form import operation_to_json, read_operation
-from fpgaprune.design.operations import Convolution, Operation, Unknown
+from fpgaprune.design.operations import Convolution, Operation, Unknown, kind_of
 from fpgaprune.documents import read_json
 from fpgaprune.errors import DesignError, shown
 from fpgaprune.files import write_bytes
 from fpgaprune.fixed import FixedType
 from fpgaprune.npz_file import read_npz, write_npz
 
-FORMAT = 3
+FORMAT = 4
 _ANEW = "make it anew with this fpgaprune"
 IO_TYPES = ("io_parallel", "io_stream")
 STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
@@ -37,7 +37,6 @@ class LayerSpec:
 
     Attributes:
         name: unique in the design.
-        kind: what hls4ml calls it, such as `Conv2D`, `Dense`, `ZeroPadding2D`: for people; nothing is computed by it.
         inputs: names of the layers whose outputs this one reads, in order.
         output_shape: without the batch axis, channels last.
         types: by role: `result`, `weight`, `bias`, `accum`, `scale`, `table`, `exp_table`, `inv_table`, `inv_inp`, ...
@@ -45,16 +44,14 @@ class LayerSpec:
             a convolution's `weight` is (KH, KW, C_in, C_out), (K, C_in, C_out) in 1-D; a Dense's is (N_in, N_out).
         sources: for each weight role, the Keras weight path that it came from, as `{"weight": "conv2/kernel"}`.
         operation: what it computes, with all that this takes besides types and weights.
-        reuse_factor: times one multiplier is used per output position.
-        strategy: one of `STRATEGIES`, or None where a layer has no multiplications.
+        reuse_factor: times one multiplier is used per output position. It is here, and not with what only hls4ml reads,
+            because the order of sums (so bits), prices, layouts and the shared multipliers of our Verilog follow it.
+        strategy: one of `STRATEGIES`, or None where a layer has no multiplications; here for the same reason.
         project_name: what the layer is called in the files of its hls4ml project, which allows fewer names than Keras.
         model_shape: the shape in which the model gives this output, where the hardware's last layer has another.
-        fault: why the project does not compute what the operation says, in words; None where nothing is known of it.
-        unknown: why nobody here knows which bits the project computes, in words; None where they are known.
     """
 
     name: str
-    kind: str
     inputs: tuple[str, ...]
     output_shape: tuple[int, ...]
     types: Mapping[str, FixedType]
@@ -65,12 +62,15 @@ class LayerSpec:
     strategy: str | None = None
     project_name: str = ""
     model_shape: tuple[int, ...] | None = None
-    fault: str | None = None
-    unknown: str | None = None
 
     def __post_init__(self) -> None:
         if not self.project_name:
             object.__setattr__(self, "project_name", self.name)
+
+    @property
+    def kind(self) -> str:
+        """What people call such a layer, as `Conv2D`."""
+        return kind_of(self.operation, len(self.output_shape))
 
     @property
     def is_depthwise(self) -> bool:
@@ -187,7 +187,6 @@ class Design:
         layers = [
             {
                 "name": layer.name,
-                "kind": layer.kind,
                 "inputs": list(layer.inputs),
                 "output_shape": list(layer.output_shape),
                 "types": {role: str(t) for role, t in layer.types.items()},
@@ -198,8 +197,6 @@ class Design:
                 "strategy": layer.strategy,
                 "project_name": layer.project_name,
                 "model_shape": None if layer.model_shape is None else list(layer.model_shape),
-                "fault": layer.fault,
-                "unknown": layer.unknown,
             }
             for layer in self.layers
         ]
@@ -211,7 +208,6 @@ class Design:
         layers = tuple(
             LayerSpec(
                 name=row["name"],
-                kind=row["kind"],
                 inputs=tuple(row["inputs"]),
                 output_shape=tuple(row["output_shape"]),
                 types=Roles(row["name"], {role: FixedType.parse(text) for role, text in row["types"].items()}),
@@ -222,8 +218,6 @@ class Design:
                 strategy=row["strategy"],
                 project_name=row["project_name"],
                 model_shape=None if row["model_shape"] is None else tuple(row["model_shape"]),
-                fault=row["fault"],
-                unknown=row["unknown"],
             )
             for row in document["layers"]
         )

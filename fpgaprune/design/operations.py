@@ -1,8 +1,8 @@
 """What a layer of a `Design` computes: a closed set of operations, each with typed fields.
 
-A layer's `kind` is only what hls4ml calls it; whoever computes, prices or writes a layer goes by its operation. Where
-hls4ml's templates for one backend or io type compute in another way than those for the next, a field says how; its
-default is the way of Vitis in io_stream, as that of a `Design`.
+Whoever computes, prices or writes a layer goes by its operation. Where hls4ml's templates for one backend or io type
+compute in another way than those for the next, a field says how; its default is the way of Vitis in io_stream, as that
+of a `Design`.
 """
 
 from __future__ import annotations
@@ -281,7 +281,13 @@ class Resize:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A layer that is known by its kind alone: it may be priced, and is computed by nobody here."""
+    """A layer that is known by its name alone: it is computed and priced by nobody here.
+
+    Attributes:
+        name: what the file that it was read from calls such a layer.
+    """
+
+    name: str = "unknown"
 
 
 Operation = (
@@ -312,6 +318,30 @@ MOVES = (Reshape, Copy, Transpose, Pad, Crop, Resize)
 def function_of(operation: Operation) -> str:
     """The name of the scalar function that a layer applies to each value; empty where it applies none."""
     return operation.function if isinstance(operation, Map | LookUp) else ""
+
+
+def kind_of(operation: Operation, axes: int) -> str:
+    """What people call a layer of `operation` with so many axes in its output, as `Conv2D`."""
+    flat = f"{axes - 1}D"
+    match operation:
+        case Convolution(depthwise=depthwise, pointwise=pointwise):
+            return f"{'Depthwise' if depthwise else 'Pointwise' if pointwise else ''}Conv{flat}"
+        case Pooling(window=window):
+            return "GlobalPooling" if window is None else f"Pooling{flat}"
+        case Pad():
+            return f"ZeroPadding{flat}"
+        case Crop():
+            return f"Cropping{flat}"
+        case Map() | LookUp():
+            return "Activation"
+        case Recurrent(cell=cell):
+            return cell.upper()
+        case Scale():
+            return "BatchNormalization"
+        case Unknown(name=name):
+            return name
+        case _:
+            return type(operation).__name__
 
 
 def roles_of(operation: Operation) -> tuple[str, ...]:

@@ -42,20 +42,10 @@ _LEGACY_SIZE = 1024
 def as_built(design: Design) -> Design:
     """`design`, each layer as hls4ml's templates for the design's backend and io type compute it.
 
-    The order of addition, the form of tables and what is rounded first stand in the operations; `fault` and `unknown`
-    name the layers whose templates compute something else, or something that is not known here.
+    The order of addition, the form of tables and what is rounded first stand in the operations; `fault_of` and
+    `unknown_of` name the layers whose templates compute something else, or something that is not known here.
     """
-    made: dict[str, LayerSpec] = {}
-    for layer in design.layers:
-        sources = [made[name] for name in layer.inputs]
-        fault = _fault(layer, sources, design)
-        made[layer.name] = replace(
-            layer,
-            operation=layer.operation if fault else _operation(layer, design),
-            fault=fault,
-            unknown=_unknown(layer, design),
-        )
-    return replace(design, layers=tuple(made.values()))
+    return replace(design, layers=tuple(replace(layer, operation=_operation(layer, design)) for layer in design.layers))
 
 
 def _streams(design: Design) -> bool:
@@ -94,7 +84,7 @@ def _softmax(operation: op.Softmax, shape: tuple[int, ...], design: Design) -> o
     return replace(operation, exp_table_size=_LEGACY_SIZE, inverse_table_size=_LEGACY_SIZE)
 
 
-def _fault(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> str | None:
+def fault_of(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> str | None:
     """Why hls4ml's template computes something else than the layer's operation."""
     if design.backend == VERILOG:
         return None
@@ -128,7 +118,7 @@ def _fault(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> st
     return None
 
 
-def _unknown(layer: LayerSpec, design: Design) -> str | None:
+def unknown_of(layer: LayerSpec, design: Design) -> str | None:
     """Why it is not known here which bits hls4ml's template computes."""
     name = op.function_of(layer.operation)
     if design.backend not in KNOWN_BACKENDS:

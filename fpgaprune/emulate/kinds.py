@@ -25,6 +25,8 @@ from fpgaprune.design import (
     Scale,
     Softmax,
     Transpose,
+    fault_of,
+    unknown_of,
 )
 from fpgaprune.emulate import activations, elementwise, moves, pooling, products, recurrent, softmax, tables
 from fpgaprune.emulate.exact import Exact
@@ -73,8 +75,9 @@ def steps_of(design: Design) -> tuple[Step, ...]:
     by_name = {layer.name: layer for layer in design.layers}
     steps = []
     for layer in design.layers:
-        if layer.unknown:
-            raise UnsupportedLayerError(f"layer {layer.name!r} ({layer.kind}): {layer.unknown}")
+        unknown = unknown_of(layer, design)
+        if unknown:
+            raise UnsupportedLayerError(f"layer {layer.name!r} ({layer.kind}): {unknown}")
         step = Step(layer, tuple(by_name[name] for name in layer.inputs))
         try:
             kind = type(layer.operation)
@@ -92,6 +95,7 @@ def steps_of(design: Design) -> tuple[Step, ...]:
                 f"{', '.join(kind.__name__ for kind in RULES)}"
             )
     for layer in design.layers:
-        if layer.fault:
-            raise DesignError(f"layer {layer.name!r} ({layer.kind}): {layer.fault}")
+        fault = fault_of(layer, [by_name[name] for name in layer.inputs], design)
+        if fault:
+            raise DesignError(f"layer {layer.name!r} ({layer.kind}): {fault}")
     return tuple(steps)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import FUNCTIONS, Design, LayerSpec, as_built, layer_of
+from fpgaprune.design import FUNCTIONS, Design, LayerSpec, as_built
 from fpgaprune.errors import DesignError, EstimateError
 from fpgaprune.estimate import firmware
 from fpgaprune.estimate.families import FAMILIES, is_quantizer
@@ -20,6 +20,7 @@ from fpgaprune.estimate.firmware import Struct, TemplateCall
 from fpgaprune.estimate.project_files import find_top_file, read_numbers, read_settings, read_text
 from fpgaprune.firmware import parse_typedefs
 from fpgaprune.fixed import MAX_WIDTH, FixedType
+from fpgaprune.hls import layer_of
 
 _KINDS = {
     **dict.fromkeys(FUNCTIONS, "Activation"),

@@ -4,6 +4,7 @@ from .build import can_count as can_count
 from .check import check_model as check_model
 from .differences import DesignDifference as DesignDifference
 from .differences import design_differences as design_differences
+from .from_hls4ml import layer_of as layer_of
 from .golden import GOLDEN_INPUTS as GOLDEN_INPUTS
 from .golden import GOLDEN_OUTPUTS as GOLDEN_OUTPUTS
 from .golden import write_golden as write_golden

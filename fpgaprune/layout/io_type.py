@@ -40,7 +40,7 @@ def streamed(design: Design) -> Design:
         if readers[layer.name] > 1:
             name = read_as[layer.name] = f"clone_{layer.name}"
             types = _handed_on(layer)
-            layers.append(LayerSpec(name, "Clone", (layer.name,), layer.output_shape, types, operation=Copy()))
+            layers.append(LayerSpec(name, (layer.name,), layer.output_shape, types, operation=Copy()))
     return with_layers(replace(design, io_type="io_stream"), layers)
 
 
@@ -53,8 +53,8 @@ def _padding(layer: LayerSpec, source: LayerSpec) -> LayerSpec | None:
     *sides, channels = source.output_shape
     more = (top + bottom, left + right)[-len(sides) :]
     grown = [size + extra for size, extra in zip(sides, more, strict=True)]
-    name, kind, pad = f"zp_{layer.name}", f"ZeroPadding{len(sides)}D", Pad(convolution.window.pad)
-    return LayerSpec(name, kind, layer.inputs, (*grown, channels), _handed_on(source), operation=pad)
+    pad, name = Pad(convolution.window.pad), f"zp_{layer.name}"
+    return LayerSpec(name, layer.inputs, (*grown, channels), _handed_on(source), operation=pad)
 
 
 def _unpadded(layer: LayerSpec) -> Operation:

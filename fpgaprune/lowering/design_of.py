@@ -74,7 +74,6 @@ def design_of(
         operation = _operation(layer, sizes.get(layer.name, USUAL_SIZE), strategy, kinds, incoming, target)
         spec = LayerSpec(
             name=layer.name,
-            kind=_kind(operation, layer),
             inputs=inputs,
             output_shape=tuple(layer.output.shape[1:]),
             types=_roles(operation, kinds, weights, raws.get(layer.name, {})),
@@ -216,31 +215,3 @@ def _roles(
 def _table(kinds: Mapping[str, FixedType]) -> FixedType:
     found = kinds.get("table", TABLE)
     return _ENTRY if found == TABLE else found
-
-
-def _kind(operation: op.Operation, layer: Any) -> str:
-    """What hls4ml calls a layer of `operation`."""
-    axes = f"{len(layer.output.shape) - 2}D"
-    match operation:
-        case op.Convolution(depthwise=depthwise, pointwise=pointwise):
-            return f"{'Depthwise' if depthwise else 'Pointwise' if pointwise else ''}Conv{axes}"
-        case op.Pooling(window=None):
-            return f"GlobalPooling{len(layer.input.shape) - 2}D"
-        case op.Pooling():
-            return f"Pooling{axes}"
-        case op.Pad():
-            return f"ZeroPadding{axes}"
-        case op.Crop():
-            return f"Cropping{axes}"
-        case op.Map("prelu"):
-            return "PReLU"
-        case op.Map(parameter=parameter) | op.LookUp(parameter=parameter):
-            return "Activation" if parameter is None else "ParametrizedActivation"
-        case op.Recurrent(cell=cell):
-            return cell.upper()
-        case op.Scale():
-            return "BatchNormalization"
-        case op.Quantise():
-            return "FixedPointQuantizer"
-        case _:
-            return type(operation).__name__

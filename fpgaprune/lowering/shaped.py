@@ -91,7 +91,7 @@ def _repack(graph: _Graph) -> None:
     for place, layer in enumerate(graph.layers):
         if layer.operation != op.Reshape() or (len(layer.output_shape) == 1 and layer.name not in graph.outputs):
             continue
-        new = graph.added("repack_", layer, kind="Repack", operation=op.Reshape(repacks=True))
+        new = graph.added("repack_", layer, operation=op.Reshape(repacks=True))
         graph.layers[place] = new
         graph.redirect(layer.name, new.name)
 
@@ -104,7 +104,6 @@ def _copy(graph: _Graph) -> None:
         copy = graph.added(
             "clone_",
             layer,
-            kind="Clone",
             operation=op.Copy(),
             inputs=(layer.name,),
             types={"result": layer.types["result"]},
@@ -132,7 +131,6 @@ def _pad(graph: _Graph, axes: int) -> None:
         pad = graph.added(
             f"zp{axes - 1}d_",
             layer,
-            kind=f"ZeroPadding{axes - 1}D",
             operation=op.Pad(sides),
             inputs=(name,),
             output_shape=(*(size + top + bottom for size in high), left + wide + right, channels),

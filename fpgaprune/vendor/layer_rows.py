@@ -24,7 +24,7 @@ _KINDS = {
     "padding": ("ZeroPadding", "ZeroPadding1D", "ZeroPadding2D"),
     "resize": ("Upsampling", "Resize"),
     "merge": ("Merge", "Concatenate"),
-    "clone": ("Clone",),
+    "clone": ("Copy", "Clone"),
     "transpose": ("Transpose",),
 }
 _FUNCTIONS = (

@@ -19,9 +19,9 @@ import numpy as np
 
 import fpgaprune as fp
 from fpgaprune.design import LayerSpec
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fabric.simulation import simulate
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 
 ACTIVATION = "ufixed<8,3,RND,SAT>"
 NO_PAD = {"pad_top": 0, "pad_bottom": 0, "pad_left": 0, "pad_right": 0}

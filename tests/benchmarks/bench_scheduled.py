@@ -20,9 +20,9 @@ import numpy as np
 
 import fpgaprune as fp
 from fpgaprune.design import LayerSpec
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fabric.simulation import simulate
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 
 LOCKED = (0.0, 0.5, 0.75, 0.9)
 MULTIPLIERS = {"conv0": 9, "conv1": 18}

@@ -60,7 +60,7 @@ class Network:
         inputs = fields.pop("inputs", (self.last().name,) if self.layers else ())
         self.read = None
         types = {"result": result, **fields.pop("types", {})}
-        self.layers.append(LayerSpec(name, kind, inputs, shape, types, operation=operation, **fields))
+        self.layers.append(LayerSpec(name, inputs, shape, types, operation=operation, **fields))
         return name
 
     def input(self, *shape: int) -> str:

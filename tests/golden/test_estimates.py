@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import estimate
 from fpgaprune.estimate.compose import build
@@ -25,6 +24,7 @@ from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.from_row import row_features
 from fpgaprune.estimate.rows import predict_row
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 from fpgaprune.target import Target
 
 from ..unit.estimate.designs import T16, cnn, mlp
@@ -94,11 +94,11 @@ FAMILIES = {
     "softmax": "Softmax",
     "merge": "Merge",
     "pooling": "Pooling2D",
-    "global_pooling": "GlobalPooling2D",
+    "global_pooling": "GlobalPooling",
     "padding": "ZeroPadding2D",
     "resize": "Resize",
     "transpose": "Transpose",
-    "clone": "Clone",
+    "clone": "Copy",
 }
 OPERATIONS = {
     "activation": ("relu", "leakyrelu", "linear", "sigmoid", "hardtanh", ""),

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import trace
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
+from fpgaprune.hls import layer_of
 
 seeds = st.integers(0, 2**31)
 

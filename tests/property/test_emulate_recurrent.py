@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 
 from .test_emulate_layers import Number, data, draw, examples, run, seeds
 

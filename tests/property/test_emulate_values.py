@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import emulate, trace
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 
 from .test_emulate_layers import Number, data, draw, examples, run, seeds
 

@@ -12,9 +12,9 @@ from fpgaprune.certificate import LinkCheck, LockCertificate, check_link
 from fpgaprune.certify.firmware_weights import count_firmware, read_firmware_weights
 from fpgaprune.certify.link_checks import certify
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import CertificateError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.masks import MaskSet
 

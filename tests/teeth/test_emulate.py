@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import emulate, first_difference, trace
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
+from fpgaprune.hls import layer_of
 
 KIND = FixedType(10, 5, True, "RND", "SAT")
 EXACT = FixedType(24, 14)

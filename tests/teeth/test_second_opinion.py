@@ -82,7 +82,7 @@ FOUND = {
 }
 REFUSED = {
     skip_from_elsewhere: "has a Merge that reads second_relu, third and gives (6, 6, 4); the design has no such layer",
-    no_activation: "has a GlobalPooling2D that reads sum and gives (4,); the design has no such layer",
+    no_activation: "has a GlobalPooling that reads sum and gives (4,); the design has no such layer",
 }
 
 

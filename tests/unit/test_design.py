@@ -8,11 +8,11 @@ import pytest
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design import operations as op
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.operation_form import operation_to_json, read_operation
 from fpgaprune.design.operations import LookUp, Pooling, Window
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 
 KIND = FixedType(8, 2, True, "RND", "SAT")
 
@@ -35,8 +35,8 @@ def design(seed=0):
                 2,
                 "latency",
             ),
-            LayerSpec("pool", "Pooling2D", ("x",), (4,), {"result": KIND}, operation=Pooling(Window((2, 2)), True)),
-            LayerSpec("look", "Activation", ("fc",), (3,), {"result": KIND}, operation=LookUp("tanh", 1024)),
+            LayerSpec("pool", ("x",), (4,), {"result": KIND}, operation=Pooling(Window((2, 2)), True)),
+            LayerSpec("look", ("fc",), (3,), {"result": KIND}, operation=LookUp("tanh", 1024)),
         ),
         ("look",),
         part="xc7z020",
@@ -59,15 +59,15 @@ def test_round_trip_is_exact_and_reproducible(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(format=99), "not a design of format 3"),
-        (lambda d: d.update(format=2), "not a design of format 3; make it anew"),
+        (lambda d: d.update(format=99), "not a design of format 4"),
+        (lambda d: d.update(format=3), "not a design of format 4; make it anew"),
         (
             lambda d: d["layers"][1]["operation"].update(type="Denser"),
             "an operation is 'Denser'; wanted one of Input, ",
         ),
         (lambda d: d["layers"][1]["operation"].update(units=4), "a Dense has .*'units'.*; wanted order"),
         (lambda d: d["layers"][1]["operation"].update(order="any"), "Dense.order is 'any', which is no such setting"),
-        (lambda d: d["layers"][1].update(fault=7), "fault is 7; wanted a sentence, or null"),
+        (lambda d: d["layers"][1].update(strategy=7), "strategy is 7; wanted a strategy, or null"),
         (lambda d: d["layers"][2]["operation"].update(largest=1), "Pooling.largest is 1, which is no such setting"),
         (lambda d: d["layers"][2]["operation"].pop("window"), "a Pooling has .*; wanted window, largest, "),
         (lambda d: d["layers"][2]["operation"]["window"].update(size=[2]), r"Window.size is \[2\], which is no such"),

@@ -8,10 +8,10 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import DataError
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.data import check_data
+from fpgaprune.hls import layer_of
 from fpgaprune.real_array import MOST_CLASSES, class_numbers, real_array
 
 BAD = {

@@ -171,7 +171,7 @@ def test_the_smallest_part_of_the_family_that_holds_the_design_is_named():
 def test_only_legal_reuse_factors_are_suggested(window, inputs, outputs, strategy):
     design = cnn()
     raw = np.ones((window, inputs, outputs), np.int64)
-    first = replace(design["conv"], kind="Conv1D", weights={**design["conv"].weights, "weight": raw})
+    first = replace(design["conv"], weights={**design["conv"].weights, "weight": raw})
     design = replace(design, layers=tuple(first if x.name == "conv" else x for x in design.layers))
     ways = (uniform_layouts(design, strategy), balanced_layouts(design, strategy))
     for edit in (*itertools.chain(*ways), *one_layer_layouts(design, "conv", strategy)):
@@ -223,7 +223,6 @@ def test_depthwise_layers_and_convolutions_in_parallel_keep_to_what_has_template
     assert not list(uniform_layouts(parallel, "resource_unrolled"))
     depthwise = replace(
         parallel["conv"],
-        kind="DepthwiseConv2D",
         operation=Convolution(Window((3, 3)), depthwise=True),
         weights={"weight": np.ones((3, 3, 2, 1), np.int64)},
         output_shape=(8, 8, 2),
@@ -277,12 +276,12 @@ def test_a_stream_pads_and_copies_as_hls4ml_does():
 def test_an_average_over_the_whole_map_is_named():
     average = Pooling(Window((4, 4), (4, 4)), largest=False)
     design = cnn()
-    pool = fp.LayerSpec("mean", "Pooling2D", ("pool",), (1, 1, 4), {"result": U8, "accum": T16}, operation=average)
+    pool = fp.LayerSpec("mean", ("pool",), (1, 1, 4), {"result": U8, "accum": T16}, operation=average)
     flat = replace(design["flat"], inputs=("mean",), output_shape=(4,))
     layers = [*design.layers[:6], pool, flat]
     whole = replace(design, layers=tuple(layers), outputs=("flat",))
     edit, text = global_average(whole)
-    assert edit.design["mean"].kind == "GlobalPooling2D"
+    assert edit.design["mean"].kind == "GlobalPooling"
     assert edit.design["mean"].operation == Pooling(None, largest=False)
     assert text.startswith("averages = {'mean': keras.layers.GlobalAveragePooling2D(keepdims=True, name='mean')}")
     assert global_average(design) is None

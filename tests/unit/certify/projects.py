@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 
 KIND = FixedType(8, 1)
 LETTERS = {"weight": "w", "bias": "b", "scale": "s", "recurrent_weight": "wr", "recurrent_bias": "br"}

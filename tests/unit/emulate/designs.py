@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.templates import as_built
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 
 EIGHT = FixedType(8, 4, True, "RND", "SAT")
 WIDE = FixedType(20, 12)

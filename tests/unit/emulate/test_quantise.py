@@ -46,6 +46,6 @@ def test_each_value_has_the_bits_of_its_type(kinds, each_value, seed):
 
 def test_a_result_that_does_not_hold_a_channel_is_refused():
     kind = FixedType(4, 2, False)
-    message = "layer 'q' (FixedPointQuantizer): its result fixed<4,2> does not hold every number of ufixed<4,2>"
+    message = "layer 'q' (Quantise): its result fixed<4,2> does not hold every number of ufixed<4,2>"
     with pytest.raises(DesignError, match=re.escape(message)):
         emulate(quantiser([kind], [0, 0, 0], (2, 3), FixedType(4, 2)), np.zeros((1, 2, 3), np.float32))

@@ -1,15 +1,13 @@
 """Every layer class that has a hardware model is priced, in a stream and in parallel."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.estimate import estimate
 from fpgaprune.estimate.families import FAMILIES, UNPRICED, family_of, unpriced
 from fpgaprune.estimate.from_design import design_features
+from fpgaprune.hls import layer_of
 from fpgaprune.target import Target
 
 from .designs import T16
@@ -81,14 +79,6 @@ def test_a_layer_of_no_operation_has_no_price():
     features = design_features(Design("d", (first, dense, odd), ("x",)), TARGET)
     assert features.layers[2].family == UNPRICED
     assert "layer 'x' is a 'SimpleRNN', which no hardware model prices" in features.left_out[0]
-
-
-@pytest.mark.parametrize("kind", ["Concatenate", "Anything"])
-def test_a_price_goes_by_the_operation_and_not_by_its_name(kind):
-    first = layer_of("in", "Input", (), (6, 6, 4), {"result": T16})
-    joined = layer_of("it", "Concatenate", ("in", "in"), (6, 6, 8), {"result": T16}, attributes={"axis": 3})
-    made = estimate(Design("d", (first, replace(joined, kind=kind)), ("it",)), TARGET).layers[1]
-    assert made.csynth.lut == estimate(Design("d", (first, joined), ("it",)), TARGET).layers[1].csynth.lut
 
 
 def test_unknown_classes_have_no_model():

@@ -60,7 +60,7 @@ def test_a_scheduled_layer_by_itself_takes_the_cycles_that_its_beats_take(seed):
     design, layout = random_laid(seed)
     for name in layout.multipliers:
         layer = design[name]
-        entry = replace(design[layer.inputs[0]], name="entry", kind="Input", inputs=(), operation=Input(), weights={})
+        entry = replace(design[layer.inputs[0]], name="entry", inputs=(), operation=Input(), weights={})
         alone = Design("alone", (entry, replace(layer, inputs=("entry",))), (name,))
         own = VerilogLayout(multipliers={name: layout.multipliers[name]}, paired={name} & set(layout.paired))
         assert cycles_of(alone, alone[name], own) == timed(plan_verilog(alone, own)).interval
@@ -69,7 +69,7 @@ def test_a_scheduled_layer_by_itself_takes_the_cycles_that_its_beats_take(seed):
 def test_values_that_complete_no_window_take_cycles_too():
     """16 x 16 pixels of 16 values come one a cycle, though 4 x 4 places are computed; then they wait in bursts."""
     design = network_of(stride_of_four)
-    name = [layer.name for layer in design.layers if layer.kind == "Conv"][1]
+    name = [layer.name for layer in design.layers if layer.kind.startswith("Conv2D")][1]
     fast, slow = (VerilogLayout(multipliers={name: number}) for number in (192, 32))
     assert (
         cycles_of(design, design[name], fast) == fp.verilog_price(design, layout=fast).interval_cycles == 16 * 16 * 16

@@ -99,7 +99,7 @@ def test_fits_is_judged_on_the_synth_stage():
 
 def test_an_unknown_layer_is_left_out_and_named():
     design = mlp()
-    odd = replace(design.layers[2], kind="Wavelet", operation=Unknown())
+    odd = replace(design.layers[2], operation=Unknown("Wavelet"))
     whole = fp.estimate(design, TARGET)
     made = fp.estimate(replace(design, layers=(*design.layers[:2], odd, *design.layers[3:])), TARGET)
     assert made.notes[0].startswith("layer 'relu' is a 'Wavelet', which no hardware model prices; known classes: ")
@@ -112,7 +112,7 @@ def test_an_unknown_layer_is_left_out_and_named():
 
 def test_a_design_of_unknown_layers_alone_is_refused():
     design = mlp()
-    odd = replace(design.layers[1], kind="Wavelet", operation=Unknown())
+    odd = replace(design.layers[1], operation=Unknown("Wavelet"))
     with pytest.raises(EstimateError, match="is a 'Wavelet', which no hardware model prices"):
         fp.estimate(replace(design, layers=(design.layers[0], odd), outputs=(odd.name,)), TARGET)
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import estimate
 from fpgaprune.estimate.rows import predict_row
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 from fpgaprune.target import Target
 
 from .designs import T16

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, TargetError, ToolError
 from fpgaprune.fabric.handoff import write_handoff
 from fpgaprune.fabric.vectors import Vectors, golden_vectors, pack
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 from fpgaprune.rtl.project import RtlPort, VerilogProject
 from fpgaprune.vendor import read_reports
 

@@ -11,7 +11,6 @@ from msgspec import structs
 from fpgaprune import processes
 from fpgaprune.commands.printed_tables import print_table
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.fabric.families import OPEN_TOOLS
 from fpgaprune.fixed import FixedType
@@ -22,6 +21,7 @@ from fpgaprune.flow.measuring import (
     measure_project,
     open_reports,
 )
+from fpgaprune.hls import layer_of
 from fpgaprune.measure import Kernels, Measured, Simulated
 from fpgaprune.report import measured_tables
 from fpgaprune.target import find_part
@@ -114,7 +114,7 @@ def test_kernels_are_counted_after_quantisation_and_a_dense_layer_has_none():
     entry, layer, dense = design.layers
     row = np.zeros((3, 2, 4), dtype=np.int64)
     row[:, 1, 2] = 7
-    along = replace(layer, kind="Conv1D", weights={"weight": row})
+    along = replace(layer, weights={"weight": row})
     assert kernels_kept(replace(design, layers=(entry, along, dense))) == (Kernels("linear", 1, 8),)
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.stages.opinion import opinion, opinion_checks
+from fpgaprune.hls import layer_of
 
 
 def context(folder, **export):

@@ -3,9 +3,9 @@
 import numpy as np
 
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.emulate import emulate
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 from fpgaprune.hls.golden import GOLDEN_INPUTS, GOLDEN_OUTPUTS, write_golden
 
 

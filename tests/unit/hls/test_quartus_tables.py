@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.templates import as_built
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 from fpgaprune.hls.quartus_tables import write_tables
 from fpgaprune.lowering.backends import BACKENDS
 from fpgaprune.lowering.convertible_layers import check_kinds

@@ -11,10 +11,10 @@ from keras import layers as kl
 
 import fpgaprune as fp
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.templates import as_built
 from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 from fpgaprune.hls.own_templates import add_templates
 from fpgaprune.lowering import make_design
 from fpgaprune.lowering.backends import BACKENDS

@@ -10,10 +10,10 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.design import Design
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.templates import as_built
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 from fpgaprune.lowering.softmax_types import BOUND, logits_type, quartus_table_size, softmax_table_sizes, softmax_types
 
 CLASSES = (2, 3, 4, 7, 10, 15, 16, 31, 33, 64)

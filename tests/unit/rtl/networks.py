@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.operations import NOTHING
 from fpgaprune.design.templates import as_built
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
+from fpgaprune.hls import layer_of
 
 
 class Net:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from fpgaprune.design import VerilogLayout
-from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls import layer_of
 from fpgaprune.rtl import parts, plan_verilog, to_verilog
 
 from .networks import Net, random_design

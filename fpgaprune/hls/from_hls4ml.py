@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.functions import function_named
-from fpgaprune.design.network import LayerSpec
-from fpgaprune.design.operations import (
+from fpgaprune.design import (
     Concatenate,
     Convolution,
     Copy,
     Crop,
     Dense,
     Input,
+    LayerSpec,
     LookUp,
     Map,
     Merge,
@@ -32,6 +31,7 @@ from fpgaprune.design.operations import (
     Transpose,
     Unknown,
     Window,
+    function_named,
 )
 from fpgaprune.errors import DesignError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
@@ -56,7 +56,7 @@ def operation_of(
     """What a layer of hls4ml's class `kind` with these attributes computes.
 
     Args:
-        kind: as `Conv2D`, `ParametrizedActivation` or `Merge`; another one is an `Unknown`.
+        kind: as `Conv2D`, `ParametrizedActivation` or `Merge`; another one is an `Unknown` of that name.
         attributes: hls4ml's names and values.
         rank: axes of the layer's output, without the batch's.
         kernel: the shape of its weights, as (KH, KW, C_in, C_out); its size is taken where the attributes lack it.
@@ -92,7 +92,7 @@ def operation_of(
     if kind.startswith("Cropping"):
         return Crop(words.sides("crop"))
     make = _MAKERS.get(kind)
-    return Unknown() if make is None else make(words)
+    return Unknown(kind) if make is None else make(words)
 
 
 def layer_of(
@@ -120,7 +120,7 @@ def layer_of(
     except (DesignError, UnsupportedLayerError) as error:
         raise type(error)(f"layer {name!r} ({kind}): {error}") from error
     return LayerSpec(
-        name, kind, inputs, output_shape, types, weights, sources or {}, operation, reuse_factor, strategy, project_name
+        name, inputs, output_shape, types, weights, sources or {}, operation, reuse_factor, strategy, project_name
     )
 
 
