@@ -22,6 +22,8 @@ from fpgaprune.files import storage
 _MARK = "FPGAPRUNE_RUN"
 _POLL_S = 0.02
 _GRACE_S = 2.0
+# What a tool that starts after its deadline gets.
+_MOMENT_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,12 @@ def find_tool(name: str) -> Path | None:
         return Path(found)
     on_path = shutil.which(name)
     return None if on_path is None else Path(on_path)
+
+
+def countdown(seconds: float) -> Callable[[], float]:
+    """Return a function that says how many of the `seconds` from now are left: a moment at least, for `run_tool`."""
+    ends = time.monotonic() + seconds
+    return lambda: max(ends - time.monotonic(), _MOMENT_S)
 
 
 def run_tool(

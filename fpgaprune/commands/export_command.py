@@ -34,6 +34,12 @@ def export(
             min=0, metavar="CYCLES", help="Cycles that a sample may take in our Verilog: the more, the smaller it is."
         ),
     ] = None,
+    deadline_minutes: Annotated[
+        float,
+        typer.Option(
+            help="Most minutes of synthesis, place and route for one layout on a board; then a smaller one is tried."
+        ),
+    ] = 5.0,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -42,12 +48,13 @@ def export(
     Its README is one page in the order of the commands. Its check.py, run first, needs nothing of fpgaprune. The folder
     is written whole or not at all. A network that would nearly fill a board gets a slower and smaller layout. The
     option --interval sets the cycles of a sample instead, and a run that was measured with an interval keeps it.
+    If place and route of a layout does not end in time, the next smaller one is tried.
     """
     from fpgaprune.flow import hand_over, require_kind
 
     require_kind(run_dir, "run")
     with Watcher(quiet=quiet or as_json) as watcher:
-        made = hand_over(run_dir, receiver, out, interval=interval, progress=watcher)
+        made = hand_over(run_dir, receiver, out, interval=interval, deadline_minutes=deadline_minutes, progress=watcher)
     bitstream = None if made.bitstream is None else {**made.bitstream.to_json(), "path": made.bitstream.path.name}
     if as_json:
         print_json({"folder": str(made.path), "bitstream": bitstream, "layout": made.layout})

@@ -24,6 +24,7 @@ from fpgaprune.fabric.side_by_side import Told
 from fpgaprune.fabric.wrapped import wrapped_netlist
 from fpgaprune.files import write_bytes
 from fpgaprune.measure import RESOURCES, Cells, Resources, to_plain
+from fpgaprune.processes import countdown
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import find_part, hardware_path, require_clock
 
@@ -116,6 +117,7 @@ def make_bitstream(
     timeout_s: float = 3600.0,
     cache: str | os.PathLike[str] | None = None,
     on_step: Told | None = None,
+    advise: bool = True,
 ) -> Bitstream:
     """`output` configures the board to take samples and to give results over its serial line, at the board's clock.
 
@@ -127,14 +129,16 @@ def make_bitstream(
         output: the file to write; its name ends as that of `Bitstream.path`.
         device: the FPGA on the board; the one in the board's file unless given.
         seed: seed of place and route.
-        timeout_s: most seconds for each tool.
+        timeout_s: most seconds for all tools together.
         cache: as for `synthesize`.
         on_step: is told what the tools do; how many steps are left is not known, and both numbers are 0.
+        advise: find out, by synthesis for the FPGAs of other boards, which one would take a design that does not fit.
 
     Raises:
         TargetError: the board or the device is unknown, or the design does not fit; the message names a board of
             `hw/boards` that would take it, by what synthesis for that board's FPGA counts.
-        ToolError: a tool is missing, died or ran too long; its log is kept.
+        ToolTimeoutError: the tools took longer; the one that ran was ended.
+        ToolError: a tool is missing or died; its log is kept.
         RtlError: `output` is a folder or ends otherwise, or the design is too slow for the board's clock; nothing is
             written.
     """
@@ -151,27 +155,30 @@ def make_bitstream(
     uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
     verilog = board_top(project, place, uart)
     tell = on_step or (lambda *_: None)
+    left = countdown(timeout_s)
     tell(0, 0, "synthesis")
-    netlist = wrapped_netlist(project, router, TOP, verilog, cache=cache, timeout_s=timeout_s)
+    netlist = wrapped_netlist(project, router, TOP, verilog, cache=cache, timeout_s=left())
     home = project.path / "synth" if cache is None else Path(cache)
     whole = Cells.sum([netlist.cells, netlist.around])
     try:
         devices.check_fits(project.name, whole, part)
     except TargetError as error:
-        advice = advise_board(project, router.family, whole, home, timeout_s)
+        if not advise:
+            raise
+        advice = advise_board(project, router.family, whole, home, left())
         raise TargetError(f"{error}; {advice}") from None
     pins = packing.pins(place)
     routing = (option.format(clock_mhz=place.clock_mhz) for option in packing.routing)
     options = (*devices.selecting(part, place.package, place.speed), *routing)
-    prepared = netlist.prepared(router, part, timeout_s)
+    prepared = netlist.prepared(router, part, left())
     made_by = (tool.version, packer.version, prepared.name, pins)
     folder = netlist.folder / f"{part.name}-{digest_of(*made_by, *options, str(seed))}"
     if not (folder / _RESULT).is_file():
         write_bytes(folder / packing.pins_file, pins.encode())
-        report = run_nextpnr(tool, folder, prepared, options, seed, timeout_s, on_step=tell)
+        report = run_nextpnr(tool, folder, prepared, options, seed, left(), on_step=tell)
         tell(0, 0, f"bitstream by {packing.tool.program}")
         arguments = (*devices.devices[part.name].packing, *packing.arguments)
-        packer.run(arguments, folder, timeout_s, f"{packing.tool.program}.log")
+        packer.run(arguments, folder, left(), f"{packing.tool.program}.log")
         used = Resources(**devices.used(report.sites, Cells(), whole))
         alone = Resources(**devices.used(report.sites, netlist.around, netlist.cells))
         write_record(folder / _RESULT, _Record(report.fmax_mhz, used, alone))

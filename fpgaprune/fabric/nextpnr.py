@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,16 @@ from fpgaprune.fabric.open_tools import Found
 from fpgaprune.fabric.records import read_record
 from fpgaprune.fabric.side_by_side import Stop, Told
 
-_SAYS = "Info:"
+# What nextpnr's lines say of how far it is, in their order; each group of a pattern is a number for the words.
+_STEPS = (
+    (re.compile(r"Info: Pack"), "packing"),
+    (re.compile(r"Info:\s+at initial placer iter (\d+)"), "placing, round {} of the first"),
+    (re.compile(r"Info:\s+at iteration #(\d+), type"), "placing, round {}"),
+    (re.compile(r"Info:\s+at iteration #(\d+): temp"), "refining the placement, round {}"),
+    (re.compile(r"Info: Routing (\d+) arcs"), "routing {} connections"),
+    (re.compile(r"Info:\s+\d+ \|(?:[^|]*\|){2}\s*(\d+)\|"), "routing, {} connections to go"),
+    (re.compile(r"Info:\s+iter=(\d+) wires=\d+ overused=(\d+)"), "routing, round {}, {} wires used twice"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +66,7 @@ def run_nextpnr(
 ) -> Report:
     """What nextpnr reports of `netlist`, a file beside `folder`. It runs in `folder` and logs to `seed{seed}.log`.
 
-    `on_step` is told what nextpnr says; how many steps are left is not known.
+    `on_step` is told how far nextpnr is; how many steps are left is not known.
 
     Raises:
         ToolTimeoutError: nextpnr ran too long.
@@ -69,8 +79,8 @@ def run_nextpnr(
     arguments = (*options, "--seed", str(seed), "--timing-allow-fail", *files)
 
     def tell(line: str) -> None:
-        said = line.removeprefix(_SAYS).strip()
-        if on_step is not None and line.startswith(_SAYS) and said:
+        said = _how_far(line)
+        if on_step is not None and said is not None:
             on_step(0, 0, f"place and route: {said}")
 
     seconds = program.run(arguments, folder, timeout_s, f"seed{seed}.log", stop, tell)
@@ -84,3 +94,12 @@ def run_nextpnr(
     path.unlink()
     (clock,) = report.fmax.values()
     return Report(round(clock.achieved, 2), {site: row.used for site, row in report.utilization.items()}, seconds)
+
+
+def _how_far(line: str) -> str | None:
+    """What a line of nextpnr says of how far it is; None if it says nothing."""
+    for pattern, words in _STEPS:
+        found = pattern.match(line)
+        if found:
+            return words.format(*(f"{int(number):,}" for number in found.groups()))
+    return None

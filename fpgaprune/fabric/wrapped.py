@@ -18,6 +18,7 @@ from fpgaprune.fabric.synthesis import read_sources
 from fpgaprune.fabric.yosys import NETLIST, SCRIPT, make_netlist, read_statistics, run_yosys
 from fpgaprune.files import write_bytes
 from fpgaprune.measure import Cells
+from fpgaprune.processes import countdown
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import Part
 
@@ -80,7 +81,8 @@ def wrapped_netlist(
     """
     family, yosys = find_family(router.family), find_open_tool(YOSYS)
     home = project.path / "synth" if cache is None else Path(cache)
-    own = make_netlist(read_sources(project, project.files), project.top, family, home, yosys, timeout_s)
+    left = countdown(timeout_s)
+    own = make_netlist(read_sources(project, project.files), project.top, family, home, yosys, left())
     stub, script = stub_of(project), _script(family, project.top, top)
     folder = home / family.family / f"{top}-{digest_of(own.folder.name, verilog, stub, script)}"
     if not (folder / _JOINED).is_file():
@@ -90,7 +92,7 @@ def wrapped_netlist(
         write_bytes(folder / "stub.v", stub.encode())
         write_bytes(folder / NETLIST, (own.folder / NETLIST).read_bytes())
         write_bytes(folder / SCRIPT, script.encode())
-        run_yosys(folder, yosys, timeout_s)
+        run_yosys(folder, yosys, left())
     counts = read_statistics(folder / _AROUND)
     around = family.count({cell: number for cell, number in counts.items() if cell != project.top})
     return WrappedNetlist(folder, top, family.count(own.types), around)

@@ -20,7 +20,6 @@ from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import (
     ANSWER_BYTES,
     Bitstream,
-    bitstream_ending,
     board_files,
     digest_of_verilog,
     family_of,
@@ -29,7 +28,6 @@ from fpgaprune.fabric import (
     is_serial_board,
     list_overlays,
     list_serial_boards,
-    make_bitstream,
     overlay_files,
     priced_as,
     vector_files,
@@ -37,13 +35,13 @@ from fpgaprune.fabric import (
     write_simulation,
 )
 from fpgaprune.files import digest_file, whole_folder, write_bytes
+from fpgaprune.flow.board_layouts import DEADLINE_MINUTES, build_for_board
 from fpgaprune.flow.handover_readme import board_readme, hls_readme, vendor_readme
 from fpgaprune.flow.progress import Progress, Silent
 from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.run_verilog import layout_was_asked_for, measured_fields, verilog_of
+from fpgaprune.flow.run_verilog import measured_fields, verilog_of
 from fpgaprune.flow.staged import staged_counts
 from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS, accelerator_form
-from fpgaprune.layout import layout_for_board
 from fpgaprune.measure import StagedCounts
 from fpgaprune.npz_file import write_npz
 from fpgaprune.rtl import VerilogProject
@@ -81,6 +79,7 @@ def hand_over(
     out: Path | None = None,
     *,
     interval: int | None = None,
+    deadline_minutes: float = DEADLINE_MINUTES,
     progress: Progress | None = None,
 ) -> HandOver:
     """A new folder holds what `receiver` needs of the run, a README in the order of the commands, and a self-check.
@@ -94,13 +93,15 @@ def hand_over(
         out: the folder to make; `RUN-for-RECEIVER` beside the run unless given.
         interval: cycles that a sample may take in our Verilog. Unless given, a vendor's part gets the Verilog that the
             run was measured with; so does a board, if its interval or its part was asked for there; else the quickest
-            layout is taken for which the board has room.
+            layout is taken for which the board has room, and a smaller one if the tools do not finish it.
+        deadline_minutes: most minutes of synthesis, place and route for one layout on a board.
         progress: is told of the layout, and of what the tools do.
 
     Raises:
         RunError: there is no such run, it has no golden samples, or `out` exists.
         ConfigError: an interval is asked for an hls4ml project.
         TargetError: the receiver is unknown or does not belong to the run, or the design does not fit the board.
+        ToolTimeoutError: the tools finished no layout in time; what they run is ended.
         ToolError, RtlError: as for `make_bitstream`.
     """
     found = RunDirectory.existing(run)
@@ -113,7 +114,7 @@ def hand_over(
     design = Design.load(found.file("design.json"))
     told, named = progress or Silent(), receiver.lower()
     if is_serial_board(receiver):
-        return _board(found, design, named, folder, interval, told)
+        return _board(found, design, named, folder, interval, deadline_minutes, told)
     told.stage("export", "running")
     if named in (HLS, "vitis"):
         if interval is not None:
@@ -153,23 +154,13 @@ def _board(
     board: str,
     out: Path,
     interval: int | None,
+    minutes: float,
     progress: Progress,
 ) -> HandOver:
     x = _golden(run, design)
-    progress.stage("layout", "running")
-    fields: dict[str, Any] = {}
-    if interval is None and layout_was_asked_for(run):
-        why = "as the run was measured"
-    else:
-        laid, why = layout_for_board(design, board, interval)
-        fields = dict(laid.fields)
-    progress.stage("layout", "done", why)
-    progress.stage("export", "running")
-    progress.step(0, 0, "Verilog")
-    project = verilog_of(run, design, **fields)
     with whole_folder(out) as draft:
-        name = f"{project.name}{bitstream_ending(board)}"
-        made = make_bitstream(project, board, draft / name, cache=run.file("synth"), on_step=progress.step)
+        built = build_for_board(run, design, board, draft, interval=interval, minutes=minutes, progress=progress)
+        project, made = built.project, built.bitstream
         vectors = golden_vectors(project, design, x)
         write_simulation(project, vectors, draft)
         for place, text in board_files(project, board).items():
@@ -178,16 +169,16 @@ def _board(
         write_bytes(draft / "golden_in.bin", sent)
         write_bytes(draft / "golden_out.bin", wanted)
         line = {"sent": "golden_in.bin", "wanted": "golden_out.bin", "baud": made.baud, "answer_bytes": ANSWER_BYTES}
-        about = {**_about(project, vectors.samples), "board": board, "bitstream": name}
+        about = {**_about(project, vectors.samples), "board": board, "bitstream": made.path.name}
         about["line"] = {**line, "in_bytes": made.in_bytes, "out_bytes": made.out_bytes}
-        readme = board_readme(project, made, board, name, vectors.samples, run.path.name, why)
+        readme = board_readme(project, made, board, vectors.samples, run.path.name, built.layout)
         _finish(draft, about, readme, ("check.py", "ask.py"))
     progress.stage("export", "done")
     family = str(family_of(find_part(made.device)))
-    laid_out = fields or measured_fields(run) or {"interval": 0}
+    laid_out = built.fields or measured_fields(run) or {"interval": 0}
     price = verilog_price(design, priced_as(family), **laid_out)
     counts = staged_counts(run, price, family, laid_out, made.to_json())
-    return HandOver(out, replace(made, path=out / name), why, counts)
+    return HandOver(out, replace(made, path=out / made.path.name), built.layout, counts)
 
 
 def _vendor(

@@ -18,10 +18,9 @@ It compares every file with its digest{more}. It needs nothing of fpgaprune.
 _SIMULATED = ", and simulates the Verilog against {} golden samples where Verilator or Icarus Verilog is here"
 
 
-def board_readme(
-    project: VerilogProject, made: Bitstream, board: str, name: str, samples: int, run: str, layout: str
-) -> str:
+def board_readme(project: VerilogProject, made: Bitstream, board: str, samples: int, run: str, layout: str) -> str:
     """For a board with a serial line."""
+    name = made.path.name
     note = f"\nBefore: {made.note}.\n" if made.note else ""
     used = ", ".join(f"{made.used[key]:,} {key}" for key in ("lut", "ff", "dsp", "bram18") if made.used[key])
     used = f"{used}, placed with the serial port,"

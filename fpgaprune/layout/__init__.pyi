@@ -4,7 +4,8 @@ from .advice import Advice as Advice
 from .advice import LayerShare as LayerShare
 from .advice import Shortage as Shortage
 from .advice import Suggestion as Suggestion
-from .board import layout_for_board as layout_for_board
+from .board import larger_board as larger_board
+from .board import layouts_for_board as layouts_for_board
 from .choice import choose_layout as choose_layout
 from .choice import require_family as require_family
 from .design_layout import DesignLayout as DesignLayout

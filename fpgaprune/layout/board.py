@@ -1,4 +1,4 @@
-"""`layout_for_board`: how slowly a network must run so that the FPGA of a board has room, by its estimate."""
+"""`layouts_for_board`: how slowly a network must run so that the FPGA of a board has room, by its estimate."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ from fpgaprune.target import Part, find_part
 
 # The packaged nextpnr places and routes 7,000 LUT on an ECP5 in a minute of a free core; more did not end in five.
 _MANY = 7000
+# A layout that is tried after another one takes at most this much of what that one takes.
+_LESS = 0.85
 # Shares of the FPGA to choose a layout of each layer for, where no interval is enough for all layers alike.
 _SHARES = (0.6, 0.4, 0.25)
 
 
-def layout_for_board(design: Design, board: str, interval: int | None = None) -> tuple[DesignLayout, str]:
-    """The quickest layout of `design` for which the FPGA of `board` has room, and why, as a sentence.
+def layouts_for_board(design: Design, board: str, interval: int | None = None) -> Iterator[tuple[DesignLayout, str]]:
+    """Yield the quickest layout of `design` for which the FPGA of `board` has room, then ever smaller ones.
 
     Place and route needs some room to spare. The estimate of the Verilog decides, so nothing is written or synthesised.
+    Each layout comes with a sentence that says why it is the next. One that follows takes at most `_LESS` of the one
+    before it, for which place and route took too long.
 
     Args:
         design: what is to be computed.
         board: a board of `hw/boards`, or a TOML file.
-        interval: cycles for each sample; chosen unless given.
+        interval: cycles for each sample; chosen unless given. With it, there is one layout.
 
     Raises:
         TargetError: the design fits in no layout; the message names the board that would take it.
@@ -40,24 +44,43 @@ def layout_for_board(design: Design, board: str, interval: int | None = None) ->
     room = _Room.on(board)
     if interval is not None:
         laid = at_interval(design, room.part, interval)
-        return laid, f"{_often(laid)}, as asked, takes {room.amounts(laid)}{room.wait(laid)}"
+        yield laid, f"{_often(laid)}, as asked, takes {room.amounts(laid)}{room.wait(laid)}"
+        return
     usual = at_interval(design, room.part)
+    said, smallest, before = f"parallel takes {room.amounts(usual)}", usual, None
     if room.holds(usual):
-        return usual, f"parallel, {_often(usual)}, takes {room.amounts(usual)}{room.wait(usual)}"
-    said, smallest = f"parallel takes {room.amounts(usual)}", usual
+        yield usual, f"parallel, {_often(usual)}, takes {room.amounts(usual)}{room.wait(usual)}"
+        before = usual
     for found in _slower(design, room.part):
-        if room.holds(found):
-            return found, f"{said}; {_often(found)} takes {room.amounts(found)}{room.wait(found)}"
+        if room.holds(found) and (before is None or room.fullness(found) <= _LESS * room.fullness(before)):
+            yield found, f"{said}; {_often(found)} takes {room.amounts(found)}{room.wait(found)}"
+            before = found
         smallest = min(smallest, found, key=lambda laid: sorted(room.shares(laid).values(), reverse=True))
+    if before is not None:
+        return
     if room.exceeded(smallest):
         raise TargetError(
             f"{design.name} fits {room.board} at no interval: {_often(smallest)} still takes {room.amounts(smallest)}; "
-            f"prune more or use fewer bits; {_other_board(design, room)}"
+            f"prune more or use fewer bits; {larger_board(design, board)}"
         )
     if smallest is usual:
-        return usual, f"{said}, and no other layout takes less: place and route may take long"
+        yield usual, f"{said}, and no other layout takes less: place and route may take long"
+        return
     taken = f"the smallest layout, {_often(smallest)}, takes {room.amounts(smallest)}"
-    return smallest, f"{said}; {taken}: place and route may take long"
+    yield smallest, f"{said}; {taken}: place and route may take long"
+
+
+def larger_board(design: Design, board: str) -> str:
+    """Say which board with a larger FPGA than `board` has room for the design, by the estimate."""
+    room = _Room.on(board)
+    rooms = {name: _Room.on(name) for name in list_serial_boards()}
+    for name, other in sorted(rooms.items(), key=lambda item: item[1].part.lut or 0):
+        if (other.part.lut or 0) <= (room.part.lut or 0):
+            continue
+        found = next((laid for laid in slower_layouts(design, other.part) if other.holds(laid)), None)
+        if found is not None:
+            return f"{find_board(name).name} ({name}) would take it: {_often(found)} takes {other.amounts(found)}"
+    return "no board that fpgaprune knows would take it"
 
 
 @dataclass(frozen=True)
@@ -77,7 +100,11 @@ class _Room:
         return self.devices.shares(_known(laid, end), self.part)
 
     def holds(self, laid: DesignLayout) -> bool:
-        return all(share <= self.devices.room[name] for name, share in self.shares(laid).items())
+        return self.fullness(laid) <= 1
+
+    def fullness(self, laid: DesignLayout) -> float:
+        """The share of the resource that is nearest to its limit, or furthest beyond it."""
+        return max(share / self.devices.room[name] for name, share in self.shares(laid).items())
 
     def exceeded(self, laid: DesignLayout) -> bool:
         """Whether the FPGA is too small even if the lower end of the estimate is true."""
@@ -118,15 +145,3 @@ def _slower(design: Design, part: Part) -> Iterator[DesignLayout]:
     with suppress(EstimateError):
         for share in _SHARES:
             yield DesignLayout.of_chosen(choose_layout(design, part, share=share), part)
-
-
-def _other_board(design: Design, room: _Room) -> str:
-    """Which board with a larger FPGA would take the design, by the estimate."""
-    rooms = {name: _Room.on(name) for name in list_serial_boards()}
-    for name, other in sorted(rooms.items(), key=lambda item: item[1].part.lut or 0):
-        if (other.part.lut or 0) <= (room.part.lut or 0):
-            continue
-        found = next((laid for laid in slower_layouts(design, other.part) if other.holds(laid)), None)
-        if found is not None:
-            return f"{find_board(name).name} ({name}) would take it: {_often(found)} takes {other.amounts(found)}"
-    return "no board that fpgaprune knows would take it"

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,13 +17,15 @@ from fpgaprune import processes
 from fpgaprune.cli import app
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import BoardError, ConfigError, RunError, StorageError, TargetError
+from fpgaprune.errors import BoardError, ConfigError, RunError, StorageError, TargetError, ToolError, ToolTimeoutError
 from fpgaprune.fabric import OPEN_TOOLS, digest_of_verilog, find_board
 from fpgaprune.fabric.identity import identity_of
 from fpgaprune.files import whole_folder
-from fpgaprune.flow import ask_board, hand_over, handover
+from fpgaprune.flow import ask_board, board_layouts, hand_over
 from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.layout import at_interval
 from fpgaprune.rtl import VerilogProject, to_verilog
+from fpgaprune.target import find_part
 
 from ..estimate.designs import mlp
 from ..fabric.fake_tools import fake_nextpnr, fake_packers, fake_yosys
@@ -296,7 +299,7 @@ def test_what_cannot_be_handed_over_leaves_nothing(run, receiver, error, message
 
 def test_a_design_too_large_for_the_board_leaves_nothing(run, tools, tmp_path):
     fake_yosys(tmp_path, extra={"LUT4": 9000})
-    with pytest.raises(TargetError, match=r"lut on gw1nr-9, which has 8,640; .*Tang .* would take it: "):
+    with pytest.raises(TargetError, match=r"lut on gw1nr-9, which has 8,640\. .*Tang .* would take it: "):
         hand_over(run, "tang-nano-9k")
     assert [path.name for path in run.parent.iterdir()] == ["mine"]
 
@@ -361,8 +364,8 @@ def test_the_layout_is_chosen_by_the_price_and_told(run, tools):
     assert named == [("layout", "running"), ("layout", "done"), ("export", "running"), ("export", "done")]
     assert ("layout", "done", found.layout) in stages
     notes = [note for name, _, note in stages if name == "step"]
-    assert notes[:2] == ["Verilog", "synthesis"]
-    assert notes[-1] == "bitstream by gowin_pack"
+    assert notes[:2] == ["Verilog", "synthesis; 5 min at most"]
+    assert notes[-1] == "bitstream by gowin_pack; 5 min at most"
 
 
 @pytest.mark.parametrize("receiver", ["tang-nano-9k", "vivado"])
@@ -395,11 +398,86 @@ def test_a_design_for_no_interval_is_told_before_any_tool_runs(run, tools, tmp_p
     def refused(design, board, interval):
         raise TargetError("fits at no interval")
 
-    monkeypatch.setattr(handover, "layout_for_board", refused)
+    monkeypatch.setattr(board_layouts, "layouts_for_board", refused)
     with pytest.raises(TargetError, match="fits at no interval"):
         hand_over(run, "tang-nano-9k")
     assert (tmp_path / "calls").read_text() == ""
     assert [path.name for path in run.parent.iterdir()] == ["mine"]
+
+
+class Told:
+    """Keeps what a hand-over says."""
+
+    def __init__(self):
+        self.stages, self.steps = [], []
+
+    def stage(self, name, state, note="", seconds=None):
+        self.stages.append((name, state, note))
+
+    def step(self, done, total, note=""):
+        self.steps.append(note)
+
+
+@pytest.fixture
+def two_layouts(monkeypatch):
+    """A quick layout and a smaller one, for which nothing is estimated."""
+
+    def found(design, board, interval):
+        part = find_part(find_board(board).device)
+        for cycles in (16, 200):
+            laid = at_interval(design, part, cycles)
+            yield laid, f"{cycles} cycles"
+
+    monkeypatch.setattr(board_layouts, "layouts_for_board", found)
+
+
+# The first run of a tool does not end, the second one does; a line says how far it is.
+_STUCK = """
+if len(open({calls!r}).read().splitlines()) == 1:
+    pathlib.Path({pid!r}).write_text(str(os.getpid()))
+    print("Info:     at iteration #7, type ALL: wirelen solved = 892", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_layout_whose_place_and_route_does_not_end_gives_way_to_a_smaller_one(run, tools, two_layouts, tmp_path):
+    stuck = _STUCK.format(calls=str(tmp_path / "routes"), pid=str(tmp_path / "pid"))
+    fake_nextpnr(tmp_path, f"import os{stuck}", family="himbaechel-gowin")
+    told = Told()
+    found = hand_over(run, "tang-nano-9k", deadline_minutes=0.1, progress=told)
+    assert found.layout == "200 cycles"
+    assert found.bitstream.path.read_text() == "bits"
+    (warning,) = [note for name, state, note in told.stages if state == "warning"]
+    assert warning.startswith("a sample every ")
+    assert ": not synthesised, placed and routed within 0.1 min; next, smaller: a sample every " in warning
+    assert "place and route: placing, round 7; 0.1 min at most" in told.steps
+    assert not Path("/proc", (tmp_path / "pid").read_text()).exists(), "the tool was not ended"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "error", "said"),
+    [
+        ("time.sleep(600)", ToolTimeoutError, "or give it more time with --deadline-minutes 0.15; "),
+        ("sys.exit('ERROR: no legal place')", ToolError, "place and route found no place for all of it ("),
+    ],
+)
+def test_where_no_layout_is_finished_one_line_says_what_was_tried_and_what_to_do(
+    run, tools, two_layouts, tmp_path, behaviour, error, said
+):
+    fake_nextpnr(tmp_path, behaviour, family="himbaechel-gowin")
+    with pytest.raises(error) as caught:
+        hand_over(run, "tang-nano-9k", deadline_minutes=0.05)
+    message = str(caught.value)
+    assert said in message
+    assert message.count("a sample every ") >= 2
+    assert "Prune more, use fewer bits" in message
+    assert "\n" not in message
+    assert [path.name for path in run.parent.iterdir()] == ["mine"]
+
+
+def test_a_deadline_is_above_zero(run, tools):
+    with pytest.raises(ConfigError, match="the deadline is 0 minutes; wanted a number above 0"):
+        hand_over(run, "tang-nano-9k", deadline_minutes=0)
 
 
 def test_a_board_with_any_layout_of_the_run_may_be_asked(run, made, tools):

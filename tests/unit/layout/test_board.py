@@ -1,4 +1,4 @@
-"""`layout_for_board`: the quickest layout for which a board has room, from prices alone."""
+"""`layouts_for_board`: the quickest layout for which a board has room, from prices alone."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import find_board_router
 from fpgaprune.fixed import FixedType
 from fpgaprune.layout import board as board_layouts
-from fpgaprune.layout import layout_for_board, verilog_layouts
+from fpgaprune.layout import layouts_for_board, verilog_layouts
 from fpgaprune.measure import ESTIMATED
 from fpgaprune.target import find_part
 from tests.unit.estimate.designs import mlp
@@ -25,6 +25,10 @@ class Narrow(Net):
 
     def accum(self):
         return FixedType(16, 8)
+
+
+def layout_for_board(*arguments):
+    return next(layouts_for_board(*arguments))
 
 
 def two_convolutions(filters):
