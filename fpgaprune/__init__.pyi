@@ -29,13 +29,8 @@ from .frontends import from_torch as from_torch
 from .frontends import import_tfmot as import_tfmot
 from .frontends import load as load
 from .held import HeldValues as HeldValues
-from .hls import DesignDifference as DesignDifference
 from .hls import HlsProject as HlsProject
-from .hls import SecondOpinion as SecondOpinion
 from .hls import StrategyWarning as StrategyWarning
-from .hls import design_differences as design_differences
-from .hls import design_from_onnx as design_from_onnx
-from .hls import second_opinion as second_opinion
 from .hls import to_hls as to_hls
 from .layout import Advice as Advice
 from .layout import choose_layout as choose_layout

@@ -2,15 +2,10 @@ from .accelerator_boards import accelerator_form as accelerator_form
 from .build import COUNTING as COUNTING
 from .build import can_count as can_count
 from .check import check_model as check_model
-from .differences import DesignDifference as DesignDifference
-from .differences import design_differences as design_differences
 from .from_hls4ml import layer_of as layer_of
 from .golden import GOLDEN_INPUTS as GOLDEN_INPUTS
 from .golden import GOLDEN_OUTPUTS as GOLDEN_OUTPUTS
 from .golden import write_golden as write_golden
 from .hls_project import HlsProject as HlsProject
 from .hls_project import to_hls as to_hls
-from .onnx_opinion import SecondOpinion as SecondOpinion
-from .onnx_opinion import second_opinion as second_opinion
-from .onnx_route import design_from_onnx as design_from_onnx
 from .strategy_advice import StrategyWarning as StrategyWarning

@@ -68,7 +68,9 @@ def backend_options_of(target: Target, given: Mapping[str, Any]) -> dict[str, An
     problems = option_problems(target, given)
     if problems:
         raise HlsError(problems[0])
-    return {**needed_options(target.backend), **given}
+    # Without this option hls4ml looks for SmartHLS on PATH, and writes no project if it is missing.
+    needed = {"smarthls_path": "${SHLS_ROOT_DIR}"} if target.backend == "Libero" else {}
+    return {**needed, **given}
 
 
 def option_problems(target: Target, given: Mapping[str, Any]) -> list[str]:
@@ -85,9 +87,3 @@ def option_problems(target: Target, given: Mapping[str, Any]) -> list[str]:
         for key in given
         if key not in allowed
     ]
-
-
-def needed_options(backend: str) -> dict[str, Any]:
-    """The options that `backend` needs to make a project."""
-    # Without this option hls4ml looks for SmartHLS on PATH, and writes no project if it is missing.
-    return {"smarthls_path": "${SHLS_ROOT_DIR}"} if backend == "Libero" else {}

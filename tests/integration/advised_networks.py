@@ -173,7 +173,6 @@ def written(flow: Path, model: Any, sections: dict[str, Any], part: str) -> Path
         "data": {"source": "data.npz"},
         "train": {"model": "model.keras"},
         "finetune": {"epochs": 1},
-        "export": {"second_opinion": False},
         "hls": {"simulate": 0},
         "verdict": {"max_loss": "1000 %"},
         "target": {"part": part},

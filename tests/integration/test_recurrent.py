@@ -12,7 +12,7 @@ from keras import layers as kl
 
 import fpgaprune as fp
 from fpgaprune.certify.firmware_weights import count_firmware
-from fpgaprune.errors import CertificateError, UnsupportedLayerError
+from fpgaprune.errors import CertificateError
 from fpgaprune.export.onnx_file import run_onnx
 from fpgaprune.keras_file import save_keras
 
@@ -140,13 +140,6 @@ def test_a_layer_that_is_used_twice_is_two_nodes(tmp_path):
     assert [n.op_type for n in onnx.load(path).graph.node].count("LSTM") == 2
     inputs = [X[:7], X[7:14]]
     np.testing.assert_allclose(run_onnx(path, inputs), model.predict(inputs, verbose=0), atol=2e-6)
-
-
-def test_the_second_route_names_the_layer_that_it_cannot_read(made, tmp_path):
-    kind, model, _, project = made
-    path = fp.export_onnx(model, tmp_path / "m.onnx")
-    with pytest.raises(UnsupportedLayerError, match=f"is a {kind.upper()}, which hls4ml does not read from ONNX"):
-        fp.second_opinion(path, project)
 
 
 @pytest.mark.parametrize("layers", [(kl.Masking(0.0), kl.GRU(3, name="r")), (kl.GRU(3, go_backwards=True, name="r"),)])

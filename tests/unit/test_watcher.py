@@ -45,16 +45,16 @@ def test_the_end_of_a_stage_says_how_long_it_took(capsys):
         watcher.stage("train", "running")
         watcher.stage("train", "done", seconds=12.34)
         watcher.stage("select", "unchanged")
-        watcher.stage("opinion", "running")
+        watcher.stage("measure", "running")
         watcher.stage("samples", "warning", "[few] of them")
-        watcher.stage("opinion", "skipped", "pip install 'fpgaprune[second-opinion]'", 0.0)
+        watcher.stage("measure", "skipped", "pip install 'fpgaprune[rtl]'", 0.0)
     assert capsys.readouterr().err.splitlines() == [
         "train      ...",
         "train      done  12.3 s",
         "select     unchanged",
-        "opinion    ...",
+        "measure    ...",
         "samples    warning: [few] of them",
-        "opinion    skipped: pip install 'fpgaprune[second-opinion]'",
+        "measure    skipped: pip install 'fpgaprune[rtl]'",
     ]
 
 

@@ -13,7 +13,6 @@ from fpgaprune.flow.stages import (
     finetune,
     hls,
     measure,
-    opinion,
     quantise,
     remove,
     report,
@@ -23,5 +22,5 @@ from fpgaprune.flow.stages import (
 
 STAGES = tuple(
     module.STAGE
-    for module in (train, select, finetune, certify, remove, quantise, export, hls, opinion, measure, estimate, report)
+    for module in (train, select, finetune, certify, remove, quantise, export, hls, measure, estimate, report)
 )

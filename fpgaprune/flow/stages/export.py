@@ -18,15 +18,12 @@ from fpgaprune.report import Check
 
 
 class ExportConfig(Section):
-    """How `model.onnx` is written, and whether hls4ml reads it too. Example: `second_opinion = true`."""
+    """How `model.onnx` is written. Example: `batch = 1`."""
 
     batch: int | None = Field(default=None, ge=1)
     """Size of the first axis; free if left out."""
     opset: int = Field(default=17, ge=13, le=18)
     """ONNX operator set."""
-    second_opinion: bool = False
-    """Whether hls4ml also reads the ONNX file, and must make the same design from it as from Keras; `batch` must then
-    be 1 or left out."""
 
 
 _LINKS = {"model.onnx": lambda files: check_onnx_file(files.file("model.onnx"), files.masks())}
@@ -73,7 +70,7 @@ STAGE = FlowStage(
     ("model.onnx",),
     _settings,
     foresee=_foresee,
-    sections={"export": ExportConfig(second_opinion=True)},
+    sections={"export": ExportConfig()},
     links=_LINKS,
     part=_part,
     packages=("onnx", "tf2onnx", "onnxruntime"),

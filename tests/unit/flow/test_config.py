@@ -67,7 +67,7 @@ def test_the_default_is_whole():
         ("[export]\nopset = 19", ["export.opset is 19", "wanted at most 18"]),
         ("[export]\nbatch = 0", ["export.batch is 0", "wanted at least 1"]),
         ("[export]\nbatch = 1.5", ["export.batch is 1.5; wanted a whole number"]),
-        ("[export]\nsecond_opinion = 'maybe'", ["export.second_opinion is 'maybe'; wanted true or false"]),
+        ("[finetune]\nquantised = 'maybe'", ["finetune.quantised is 'maybe'; wanted true or false"]),
         ("[target]\nclock_ns = 0", ["target.clock_ns is 0; wanted more than 0"]),
         ("[hls]\nmax_loss = 5", ['hls.max_loss: 5 has no unit; here it was a fraction: write "500 %"']),
         ("[hls.layers.conv1]\nweight = 'eight bits'", ["'eight bits' cannot be read"]),

