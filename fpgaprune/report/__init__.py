@@ -1,4 +1,4 @@
-"""Reports of a run: one HTML page, Markdown, JSON; and heat maps of kernels."""
+"""Reports of a run: one HTML page and JSON; and heat maps of kernels."""
 
 import lazy_loader
 

@@ -1,6 +1,6 @@
 """Texts and a table: which resources are short, and what each change would bring.
 
-The page, the Markdown report and the terminal print the same texts.
+The page and the terminal print the same texts.
 """
 
 from __future__ import annotations

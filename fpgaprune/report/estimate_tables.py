@@ -1,4 +1,4 @@
-"""Tables of what the hardware will take before and after, for HTML and Markdown."""
+"""Tables of what the hardware will take before and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of what the run did and proved, for HTML and Markdown."""
+"""Tables of what the run did and proved."""
 
 from __future__ import annotations
 

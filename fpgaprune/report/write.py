@@ -1,4 +1,4 @@
-"""`write_report`: a run's page, the same as Markdown, and everything as JSON."""
+"""`write_report`: a run's page, and everything in it as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from fpgaprune.files import write_bytes
 from fpgaprune.report.contents import RunReport
-from fpgaprune.report.markdown import render_markdown
 from fpgaprune.report.page import render_page
 from fpgaprune.report.verdict import headline
 
@@ -18,25 +17,22 @@ class ReportPaths(NamedTuple):
     """The files of a report."""
 
     html: Path
-    markdown: Path
     json: Path
 
 
 def write_report(out_dir: str | os.PathLike[str], report: RunReport) -> ReportPaths:
-    """`out_dir` holds report.html, report.md and report.json; equal reports give equal bytes.
+    """`out_dir` holds report.html and report.json; equal reports give equal bytes.
 
     Raises:
         ReportError: the report contradicts itself; nothing is written.
     """
-    # All three are made before the first is written, so that bad input leaves the folder as it was.
+    # Both are made before the first is written, so that bad input leaves the folder as it was.
     page = render_page(report).encode()
-    text = render_markdown(report).encode()
     said, tone = headline(report)
     content = {**report.to_json(), "headline": {"text": said, "tone": tone}}
     document = (json.dumps(content, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n").encode()
     folder = Path(out_dir)
     return ReportPaths(
         write_bytes(folder / "report.html", page),
-        write_bytes(folder / "report.md", text),
         write_bytes(folder / "report.json", document),
     )

@@ -112,7 +112,7 @@ def test_the_demo_leaves_every_artefact(demo):
     assert names >= {
         *("trained.keras", "masks.npz", "finetuned.keras", "removed.keras", "removed_masks.npz", "certificate.json"),
         *("model.onnx", "hls", "design.json", "design.npz", "estimate.json", "manifest.json"),
-        *("report.html", "report.md", "report.json"),
+        *("report.html", "report.json"),
     }
     assert not [name for name in names if name.endswith(".partial")]
     assert json.loads((demo / "certificate.json").read_text())["ok"]
@@ -225,7 +225,7 @@ def test_verify_finds_what_was_changed(demo, tmp_path, tamper, message):
 def test_without_a_compiler_the_run_ends_and_says_what_it_left_out(small):
     run = small / "run"
     assert "g++ was not found" in results(run, "hls")["simulation"]["left_out"]
-    assert "g++ was not found" in (run / "report.md").read_text().replace("\n", " ")
+    assert "g++ was not found" in (run / "report.html").read_text().replace("\n", " ")
     succeed("verify", run, folder=small)
 
 
@@ -346,7 +346,7 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
     last = json.loads((tmp_path / "run" / "certificate.json").read_text())["links"][-1]
     assert (last["link"], last["violations"]) == ("rtl/verilog", 0)
     assert last["locked"] == json.loads((small / "run" / "certificate.json").read_text())["links"][-1]["locked"] > 0
-    assert "rtl/verilog" in (tmp_path / "run" / "report.md").read_text()
+    assert "rtl/verilog" in (tmp_path / "run" / "report.html").read_text()
     again = measure()
     assert json.loads(again.stdout) == found
     assert len(calls.read_text().split()) == len(layers) + 1

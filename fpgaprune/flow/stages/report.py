@@ -15,7 +15,7 @@ from fpgaprune.report import ADVICE, Check, LinkSummary, Metric, RunReport, loss
 
 
 def _report(context: StageContext) -> dict[str, Any]:
-    """`report.html`, `report.md` and `report.json` show the whole run and the times of its stages."""
+    """`report.html` and `report.json` show the whole run and the times of its stages."""
     run, config, records = context.run, context.config, context.run.manifest["stages"]
     results = {stage.name: run.results(stage.name) for stage in context.stages}
     parts = {stage.name: stage.part(context, results[stage.name]) for stage in context.stages}
@@ -84,7 +84,7 @@ STAGE = FlowStage(
     "report",
     _report,
     (),
-    ("report.html", "report.md", "report.json"),
+    ("report.html", "report.json"),
     _settings,
     sections={"verdict": VerdictConfig()},
     needs_keras=False,

@@ -132,7 +132,6 @@ def a_run_that_loses_nothing_and_does_not_fit(folder):
     assert said["tone"] == "bad"
     assert said["text"].startswith("Does not fit xc7z020 (LUT 210.0")
     assert '<p class="headline bad">Does not fit xc7z020' in paths.html.read_text()
-    assert "**Does not fit xc7z020" in paths.markdown.read_text()
 
 
 def an_error_that_may_grow_by_two_per_cent(folder):

@@ -10,7 +10,6 @@ import fpgaprune as fp
 from fpgaprune.layout import LayerShare, Shortage
 from fpgaprune.measure import Figure
 from fpgaprune.report.advice import changes_tables, shortage_lines, suggested_changes
-from fpgaprune.report.markdown import render_markdown
 from fpgaprune.report.page import render_page
 
 from ..estimate.designs import cnn
@@ -65,23 +64,20 @@ def test_each_table_has_the_figures_of_the_changes_of_one_stage(advice):
         assert f"{row.after.latency_cycles:,}" in cells
 
 
-def test_the_page_and_the_markdown_show_every_change(advice):
+def test_the_page_shows_every_change(advice):
     report = run_report(advice=advice)
-    page, text = render_page(report), render_markdown(report)
+    page = render_page(report)
     assert report.to_json()["advice"] == json.loads(json.dumps(advice.to_json()))
     for suggestion in advice.suggestions:
         for line in filter(None, suggestion.change.splitlines()):
-            assert f"    {line}" in text.splitlines()
             assert line.replace('"', "&#34;").replace("'", "&#39;") in page
     assert "What would make it fit" in page
-    assert max(map(len, text.splitlines())) <= 130
 
 
 @pytest.mark.parametrize("made", [False, True])
 def test_nothing_is_said_where_nothing_is_short(advice, made):
     report = run_report(advice=structs.replace(advice, shortages=()) if made else None)
-    for shown in (render_page(report), render_markdown(report)):
-        assert "What would make it fit" not in shown
+    assert "What would make it fit" not in render_page(report)
 
 
 def test_a_layer_whose_name_is_code_stays_text(advice):

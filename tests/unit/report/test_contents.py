@@ -8,9 +8,7 @@ import pytest
 from fpgaprune.errors import ReportError
 from fpgaprune.report import Check, LayerReport, LinkSummary, Metric
 from fpgaprune.report.answers import give_answers
-from fpgaprune.report.markdown import render_markdown
 from fpgaprune.report.run_tables import kernels_table
-from fpgaprune.report.verdict import headline
 
 from .samples import conv, run_report
 
@@ -97,10 +95,3 @@ def test_a_layer_keeps_its_own_mask():
 )
 def test_whether_a_check_holds(check, holds):
     assert check.holds is holds
-
-
-def test_the_first_line_is_bold_and_a_warning_is_escaped_once():
-    text = render_markdown(run_report(warnings=["a [b] c"]))
-    first = next(line for line in text.splitlines() if line.startswith("**"))
-    assert first.startswith(f"**{headline(run_report())[0].split()[0]} ")
-    assert "- Warning: a \\[b\\] c" in text

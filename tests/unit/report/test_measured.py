@@ -115,12 +115,11 @@ def test_points_without_extent_are_drawn_too(points):
     ElementTree.fromstring(points_figure(points, "kept", "LUT", "x"))  # noqa: S314
 
 
-def test_page_and_text_show_the_same_figures(tmp_path):
+def test_the_page_shows_what_was_measured(tmp_path):
     paths = write_report(tmp_path, run_report(measured=measured()))
-    page, text = paths.html.read_text(), paths.markdown.read_text()
+    page = paths.html.read_text()
     for wanted in ("Measured with open tools", "4,321", "9,012", "Placed and routed on lfe5u-25f"):
         assert wanted in page
-        assert wanted in " ".join(text.split())
     assert 'class="dot"' in page
 
 
@@ -159,7 +158,6 @@ def test_a_layout_for_a_part_says_what_each_layer_is_what_binds_and_what_more_wo
     )
     paths = write_report(tmp_path, report)
     assert "Layers laid out for xc7z020" in paths.html.read_text()
-    assert "Layers laid out for xc7z020" in paths.markdown.read_text()
     written = json.loads(paths.json.read_text())["measured"]["layout"]
     assert (written["binding"], written["slowest"], written["then_cycles"]) == ("dsp", "conv2", 450)
     assert [row["way"] for row in written["layers"]] == ["bit by bit", "scheduled", "scheduled"]

@@ -68,10 +68,10 @@ def test_what_became_of_layers_that_stay_shrink_and_leave():
     assert (gone.removed_inputs, gone.removed_outputs) == ((0, 1), (0, 1))
 
 
-def test_the_text_has_the_links_of_the_certificate_or_says_that_nothing_was_checked(tmp_path):
-    text = write_report(tmp_path / "a", run_report()).markdown.read_text()
-    assert re.search(r"memory +\| +2 +\| +300", text)
-    text = write_report(tmp_path / "b", run_report(certificate=[], checks=[])).markdown.read_text()
+def test_the_page_has_the_links_of_the_certificate_or_says_that_nothing_was_checked(tmp_path):
+    text = write_report(tmp_path / "a", run_report()).html.read_text()
+    assert re.search(r"memory</span></th><td[^>]*>2</td><td[^>]*>300<", text)
+    text = write_report(tmp_path / "b", run_report(certificate=[], checks=[])).html.read_text()
     assert "This run checked nothing." in text
     assert "Locked elements compared bit for bit" not in text
 
