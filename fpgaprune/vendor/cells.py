@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 from fpgaprune.errors import ReportError
@@ -41,21 +40,6 @@ def parse_count(text: str, where: str) -> int | None:
         if value >= 0 and value.is_integer():
             return int(value)
     raise _refused(text, where, wanted)
-
-
-def parse_whole_blocks(text: str, where: str) -> int | None:
-    """The number in `text`, rounded up to whole blocks: 20.5 is 21.
-
-    Intel's tools share a block between entities and print fractions. In its summary Quartus rounds the sum up: it
-    prints 5476.4 as 5,477.
-
-    Raises:
-        ReportError: `text` is neither a number from 0 on nor states that there is none.
-    """
-    value = parse_number(text, where)
-    if value is not None and value < 0:
-        raise _refused(text, where, "a number from 0 on")
-    return None if value is None else math.ceil(value)
 
 
 def parse_number(text: str, where: str) -> float | None:
@@ -100,17 +84,6 @@ def parse_time_ns(text: str, where: str) -> float | None:
     unit = bare[-2:] if bare[-2:] in _TIME_NS else ""
     value = parse_number(bare.removesuffix(unit), where)
     return None if value is None else value * _TIME_NS[unit or "ns"]
-
-
-def period_ns(fmax_mhz: float, where: str) -> float:
-    """The period in ns of a frequency in MHz.
-
-    Raises:
-        ReportError: the frequency is not above 0.
-    """
-    if fmax_mhz <= 0:
-        raise ReportError(f"{where} holds {fmax_mhz:g} MHz; wanted a frequency above 0")
-    return 1000.0 / fmax_mhz
 
 
 def shorten(text: str) -> str:

@@ -14,8 +14,6 @@ from fpgaprune.vendor.report import PLATFORM, SUMMARY, VendorReport
 
 # Step -> the stage of the estimate, and the stage of the report that it predicts.
 RATIOS = {stage.step: (stage, Stage(stage.step)) for stage in PRICED}
-# The project in which i++ places components; it adds registers at their ports.
-_HARNESS = "quartus_compile"
 _CYCLES = {
     "latency_min_cycles": "latency_min",
     "latency_max_cycles": "latency_max",
@@ -115,8 +113,6 @@ def compare(
 
 def _tops(reports: Sequence[VendorReport], design: str) -> list[VendorReport]:
     """The reports on the whole design: no other report of the stage lists their module inside itself."""
-    # The harness that a tool builds around the design is no part of the design.
-    reports = [report for report in reports if report.design != _HARNESS] or reports
     inside = {row.module for report in reports for row in report.rows if row.module != report.design}
     tops = [report for report in reports if report.design is None or report.design not in inside]
     # A summary states less than a report of the same stage, and rounds its figures.

@@ -9,13 +9,10 @@ from pathlib import Path
 from typing import Self
 
 from fpgaprune.errors import NoReportError, ReportError
-from fpgaprune.vendor.catapult import parse_catapult, recognises_catapult
 from fpgaprune.vendor.cosim import parse_cosim, recognises_cosim
 from fpgaprune.vendor.hls_summary import parse_hls_summary, recognises_hls_summary
 from fpgaprune.vendor.hls_text import parse_hls_text, recognises_hls_text
 from fpgaprune.vendor.hls_xml import parse_hls_xml, recognises_hls_xml
-from fpgaprune.vendor.intel import parse_intel, recognises_intel
-from fpgaprune.vendor.libero import parse_libero, recognises_libero
 from fpgaprune.vendor.quartus_fit import parse_quartus_fit, recognises_quartus_fit
 from fpgaprune.vendor.report import VendorReport
 from fpgaprune.vendor.vivado_accelerator import parse_vivado_accelerator, recognises_vivado_accelerator
@@ -33,13 +30,10 @@ KINDS: tuple[Kind, ...] = (
     ("report_accelerator_utilization of Vivado", recognises_vivado_accelerator, parse_vivado_accelerator),
     ("report_timing_summary of Vivado", recognises_vivado_timing, parse_vivado_timing),
     (".fit.rpt or .fit.summary of Quartus", recognises_quartus_fit, parse_quartus_fit),
-    ("report_data.js, quartus_data.js or their JSON of Intel's HLS compilers", recognises_intel, parse_intel),
-    ("rtl.rpt or cycle.rpt of Catapult", recognises_catapult, parse_catapult),
-    ("summary.results.rpt of SmartHLS and Libero", recognises_libero, parse_libero),
 )
 
 # Endings under which the tools write reports, and the folders that hold copies, sources and databases.
-_ENDINGS = (".rpt", ".xml", ".summary", ".js", ".json", ".ndjson")
+_ENDINGS = (".rpt", ".xml", ".summary")
 _SKIPPED = frozenset({".autopilot", ".git", ".Xil", ".lock", "firmware", "tb_data", "incremental_db", "db", "qdb"})
 _LARGEST_BYTES = 64 * 2**20
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,32 +47,6 @@ def is_rule(line: str) -> bool:
     return _RULE.fullmatch(line) is not None
 
 
-def read_fixed(lines: Sequence[str], rule: int, source: str) -> RuledTable:
-    """The table below the rule `lines[rule]`, whose dashes mark the exact width of each column (Catapult).
-
-    The table ends at the first empty line.
-
-    Raises:
-        ReportError: a row has text between two columns.
-    """
-    columns, spans = _columns(lines, rule), _spans(lines, rule)
-    rows = []
-    for number in range(rule + 1, len(lines)):
-        if not lines[number].strip():
-            break
-        rows.append(_cut(lines[number], columns, spans, f"{source}, line {number + 1}"))
-    return RuledTable(f"{source}, line {rule}", columns, tuple(rows))
-
-
-def read_fixed_row(lines: Sequence[str], rule: int, number: int, source: str) -> dict[str, str]:
-    """The cells of `lines[number]` by column, in the table with the rule `lines[rule]`; empty cells are left out.
-
-    Raises:
-        ReportError: the line has text between two columns.
-    """
-    return _cut(lines[number], _columns(lines, rule), _spans(lines, rule), f"{source}, line {number + 1}")
-
-
 def read_floating(lines: Sequence[str], rule: int, source: str) -> RuledTable:
     """The table below the rule `lines[rule]`, whose cells may be wider than its dashes (Vivado).
 
@@ -97,23 +70,6 @@ def read_floating(lines: Sequence[str], rule: int, source: str) -> RuledTable:
 
 def _spans(lines: Sequence[str], rule: int) -> list[tuple[int, int]]:
     return [match.span() for match in _RUN.finditer(lines[rule])]
-
-
-def _columns(lines: Sequence[str], rule: int) -> tuple[str, ...]:
-    header = lines[rule - 1] if rule else ""
-    return tuple(header[a:b].strip() for a, b in _open_ended(_spans(lines, rule)))
-
-
-def _cut(line: str, columns: Sequence[str], spans: Sequence[tuple[int, int]], where: str) -> dict[str, str]:
-    gaps = [line[a:b] for (_, a), (b, _) in itertools.pairwise(spans)]
-    if any(gap.strip() for gap in gaps):
-        raise ReportError(f"{where}: text crosses from one column into the next: {shorten(line)}; wanted a whole table")
-    cells = (line[a:b].strip() for a, b in _open_ended(spans))
-    return {name: cell for name, cell in zip(columns, cells, strict=True) if cell}
-
-
-def _open_ended(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int | None]]:
-    return [*spans[:-1], (spans[-1][0], None)]
 
 
 def _nearest(cell: tuple[int, int], spans: Sequence[tuple[int, int]]) -> int:

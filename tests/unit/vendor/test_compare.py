@@ -25,8 +25,6 @@ from fpgaprune.vendor.comparing import compare
 from fpgaprune.vendor.layer_rows import match_layers
 
 from .texts import TOTAL, accelerator, cosim, csynth, csynth_xml, hierarchy, summary, timing, utilization
-from .texts_intel_hls import ipp_report_data, nodes, quartus_data
-from .texts_quartus import FIT_VALUES, fit_summary
 
 ROWS = [
     ["CLB LUTs*", "2000", "0", "9000", "1"],
@@ -164,21 +162,6 @@ def test_the_kernels_alone_are_the_design_and_the_whole_image_gives_its_clock():
     table = compare({"a": reports(accelerator(), hierarchy(), timing())}, {})
     assert find(table, "lut").values["route"] == 30500
     assert find(table, "est_clock_ns").values["route"] == 5.463
-
-
-def test_the_image_of_a_board_is_not_the_kernels():
-    image = fit_summary({**FIT_VALUES, "Top-level Entity Name": "top"})
-    table = compare({"a": reports(quartus_data(nodes()), image)}, {})
-    assert find(table, "ff").values["route"] == 3821
-    assert find(table, "dsp").values["route"] == 12
-
-
-def test_the_project_in_which_ipp_fits_a_component_is_not_the_component():
-    harness = fit_summary({**FIT_VALUES, "Top-level Entity Name": "quartus_compile", "Total DSP Blocks": "99"})
-    table = compare({"a": reports(ipp_report_data(), harness)}, {})
-    assert find(table, "dsp").values["route"] == 11
-    alone = compare({"a": reports(harness)}, {})
-    assert find(alone, "dsp").values["route"] == 99
 
 
 def test_text_and_xml_of_one_run_agree():
