@@ -21,7 +21,7 @@ import numpy as np
 import onnxruntime
 
 import fpgaprune as fp
-from fpgaprune.flow.network import small_cnn
+from fpgaprune.flow.task import small_cnn
 from fpgaprune.lowering.folding import fold
 
 ROUNDS = 5

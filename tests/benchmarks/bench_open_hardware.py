@@ -65,7 +65,7 @@ def main() -> None:
 
 def digits() -> dict[str, Any]:
     """The flow's data: 1,437 digits to train on, 360 held out."""
-    from fpgaprune.flow.data import load_data
+    from fpgaprune.flow.task import load_data
 
     found = load_data("digits")
     return {name: getattr(found, name) for name in ("x_train", "y_train", "x_test", "y_test")}
@@ -184,14 +184,14 @@ def make_design_at(
     place: Path, folder: Path, sparsity: float, data: dict[str, Any], chosen: argparse.Namespace
 ) -> None:
     """`place` holds the design of the fine-tuned network, and its accuracy."""
-    from fpgaprune.flow.session import start_session
+    from fpgaprune.flow.task import start_session
 
     start_session(SEED)
     import keras
 
     import fpgaprune as fp
-    from fpgaprune.flow.network import small_cnn
     from fpgaprune.flow.stages import compile_classifier
+    from fpgaprune.flow.task import small_cnn
 
     per_epoch = -(-len(data["x_train"]) // BATCH)
     trained = folder / "trained.keras"
@@ -228,7 +228,7 @@ def asked(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def kernels(design: Any) -> list[dict[str, Any]]:
     """Kernels of each convolution, kept and in all."""
-    from fpgaprune.flow.measuring import kernels_kept
+    from fpgaprune.flow.stages import kernels_kept
 
     return kernels_kept(design)
 

@@ -7,14 +7,10 @@ import keras
 import numpy as np
 import pytest
 
-from fpgaprune.flow import epochs as epochs_of_flow
-from fpgaprune.flow.checkpoint import Checkpoint
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.data import check_data
-from fpgaprune.flow.finetuning import Finetuning
-from fpgaprune.flow.progress import Silent
-from fpgaprune.flow.selecting import choose_masks, explicit_masks
-from fpgaprune.flow.task import read_task
+from fpgaprune.flow.engine import parse_config
+from fpgaprune.flow.run import Silent
+from fpgaprune.flow.task import Checkpoint, Finetuning, check_data, choose_masks, explicit_masks, read_task
+from fpgaprune.flow.task import epochs as epochs_of_flow
 from fpgaprune.select.closure import close
 from fpgaprune.select.rounds import snapshot
 from fpgaprune.weights import named_weights

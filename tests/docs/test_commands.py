@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from fpgaprune.cli import app
-from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.engine import parse_config
 
 from . import snippets
 

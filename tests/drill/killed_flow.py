@@ -23,9 +23,8 @@ import numpy as np
 
 from fpgaprune.errors import FpgaPruneError
 from fpgaprune.files import write_bytes
-from fpgaprune.flow import runner
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.progress import Silent
+from fpgaprune.flow.engine import parse_config, runner
+from fpgaprune.flow.run import Silent
 from fpgaprune.flow.stages import report
 from fpgaprune.keras_file import save_keras
 from fpgaprune.npz_file import write_npz

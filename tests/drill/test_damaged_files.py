@@ -19,12 +19,10 @@ from fpgaprune.design import Design
 from fpgaprune.estimate.coefficients import read_own_calibration
 from fpgaprune.estimate.rows import estimate_designs_file
 from fpgaprune.fabric.boards import find_board
-from fpgaprune.flow.comparing import compare_folders
-from fpgaprune.flow.config import read_config
-from fpgaprune.flow.data import load_data
-from fpgaprune.flow.pricing import price
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.verify import verify_run
+from fpgaprune.flow.engine import read_config, verify_run
+from fpgaprune.flow.finished import compare_folders
+from fpgaprune.flow.run import RunDirectory, price
+from fpgaprune.flow.task import load_data
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights
 from fpgaprune.masks import MaskSet
 from fpgaprune.remove.plan import read_plan

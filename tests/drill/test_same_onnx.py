@@ -11,7 +11,7 @@ import pytest
 EXPORTS = """
 import hashlib, sys
 from pathlib import Path
-from fpgaprune.flow.session import start_session
+from fpgaprune.flow.task import start_session
 start_session(3)
 import keras
 from fpgaprune.export.onnx_file import export_onnx

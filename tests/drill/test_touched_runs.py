@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fpgaprune.flow.verify import verify_run
+from fpgaprune.flow.engine import verify_run
 
 PROGRAM = Path(__file__).with_name("killed_flow.py")
 

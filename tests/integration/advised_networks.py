@@ -14,8 +14,8 @@ import numpy as np
 from fpgaprune.design import Design, ReuseWarning
 from fpgaprune.fabric import family_of
 from fpgaprune.flow import Flow, MeasureConfig, RunDirectory, TargetConfig, changed_flow, run_flow
-from fpgaprune.flow.config import read_config
-from fpgaprune.flow.stages.estimate import EstimateConfig
+from fpgaprune.flow.engine import read_config
+from fpgaprune.flow.stages import EstimateConfig
 from fpgaprune.hls import StrategyWarning
 from fpgaprune.layout import FLOW, Advice, DesignLayout, Suggestion, choose_layout, flow_text
 from fpgaprune.measure import Estimate

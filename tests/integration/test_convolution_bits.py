@@ -10,9 +10,9 @@ from sklearn.datasets import load_digits
 
 import fpgaprune as fp
 from fpgaprune.flow import run_flow, verify_run
-from fpgaprune.flow.config import read_config
-from fpgaprune.flow.data import load_data
-from fpgaprune.flow.stages.hls import hardware_of
+from fpgaprune.flow.engine import read_config
+from fpgaprune.flow.stages import hardware_of
+from fpgaprune.flow.task import load_data
 from fpgaprune.held import HeldValues
 
 pytestmark = pytest.mark.flow

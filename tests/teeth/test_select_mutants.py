@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.flow import finetuning
+from fpgaprune.flow.task import finetuning
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import alive, flat, zeros
 from fpgaprune.network.weight_axes import ChannelAxes

@@ -13,7 +13,7 @@ import pytest
 from fpgaprune import cli, files
 from fpgaprune.errors import SHOWN, ConfigError, FpgaPruneError, StorageError, shown
 from fpgaprune.files import make_folder, storage_error, write_bytes
-from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.run import RunDirectory
 from fpgaprune.masks import MaskSet
 
 REFUSALS = {

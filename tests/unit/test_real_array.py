@@ -10,7 +10,7 @@ import fpgaprune as fp
 from fpgaprune.design import Design
 from fpgaprune.errors import DataError
 from fpgaprune.fixed import FixedType
-from fpgaprune.flow.data import check_data
+from fpgaprune.flow.task import check_data
 from fpgaprune.hls import layer_of
 from fpgaprune.real_array import MOST_CLASSES, class_numbers, real_array
 

@@ -139,7 +139,7 @@ def test_other_work_of_a_stage_has_an_expected_time_of_its_own(clock):
 
 HIDDEN = """
 import time
-from fpgaprune.flow.session import quiet_standard_error
+from fpgaprune.flow.task import quiet_standard_error
 from fpgaprune.watcher import Watcher
 with Watcher(quiet=False, every_s=0.05) as watcher:
     watcher.stage("train", "running")

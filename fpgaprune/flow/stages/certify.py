@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fpgaprune.certify import check_keras_file, check_model
-from fpgaprune.flow.stage import FlowStage, StageContext
+from fpgaprune.flow.stages.stage import FlowStage, StageContext
 
 _LINKS = {"finetuned.keras": lambda files: check_keras_file(files.file("finetuned.keras"), files.masks("masks.npz"))}
 

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 from fpgaprune.advice import OwnFlow, with_keys
 from fpgaprune.design import Design, ReuseWarning
 from fpgaprune.errors import DesignError, HlsError, MaskError, RemovalError, UnsupportedLayerError
-from fpgaprune.flow.section import Flow
-from fpgaprune.flow.sections import MULTIPLIER, FinetuneConfig, SelectConfig, TargetConfig
-from fpgaprune.flow.session import start_session
-from fpgaprune.flow.stage import StageContext
+from fpgaprune.flow.file import MULTIPLIER, FinetuneConfig, Flow, SelectConfig, TargetConfig
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of
 from fpgaprune.flow.stages.quantise import QuantiseConfig
-from fpgaprune.flow.unfinetuned import unfinetuned
+from fpgaprune.flow.stages.stage import StageContext
+from fpgaprune.flow.task import start_session, unfinetuned
 from fpgaprune.layout import Settings
 
 if TYPE_CHECKING:

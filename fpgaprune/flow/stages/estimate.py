@@ -7,11 +7,10 @@ from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError, RtlError, UnsupportedLayerError
-from fpgaprune.flow.pricing import verilog_on
-from fpgaprune.flow.section import Flow, Section
-from fpgaprune.flow.sections import TargetConfig
-from fpgaprune.flow.stage import NETWORK, TYPES, FlowStage, ReportPart, Results, StageContext
+from fpgaprune.flow.file import Flow, Section, TargetConfig
+from fpgaprune.flow.run import verilog_on
 from fpgaprune.flow.stages.edits import own_flow
+from fpgaprune.flow.stages.stage import NETWORK, TYPES, FlowStage, ReportPart, Results, StageContext
 from fpgaprune.layout import Advice
 from fpgaprune.measure import Estimate, VerilogPrice, occupancy_of
 from fpgaprune.target import Part

@@ -9,11 +9,10 @@ from pydantic import Field
 
 from fpgaprune.certify import check_onnx_file
 from fpgaprune.errors import ExportError
-from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.requirements import package
-from fpgaprune.flow.samples import count_of
-from fpgaprune.flow.section import Flow, Section
-from fpgaprune.flow.stage import MASKS, NETWORK, FlowStage, ReportPart, Results, StageContext
+from fpgaprune.flow.file import Flow, Section
+from fpgaprune.flow.stages.requirements import package
+from fpgaprune.flow.stages.stage import MASKS, NETWORK, FlowStage, ReportPart, Results, StageContext
+from fpgaprune.flow.task import Dataset, count_of
 from fpgaprune.report import Check
 
 
@@ -32,7 +31,7 @@ _LINKS = {"model.onnx": lambda files: check_onnx_file(files.file("model.onnx"), 
 def _export(context: StageContext) -> dict[str, Any]:
     """`model.onnx` gives in onnxruntime the outputs that Keras gives."""
     from fpgaprune.export import export_onnx
-    from fpgaprune.flow.onnx_error import onnx_file_error
+    from fpgaprune.flow.stages.onnx_error import onnx_file_error
 
     model, x = context.model(), context.data.x_test
     path, settings = context.run.file("model.onnx"), context.config[ExportConfig]

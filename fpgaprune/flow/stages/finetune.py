@@ -8,17 +8,23 @@ from functools import partial
 from typing import Any
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.dependence import code_digest, file_digest, judging, section_json
-from fpgaprune.flow.epochs import steps_in_epoch
-from fpgaprune.flow.named_function import is_function_name, named_function
-from fpgaprune.flow.rounded_training import require_exact_types, unroundable
-from fpgaprune.flow.samples import predict
-from fpgaprune.flow.schedule_config import check_schedule
-from fpgaprune.flow.section import Flow
-from fpgaprune.flow.sections import FinetuneConfig, SelectConfig, TargetConfig, TrainConfig
-from fpgaprune.flow.stage import FlowStage, Known, ReportPart, StageContext
+from fpgaprune.flow.file import (
+    FinetuneConfig,
+    Flow,
+    SelectConfig,
+    TargetConfig,
+    TrainConfig,
+    check_schedule,
+    code_digest,
+    file_digest,
+    is_function_name,
+    judging,
+    section_json,
+)
+from fpgaprune.flow.file.named_function import named_function
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of, rounding_settings
+from fpgaprune.flow.stages.stage import FlowStage, Known, ReportPart, StageContext
+from fpgaprune.flow.task import Dataset, predict, require_exact_types, steps_in_epoch, unroundable
 from fpgaprune.keras_file import save_keras, trained_bits
 from fpgaprune.npz_file import read_npz
 from fpgaprune.weights import weight_arrays, weight_shapes
@@ -29,10 +35,7 @@ _TYPES = "finetuned_types.json"
 
 def _finetune(context: StageContext) -> dict[str, Any]:
     """`finetuned.keras` is the fine-tuned network; every element that `masks.npz` locks is exactly zero."""
-    from fpgaprune.flow.finetuning import Finetuning
-    from fpgaprune.flow.models import read_model
-    from fpgaprune.flow.narrowing import folded_under, narrowed
-    from fpgaprune.flow.selecting import counts, guard_masks
+    from fpgaprune.flow.task import Finetuning, counts, folded_under, guard_masks, narrowed, read_model
     from fpgaprune.lowering import carry_masks
     from fpgaprune.quantise import unrounded, without_last_rounding
 

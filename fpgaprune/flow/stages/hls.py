@@ -17,22 +17,29 @@ from fpgaprune.design import STRATEGIES, VERILOG, Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ToolError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.dependence import judging, section_json
-from fpgaprune.flow.requirements import Row, package, program, row
-from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras, in_shape, predict
-from fpgaprune.flow.section import Flow, LossLimit, Section, read_by
-from fpgaprune.flow.sections import TargetConfig, VerdictConfig
-from fpgaprune.flow.simulating import OTHER_BITS
-from fpgaprune.flow.stage import HELD, MASKS, NETWORK, TYPES, Artefacts, FlowStage, ReportPart, Results, StageContext
+from fpgaprune.flow.file import Flow, LossLimit, Section, TargetConfig, VerdictConfig, judging, read_by, section_json
+from fpgaprune.flow.stages.requirements import Row, package, program, row
+from fpgaprune.flow.stages.simulating import OTHER_BITS
+from fpgaprune.flow.stages.stage import (
+    HELD,
+    MASKS,
+    NETWORK,
+    TYPES,
+    Artefacts,
+    FlowStage,
+    ReportPart,
+    Results,
+    StageContext,
+)
+from fpgaprune.flow.task import Dataset, Samples, arrays_of, at, count_of, for_keras, in_shape, predict
 from fpgaprune.loss_limit import parse_loss
 from fpgaprune.report import Check
 from fpgaprune.vendor import TOOLS, find_tools
 from fpgaprune.weights import uncomputed_names
 
 if TYPE_CHECKING:
-    from fpgaprune.flow.hardware import ProjectSettings
-    from fpgaprune.flow.metric import Judge
+    from fpgaprune.flow.stages.hardware import ProjectSettings
+    from fpgaprune.flow.task import Judge
     from fpgaprune.lowering import AnyPrecision
 
 # Most seconds for g++, and the samples that its program runs however slow it is.
@@ -109,7 +116,7 @@ class HlsConfig(Section):
 
 def hardware_of(config: Flow, data: Dataset) -> ProjectSettings:
     """The hardware that `[hls]` and `[target]` of `config` describe."""
-    from fpgaprune.flow.hardware import ProjectSettings
+    from fpgaprune.flow.stages.hardware import ProjectSettings
     from fpgaprune.lowering import AutoPrecision, Precision
 
     settings, projects = config[HlsConfig], config[TargetConfig].makes_project

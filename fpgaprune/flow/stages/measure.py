@@ -22,16 +22,13 @@ from fpgaprune.fabric import (
     find_router,
     versions_found,
 )
-from fpgaprune.flow.dependence import section_json
-from fpgaprune.flow.digests import differences, digest_tree
-from fpgaprune.flow.measuring import measure_project
-from fpgaprune.flow.requirements import Row, open_tool, package, simulator
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.samples import at, for_keras
-from fpgaprune.flow.section import Flow, Section, read_by, require
-from fpgaprune.flow.sections import TargetConfig
-from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
-from fpgaprune.flow.stage import MASKS, Artefacts, FlowStage, ReportPart, Results, StageContext
+from fpgaprune.flow.file import Flow, Section, TargetConfig, read_by, require, section_json
+from fpgaprune.flow.run import RunDirectory, differences, digest_tree
+from fpgaprune.flow.stages.measuring import measure_project
+from fpgaprune.flow.stages.requirements import Row, open_tool, package, simulator
+from fpgaprune.flow.stages.simulating import simulate_verilog, verilog_checks
+from fpgaprune.flow.stages.stage import MASKS, Artefacts, FlowStage, ReportPart, Results, StageContext
+from fpgaprune.flow.task import at, for_keras
 from fpgaprune.layout import choose_layout
 from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured
 from fpgaprune.report import LinkSummary

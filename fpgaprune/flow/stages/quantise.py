@@ -12,14 +12,10 @@ from pydantic import Field, field_validator
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify import check_keras_file
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.dependence import judging, section_json
-from fpgaprune.flow.rounded_training import require_exact_types, unroundable
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.samples import predict
-from fpgaprune.flow.section import Flow, Section, require
-from fpgaprune.flow.sections import FinetuneConfig
-from fpgaprune.flow.stage import (
+from fpgaprune.flow.file import FinetuneConfig, Flow, Section, judging, require, section_json
+from fpgaprune.flow.run import RunDirectory
+from fpgaprune.flow.stages.hls import HlsConfig, hardware_of, rounding_settings
+from fpgaprune.flow.stages.stage import (
     MASKS,
     NETWORK,
     Artefacts,
@@ -30,7 +26,7 @@ from fpgaprune.flow.stage import (
     Results,
     StageContext,
 )
-from fpgaprune.flow.stages.hls import HlsConfig, hardware_of, rounding_settings
+from fpgaprune.flow.task import Dataset, predict, require_exact_types, unroundable
 from fpgaprune.held import HeldValues
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
@@ -126,10 +122,8 @@ def _quantise(context: StageContext) -> dict[str, Any]:
 
 def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
     """`rounded` is trained on under `masks`; what it holds at cheap values in the end."""
-    from fpgaprune.flow.checkpoint import Resume
-    from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch, steps_together
-    from fpgaprune.flow.progress import epochs_shown
-    from fpgaprune.flow.task import FINETUNE_RATE
+    from fpgaprune.flow.run import epochs_shown
+    from fpgaprune.flow.task import FINETUNE_RATE, Resume, shuffled_batches, steps_in_epoch, steps_together
     from fpgaprune.quantise import kernel_types, without_last_rounding
     from fpgaprune.select import GradualHold, hold_schedule
     from fpgaprune.train import finetune, relock

@@ -9,10 +9,10 @@ import numpy as np
 
 from fpgaprune.certify import check_keras_file
 from fpgaprune.errors import MaskError, RemovalError
-from fpgaprune.flow.dependence import judging
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.samples import for_keras, predict
-from fpgaprune.flow.stage import FlowStage, NetworkFiles, ReportPart, Results, StageContext
+from fpgaprune.flow.file import judging
+from fpgaprune.flow.run import RunDirectory
+from fpgaprune.flow.stages.stage import FlowStage, NetworkFiles, ReportPart, Results, StageContext
+from fpgaprune.flow.task import for_keras, predict
 from fpgaprune.keras_file import read_keras_weights, save_keras
 from fpgaprune.masks import MaskSet
 from fpgaprune.remove import read_plan

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fpgaprune.certificate import LinkCheck
-from fpgaprune.flow.dependence import section_json
-from fpgaprune.flow.section import Flow
-from fpgaprune.flow.sections import DataConfig, TargetConfig, VerdictConfig
-from fpgaprune.flow.stage import FlowStage, StageContext
+from fpgaprune.flow.file import DataConfig, Flow, TargetConfig, VerdictConfig, section_json
+from fpgaprune.flow.stages.stage import FlowStage, StageContext
 from fpgaprune.loss_limit import parse_loss
 from fpgaprune.report import ADVICE, Check, LinkSummary, Metric, RunReport, loss_unit, stage_times, write_report
 

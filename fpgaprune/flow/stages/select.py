@@ -7,20 +7,27 @@ from functools import partial
 from typing import Any
 
 from fpgaprune.errors import MaskError
-from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.dependence import file_digest, section_json
-from fpgaprune.flow.named_function import is_function_name, named_function
-from fpgaprune.flow.requirements import package
-from fpgaprune.flow.section import Flow
-from fpgaprune.flow.sections import MULTIPLIER, FinetuneConfig, SelectConfig, TargetConfig
-from fpgaprune.flow.stage import FlowStage, Known, StageContext
+from fpgaprune.flow.file import (
+    MULTIPLIER,
+    FinetuneConfig,
+    Flow,
+    SelectConfig,
+    TargetConfig,
+    file_digest,
+    is_function_name,
+    section_json,
+)
+from fpgaprune.flow.file.named_function import named_function
+from fpgaprune.flow.stages.requirements import package
+from fpgaprune.flow.stages.stage import FlowStage, Known, StageContext
+from fpgaprune.flow.task import Dataset
 from fpgaprune.masks import MaskSet
 from fpgaprune.weights import match_paths
 
 
 def _select(context: StageContext) -> dict[str, Any]:
     """`selection.npz` holds the masks that are in force from the first step of fine-tuning on."""
-    from fpgaprune.flow.selecting import choose_masks, counts, first_masks, guard_masks
+    from fpgaprune.flow.task import choose_masks, counts, first_masks, guard_masks
 
     config, data = context.config, context.data
     settings, model = config[SelectConfig], context.model("trained.keras")
@@ -53,7 +60,7 @@ def _checks(known: Known) -> Iterator[Callable[[], Any]]:
 
 def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
     """The weights can be divided into the units of `granularity`."""
-    from fpgaprune.flow.selecting import check_units
+    from fpgaprune.flow.task import check_units
 
     try:
         check_units(model, config[SelectConfig], config[TargetConfig].target())

@@ -10,17 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fpgaprune.errors import CertificateError, ConfigError, ModelImportError
-from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.data_layout import in_layout_of
-from fpgaprune.flow.dependence import judging, section_json
-from fpgaprune.flow.named_function import is_function_name, named_function
-from fpgaprune.flow.network import small_cnn, small_cnn_shapes
-from fpgaprune.flow.progress import epochs_shown
-from fpgaprune.flow.requirements import package
-from fpgaprune.flow.samples import Samples, arrays_of, predict
-from fpgaprune.flow.section import Flow
-from fpgaprune.flow.sections import DataConfig, FinetuneConfig, TrainConfig
-from fpgaprune.flow.stage import FlowStage, Known, ReportPart, StageContext
+from fpgaprune.flow.file import DataConfig, FinetuneConfig, Flow, TrainConfig, is_function_name, judging, section_json
+from fpgaprune.flow.file.named_function import named_function
+from fpgaprune.flow.run import epochs_shown
+from fpgaprune.flow.stages.requirements import package
+from fpgaprune.flow.stages.stage import FlowStage, Known, ReportPart, StageContext
+from fpgaprune.flow.task import Dataset, Samples, arrays_of, in_layout_of, predict, small_cnn, small_cnn_shapes
 from fpgaprune.frontends import OnnxNetwork, is_onnx, is_tf_keras, plan_onnx
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
 from fpgaprune.lowering import class_problem
@@ -28,7 +23,7 @@ from fpgaprune.npz_file import write_npz
 from fpgaprune.weights import NamedWeights, weight_arrays
 
 if TYPE_CHECKING:
-    from fpgaprune.flow.metric import Judge
+    from fpgaprune.flow.task import Judge
 
 
 def _train(context: StageContext) -> dict[str, Any]:
@@ -36,10 +31,7 @@ def _train(context: StageContext) -> dict[str, Any]:
 
     `early.npz` holds its weights after the epoch that a schedule goes back to, if there is one.
     """
-    from fpgaprune.flow.checkpoint import Resume
-    from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch
-    from fpgaprune.flow.models import read_model
-    from fpgaprune.flow.task import TRAIN_RATE
+    from fpgaprune.flow.task import TRAIN_RATE, Resume, read_model, shuffled_batches, steps_in_epoch
 
     settings, data = context.config[TrainConfig], context.data
     imported, checkpoint = None, context.checkpoint("train")

@@ -14,7 +14,7 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.advice import OwnFlow, advise_on_flow
 from fpgaprune.flow import RunDirectory, advice_on, changed_flow
-from fpgaprune.flow.config import parse_config, read_config
+from fpgaprune.flow.engine import parse_config, read_config
 from fpgaprune.layout import DesignLayout
 from tests.integration.advised_networks import advice_of, followed, ran
 

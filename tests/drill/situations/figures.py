@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fpgaprune.flow import RunDirectory, parse_config, run_flow, verify_run
-from fpgaprune.flow.origin import Origin
+from fpgaprune.flow.engine import Origin
 
 from ._asking import refused
 

@@ -77,7 +77,7 @@ def h5_compiled_with_names_is_run(folder: Path) -> None:
 
 def h5_with_a_loss_of_her_own_is_told_the_key(folder: Path) -> None:
     """She compiled with a loss of her own, which an .h5 holds by name: one line says where to name it."""
-    from fpgaprune.flow.task import _own_compilation
+    from fpgaprune.flow.task.task import _own_compilation
 
     def mine(wanted: Any, given: Any) -> Any:
         return keras.ops.mean(abs(wanted - given))
@@ -90,7 +90,7 @@ def h5_with_a_loss_of_her_own_is_told_the_key(folder: Path) -> None:
 
 def h5_of_weights_only_is_told_to_save_the_model(folder: Path) -> None:
     """She saved the weights alone: one line says to save the whole model."""
-    from fpgaprune.flow.models import read_model
+    from fpgaprune.flow.task import read_model
 
     _sequential((6,), L.Dense(2)).save_weights(folder / "net.weights.h5")
     refused(lambda: read_model(folder / "net.weights.h5"), "weights without a model; save the whole model")
@@ -98,7 +98,7 @@ def h5_of_weights_only_is_told_to_save_the_model(folder: Path) -> None:
 
 def saved_model_folder_says_how_to_trust_it(folder: Path) -> None:
     """She names a SavedModel folder: one line says that its program would run, and what to do."""
-    from fpgaprune.flow.models import read_model
+    from fpgaprune.flow.task import read_model
 
     _sequential((6,), L.Dense(2)).export(folder / "saved", verbose=False)
     refused(lambda: read_model(folder / "saved"), "SavedModel", "--trust", r"\.keras or \.h5")

@@ -14,7 +14,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.export import run_onnx
-from fpgaprune.flow.onnx_error import onnx_error
+from fpgaprune.flow.stages.onnx_error import onnx_error
 
 from ._asking import command, refused
 

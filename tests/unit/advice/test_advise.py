@@ -20,7 +20,7 @@ from fpgaprune.advice.structure import global_average
 from fpgaprune.design.operations import Convolution, Pooling, Window
 from fpgaprune.design.reuse_factors import legal_reuse_factors, product_size
 from fpgaprune.fixed import FixedType
-from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.engine import parse_config
 from fpgaprune.layout import FLOW, MODEL, DesignLayout, Suggestion, flow_text, one_layer_layouts, products
 from fpgaprune.layout.io_type import streamed
 from fpgaprune.layout.project_layouts import balanced_layouts, uniform_layouts

@@ -10,7 +10,7 @@ from fpgaprune.cli import app
 from fpgaprune.errors import BoardError, DataError
 from fpgaprune.fabric.identity import Identity, identity_of
 from fpgaprune.fixed import FixedType
-from fpgaprune.flow import asking
+from fpgaprune.flow.finished import asking
 from fpgaprune.rtl import RtlPort
 
 from ..fabric.played_board import played_board

@@ -20,7 +20,7 @@ from fpgaprune.fit.log import SearchLog
 from fpgaprune.fit.page import facts, front_rows, headline
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.flow import Dataset, RunDirectory, Silent, load_data, parse_config
-from fpgaprune.flow.run_directory import FORMAT
+from fpgaprune.flow.run import FORMAT
 from fpgaprune.layout import joined
 from tests.unit.fit.made_up import laid_out
 

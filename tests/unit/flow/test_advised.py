@@ -8,10 +8,9 @@ from typer.testing import CliRunner
 
 import fpgaprune as fp
 from fpgaprune.cli import app
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.stage import StageContext
-from fpgaprune.flow.stages import estimate
+from fpgaprune.flow.engine import parse_config
+from fpgaprune.flow.run import RunDirectory
+from fpgaprune.flow.stages import StageContext, estimate
 from tests.unit.estimate.designs import cnn
 
 SMALL = 'family = "Mine"\nvendor = "AMD"\nsource = "a data sheet"\ndate = "2026-01-01"\n[[part]]\nname = "mine"\n'

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow import asked
-from fpgaprune.flow.asked import asked_config, name_of
-from fpgaprune.flow.config import parse_config, read_config
+from fpgaprune.flow.engine import asked, asked_config, name_of, parse_config, read_config
 
 GIVEN = {"data": "x.npz", "part": "zcu104", "sparsity": 0.6}
 

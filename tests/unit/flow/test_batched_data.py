@@ -8,10 +8,8 @@ import pytest
 import tensorflow as tf
 
 from fpgaprune.errors import DataError
-from fpgaprune.flow import batched_data
-from fpgaprune.flow.checking import read_data
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.data import load_data
+from fpgaprune.flow.engine import parse_config, read_data
+from fpgaprune.flow.task import batched_data, load_data
 
 X, Y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
 
@@ -43,7 +41,7 @@ def given(monkeypatch):
 
     def given(train, test=None, **more):
         found = {"train": train, "test": pairs() if test is None else test}
-        monkeypatch.setattr("fpgaprune.flow.data.named_function", lambda *_: lambda: found)
+        monkeypatch.setattr("fpgaprune.flow.task.data.named_function", lambda *_: lambda: found)
         return load_data("mine:load", **more)
 
     return given

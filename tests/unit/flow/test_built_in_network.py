@@ -5,11 +5,9 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.checking import check_flow, foresee_flow
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.network import small_cnn
-from fpgaprune.flow.selecting import check_units
-from fpgaprune.flow.stages.hls import hardware_of
+from fpgaprune.flow.engine import check_flow, foresee_flow, parse_config
+from fpgaprune.flow.stages import hardware_of
+from fpgaprune.flow.task import check_units, small_cnn
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 
 from fpgaprune.errors import RunError
 from fpgaprune.estimate.coefficients import read_own_calibration
-from fpgaprune.flow.calibrating import calibrate_folders
-from fpgaprune.flow.pricing import price
+from fpgaprune.flow.finished import calibrate_folders
+from fpgaprune.flow.run import price
 from tests.unit.estimate.designs import cnn
 from tests.unit.vendor.texts import csynth
 

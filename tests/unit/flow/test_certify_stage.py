@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.stage import StageContext
-from fpgaprune.flow.stages import certify
+from fpgaprune.flow.engine import parse_config
+from fpgaprune.flow.run import RunDirectory
+from fpgaprune.flow.stages import StageContext, certify
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
 

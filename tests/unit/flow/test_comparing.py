@@ -1,6 +1,6 @@
 """The tables that `fpgaprune compare` shows."""
 
-from fpgaprune.flow.comparing import compare_folders, comparison_tables
+from fpgaprune.flow.finished import compare_folders, comparison_tables
 from fpgaprune.measure import STAGES
 from fpgaprune.vendor.comparing import CompareRow, Comparison
 from tests.unit.estimate.designs import cnn

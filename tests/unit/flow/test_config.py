@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ConfigError, DataError
-from fpgaprune.flow.checking import check_flow
-from fpgaprune.flow.config import parse_config, read_config
-from fpgaprune.flow.data import check_data, load_data
-from fpgaprune.flow.schedule_config import PolynomialConfig, check_schedule
+from fpgaprune.flow.engine import check_flow, parse_config, read_config
+from fpgaprune.flow.file import PolynomialConfig, check_schedule
+from fpgaprune.flow.task import check_data, load_data
 
 
 def flow(tmp_path, text):

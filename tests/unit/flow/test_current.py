@@ -4,9 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fpgaprune.flow import runner
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.engine import parse_config, runner
+from fpgaprune.flow.run import RunDirectory
 from fpgaprune.target import hardware_path
 
 

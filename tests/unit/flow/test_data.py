@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from fpgaprune.errors import DataError
-from fpgaprune.flow.data import check_data, load_data
+from fpgaprune.flow.task import check_data, load_data
 
 RNG = np.random.default_rng(0)
 
@@ -73,7 +73,7 @@ def test_tensorflow_datasets_of_a_function_in_a_file(tmp_path):
 def test_datasets_of_another_form_are_refused(change, message, monkeypatch):
     plain = tf.data.Dataset.from_tensor_slices((np.arange(4), np.arange(4))).batch(2)
     monkeypatch.setattr(
-        "fpgaprune.flow.data.named_function", lambda *_: lambda: {"train": change(plain), "test": plain}
+        "fpgaprune.flow.task.data.named_function", lambda *_: lambda: {"train": change(plain), "test": plain}
     )
     with pytest.raises(DataError, match=message):
         load_data("a.b:c")

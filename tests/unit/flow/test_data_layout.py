@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.data_layout import in_keras_layout
+from fpgaprune.flow.task import Dataset, in_keras_layout
 
 FILES = Path(__file__).parents[1] / "frontends" / "pytorch"
 SMALL, RESIDUAL, AUTOENCODER = (FILES / f"{name}_script.onnx" for name in ("small", "residual", "autoencoder"))

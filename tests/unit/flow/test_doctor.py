@@ -10,9 +10,7 @@ from typer.testing import CliRunner
 from fpgaprune.cli import app
 from fpgaprune.errors import ToolError
 from fpgaprune.fabric.families import OPEN_TOOLS
-from fpgaprune.flow import requirements
-from fpgaprune.flow.doctor import examine, missing_extras
-from fpgaprune.flow.stages import hls
+from fpgaprune.flow.stages import examine, hls, missing_extras, requirements
 
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 

@@ -5,12 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.data import check_data
-from fpgaprune.flow.epochs import shuffled_batches, steps_together
-from fpgaprune.flow.samples import predict
-from fpgaprune.flow.session import start_session
-from fpgaprune.flow.task import read_task
+from fpgaprune.flow.engine import parse_config
+from fpgaprune.flow.task import check_data, predict, read_task, shuffled_batches, start_session, steps_together
 
 RNG = np.random.default_rng(7)
 X = RNG.random((24, 6, 6, 1)).astype("float32")

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, ModelImportError
-from fpgaprune.flow.file_kinds import kind_of
+from fpgaprune.flow.file import kind_of
 
 
 @pytest.fixture

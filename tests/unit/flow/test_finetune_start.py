@@ -6,14 +6,10 @@ import pytest
 from keras import layers
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.checking import check_flow
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.data import check_data
-from fpgaprune.flow.progress import Silent
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.session import start_session
-from fpgaprune.flow.stage import StageContext
-from fpgaprune.flow.stages import finetune
+from fpgaprune.flow.engine import check_flow, parse_config
+from fpgaprune.flow.run import RunDirectory, Silent
+from fpgaprune.flow.stages import StageContext, finetune
+from fpgaprune.flow.task import check_data, start_session
 from fpgaprune.frontends import load_keras
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet

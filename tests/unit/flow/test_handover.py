@@ -21,8 +21,9 @@ from fpgaprune.errors import BoardError, ConfigError, RunError, StorageError, Ta
 from fpgaprune.fabric import OPEN_TOOLS, digest_of_verilog, find_board
 from fpgaprune.fabric.identity import identity_of
 from fpgaprune.files import whole_folder
-from fpgaprune.flow import ask_board, board_layouts, hand_over
-from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow import ask_board, hand_over
+from fpgaprune.flow.finished import board_layouts
+from fpgaprune.flow.run import RunDirectory
 from fpgaprune.layout import at_interval
 from fpgaprune.rtl import VerilogProject, to_verilog
 from fpgaprune.target import find_part

@@ -14,13 +14,9 @@ from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.fabric.families import OPEN_TOOLS
 from fpgaprune.fixed import FixedType
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.measured_run import settings_of
-from fpgaprune.flow.measuring import (
-    kernels_kept,
-    measure_project,
-    open_reports,
-)
+from fpgaprune.flow.engine import parse_config
+from fpgaprune.flow.finished import settings_of
+from fpgaprune.flow.stages import kernels_kept, measure_project, open_reports
 from fpgaprune.hls import layer_of
 from fpgaprune.measure import Kernels, Measured, Simulated
 from fpgaprune.report import measured_tables

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.checking import check_flow
-from fpgaprune.flow.config import parse_config, read_config
+from fpgaprune.flow.engine import check_flow, parse_config, read_config
 
 
 def test_every_value_that_is_not_allowed_has_its_line():
@@ -94,13 +93,13 @@ def test_tensorflow_is_loaded_after_its_settings():
     """It reads its log level and its choice of kernels when it is loaded."""
     code = (
         "import sys\n"
-        "from fpgaprune.flow import session\n"
-        "from fpgaprune.flow.config import parse_config\n"
+        "from fpgaprune.flow.task import session\n"
+        "from fpgaprune.flow.engine import parse_config\n"
         "def stop(seed):\n"
         "    print('tensorflow' in sys.modules or 'keras' in sys.modules)\n"
         "    raise SystemExit\n"
         "session.start_session = stop\n"
-        "from fpgaprune.flow.checking import foresee_flow\n"
+        "from fpgaprune.flow.engine import foresee_flow\n"
         "foresee_flow(parse_config({}, 'x'), None)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,15 +8,10 @@ import pytest
 from keras import layers
 
 from fpgaprune.errors import MaskError
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.data import check_data
-from fpgaprune.flow.narrowing import narrowed
-from fpgaprune.flow.progress import Silent
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.selecting import choose_masks, first_masks
-from fpgaprune.flow.stage import StageContext
-from fpgaprune.flow.stages import finetune, select
-from fpgaprune.flow.task import read_task
+from fpgaprune.flow.engine import parse_config
+from fpgaprune.flow.run import RunDirectory, Silent
+from fpgaprune.flow.stages import StageContext, finetune, select
+from fpgaprune.flow.task import check_data, choose_masks, first_masks, narrowed, read_task
 from fpgaprune.frontends import load_keras
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet

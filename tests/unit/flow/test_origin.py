@@ -9,8 +9,8 @@ import pytest
 
 from fpgaprune.errors import RunError
 from fpgaprune.flow import load_data, parse_config
-from fpgaprune.flow.origin import Origin
-from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
+from fpgaprune.flow.engine import Origin
+from fpgaprune.flow.run import MANIFEST, RunDirectory
 
 
 @pytest.fixture

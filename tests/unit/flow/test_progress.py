@@ -4,8 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from fpgaprune.flow import progress
-from fpgaprune.flow.progress import Silent, epochs_shown, tell_end
+from fpgaprune.flow.run import Silent, epochs_shown, progress, tell_end
 from fpgaprune.flow.stages import quantise
 
 

@@ -11,15 +11,20 @@ from keras import layers
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ConfigError
 from fpgaprune.fixed import FixedType
-from fpgaprune.flow.checking import check_flow
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.data import check_data
-from fpgaprune.flow.progress import Silent
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.samples import predict
-from fpgaprune.flow.session import start_session
-from fpgaprune.flow.stage import Known, NetworkFiles, StageContext, artefacts_at, inputs_of
-from fpgaprune.flow.stages import STAGES, finetune, hls, quantise
+from fpgaprune.flow.engine import check_flow, parse_config
+from fpgaprune.flow.run import RunDirectory, Silent
+from fpgaprune.flow.stages import (
+    STAGES,
+    Known,
+    NetworkFiles,
+    StageContext,
+    artefacts_at,
+    finetune,
+    hls,
+    inputs_of,
+    quantise,
+)
+from fpgaprune.flow.task import check_data, predict, start_session
 from fpgaprune.frontends import load_keras
 from fpgaprune.held import HeldValues
 from fpgaprune.keras_file import save_keras

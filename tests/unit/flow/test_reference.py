@@ -9,8 +9,8 @@ from pydantic import Field
 from typer.testing import CliRunner
 
 from fpgaprune.cli import app
-from fpgaprune.flow.config import FlowConfig, parse_config
-from fpgaprune.flow.reference import _words, tables, to_markdown, to_toml
+from fpgaprune.flow.engine import FlowConfig, parse_config, tables, to_markdown, to_toml
+from fpgaprune.flow.engine.reference import _words
 
 PAGE = Path(__file__).parents[3] / "docs" / "flow_file.md"
 

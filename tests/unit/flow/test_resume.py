@@ -5,17 +5,18 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ConfigError, LockError
-from fpgaprune.flow.checkpoint import Checkpoint
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.data import check_data
-from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch
-from fpgaprune.flow.finetuning import Finetuning
-from fpgaprune.flow.progress import Silent
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.session import start_session
-from fpgaprune.flow.stage import StageContext
-from fpgaprune.flow.stages import train
-from fpgaprune.flow.task import read_task
+from fpgaprune.flow.engine import parse_config
+from fpgaprune.flow.run import RunDirectory, Silent
+from fpgaprune.flow.stages import StageContext, train
+from fpgaprune.flow.task import (
+    Checkpoint,
+    Finetuning,
+    check_data,
+    read_task,
+    shuffled_batches,
+    start_session,
+    steps_in_epoch,
+)
 from fpgaprune.masks import MaskSet
 
 RNG = np.random.default_rng(5)

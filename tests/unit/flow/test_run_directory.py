@@ -7,13 +7,13 @@ import sys
 import pytest
 
 from fpgaprune.errors import RunError
-from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.run import RunDirectory
 
 
 def test_a_second_process_is_kept_out_by_name(tmp_path):
     run = RunDirectory(tmp_path / "run")
     code = (
-        "import sys; from pathlib import Path; from fpgaprune.flow.run_directory import RunDirectory\n"
+        "import sys; from pathlib import Path; from fpgaprune.flow.run import RunDirectory\n"
         "try:\n"
         "    with RunDirectory(Path(sys.argv[1])).locked(): print('entered')\n"
         "except Exception as error: print(error)\n"

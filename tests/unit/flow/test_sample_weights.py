@@ -5,14 +5,9 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ConfigError, DataError
-from fpgaprune.flow.data import check_data
-from fpgaprune.flow.epochs import shuffled_batches
-from fpgaprune.flow.metric import Judge
-from fpgaprune.flow.progress import epochs_shown
-from fpgaprune.flow.samples import predict
-from fpgaprune.flow.sections import SelectConfig, TrainConfig
-from fpgaprune.flow.selecting import choose_masks
-from fpgaprune.flow.task import read_task
+from fpgaprune.flow.file import SelectConfig, TrainConfig
+from fpgaprune.flow.run import epochs_shown
+from fpgaprune.flow.task import Judge, check_data, choose_masks, predict, read_task, shuffled_batches
 
 RNG = np.random.default_rng(0)
 X = RNG.random((24, 4, 4, 1)).astype("float32")

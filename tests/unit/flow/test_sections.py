@@ -3,8 +3,8 @@
 import pytest
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.sections import TargetConfig
+from fpgaprune.flow.engine import parse_config
+from fpgaprune.flow.file import TargetConfig
 
 
 def makes_project(**keys):

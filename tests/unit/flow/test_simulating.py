@@ -7,11 +7,9 @@ import pytest
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError, ToolError
-from fpgaprune.flow import simulating
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.progress import Silent
-from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
-from fpgaprune.flow.stages import hls
+from fpgaprune.flow.engine import parse_config
+from fpgaprune.flow.run import Silent
+from fpgaprune.flow.stages import hls, simulate_verilog, simulating, verilog_checks
 from fpgaprune.measure import Measured, Simulated
 
 from ..emulate.designs import mlp

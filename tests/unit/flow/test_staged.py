@@ -13,7 +13,7 @@ from fpgaprune.cli import app
 from fpgaprune.fabric import make_bitstream, synthesize
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.flow import counts_of_run
-from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.run import RunDirectory
 from fpgaprune.measure import (
     AT_ONCE,
     HEADERS,

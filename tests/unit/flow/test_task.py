@@ -5,11 +5,9 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ConfigError, DataError
-from fpgaprune.flow.data import check_data
-from fpgaprune.flow.metric import Judge
-from fpgaprune.flow.sections import TrainConfig
-from fpgaprune.flow.stages.train import doubts
-from fpgaprune.flow.task import read_task
+from fpgaprune.flow.file import TrainConfig
+from fpgaprune.flow.stages import doubts
+from fpgaprune.flow.task import Judge, check_data, read_task
 
 RNG = np.random.default_rng(1)
 X = RNG.random((40, 4)).astype("float32")

@@ -8,11 +8,10 @@ from dataclasses import replace
 import pytest
 
 from fpgaprune.errors import EstimateError
-from fpgaprune.flow.comparing import compare_folders
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.stage import StageContext
-from fpgaprune.flow.stages import estimate
+from fpgaprune.flow.engine import parse_config
+from fpgaprune.flow.finished import compare_folders
+from fpgaprune.flow.run import RunDirectory
+from fpgaprune.flow.stages import StageContext, estimate
 from tests.unit.estimate.designs import cnn
 from tests.unit.vendor.texts import csynth
 

@@ -6,9 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
-from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.run import RunDirectory, touched
 from fpgaprune.flow.stages import measure
-from fpgaprune.flow.untouched import touched
 
 SINGLE = ("trained.keras", "estimate.json", "report.html", "measure.json")
 FOLDERS = {

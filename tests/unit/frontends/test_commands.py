@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, ModelImportError
 from fpgaprune.flow import asked_config
-from fpgaprune.flow.sections import SelectConfig
+from fpgaprune.flow.file import SelectConfig
 from fpgaprune.frontends import load_keras
 from fpgaprune.masks import MaskSet
 from tests.unit.frontends.graphs import numbers, small_cnn
@@ -86,7 +86,7 @@ def test_a_run_depends_on_the_constants_in_other_files(folder):
     """PyTorch's newer exporter writes them beside the file; other ones are another network."""
     import onnx
 
-    from fpgaprune.flow.digests import digest_network
+    from fpgaprune.flow.run import digest_network
 
     onnx.save(onnx.load("net.onnx"), "apart.onnx", save_as_external_data=True, location="d.bin", size_threshold=0)
     path = folder / "apart.onnx"

@@ -10,7 +10,7 @@ from onnx import helper
 import fpgaprune as fp
 from fpgaprune.errors import ModelImportError
 from fpgaprune.flow import asked_config
-from fpgaprune.flow.sections import FinetuneConfig, SelectConfig
+from fpgaprune.flow.file import FinetuneConfig, SelectConfig
 from fpgaprune.frontends.onnx.qonnx import bipolar_quant, in_standard_operators, quant, type_of
 from tests.unit.frontends.graphs import graph, node, numbers
 

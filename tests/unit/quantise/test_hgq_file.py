@@ -10,8 +10,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import ConfigError, ModelImportError
-from fpgaprune.flow.asked import asked_config
-from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.engine import asked_config, parse_config
 from fpgaprune.keras_file import trained_bits
 
 

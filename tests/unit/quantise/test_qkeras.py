@@ -173,8 +173,8 @@ def test_the_library_is_told_from_the_file(tmp_path):
 
 
 def test_a_flow_takes_the_file_and_shows_what_is_to_know():
-    from fpgaprune.flow.models import read_model
-    from fpgaprune.flow.progress import tell_end
+    from fpgaprune.flow.run import tell_end
+    from fpgaprune.flow.task import read_model
 
     model, found = read_model(FILES / "mlp.h5")
     assert model.count_params() > 0
@@ -191,8 +191,7 @@ def test_a_flow_takes_the_file_and_shows_what_is_to_know():
 
 def test_run_takes_zeros_and_bits_as_they_are():
     from fpgaprune.errors import ConfigError
-    from fpgaprune.flow.asked import asked_config
-    from fpgaprune.flow.config import parse_config
+    from fpgaprune.flow.engine import asked_config, parse_config
     from fpgaprune.flow.stages.finetune import _check_schedule
 
     config = asked_config(FILES / "mlp.h5", data="x.npz", part="zcu104")
@@ -204,7 +203,7 @@ def test_run_takes_zeros_and_bits_as_they_are():
 
 def test_the_command_for_tfmot_says_which_one_takes_the_file(tmp_path):
     from fpgaprune.errors import ConfigError
-    from fpgaprune.flow.models import import_pruned
+    from fpgaprune.flow.task import import_pruned
 
     with pytest.raises(ConfigError, match="is a network of QKeras, not of TF-MOT; use it as it is: 'fpgaprune run"):
         import_pruned(FILES / "mlp.h5", tmp_path / "model.keras", tmp_path / "masks.npz")

@@ -1,0 +1,16 @@
+from .asked import asked_config as asked_config
+from .asked import name_of as name_of
+from .checking import check_flow as check_flow
+from .checking import foresee_flow as foresee_flow
+from .checking import read_data as read_data
+from .config import FlowConfig as FlowConfig
+from .config import parse_config as parse_config
+from .config import read_config as read_config
+from .origin import Origin as Origin
+from .reference import tables as tables
+from .reference import to_markdown as to_markdown
+from .reference import to_toml as to_toml
+from .runner import flow_key as flow_key
+from .runner import run_again as run_again
+from .runner import run_flow as run_flow
+from .verify import verify_run as verify_run

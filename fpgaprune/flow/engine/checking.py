@@ -1,0 +1,97 @@
+"""`check_flow` compares a flow with its data, network and weights before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fpgaprune.errors import ConfigError, DataError, FpgaPruneError, MaskError
+from fpgaprune.flow.file import DataConfig, Flow, TrainConfig, all_problems, is_function_name
+from fpgaprune.flow.run import Progress
+from fpgaprune.flow.stages import STAGES, Known
+from fpgaprune.flow.task import Dataset, count_of, load_data
+
+
+def check_flow(config: Flow, progress: Progress | None = None) -> Dataset:
+    """The flow's data; they fit the configuration and the weights. Nothing is written.
+
+    Args:
+        config: the flow.
+        progress: learns how far the reading of the data is, if a function gives them.
+
+    Raises:
+        ConfigError: a slice or glob matches no weight, an index is out of range, or the model file cannot be read; the
+            message has a line for each mistake.
+        DataError: the only mistake is that the data cannot be read or do not fit.
+    """
+    errors: list[FpgaPruneError] = []
+
+    def attempt(where: str, check: Callable[[], Any]) -> Any:
+        try:
+            return check()
+        except MaskError as error:
+            errors.append(ConfigError(f"{where}: {error}"))
+        except FpgaPruneError as error:
+            errors.append(error)
+        return None
+
+    source = config[DataConfig].source
+    known = Known(config, attempt("data", lambda: read_data(config, progress)))
+    for stage in STAGES:
+        for check in stage.checks(known):
+            attempt(stage.name, check)
+    texts = list(dict.fromkeys(map(str, errors)))
+    if len(texts) > 1:
+        raise ConfigError(all_problems("the flow", texts))
+    if errors or known.data is None:
+        raise errors[0] if errors else DataError(f"data {source!r} cannot be read")
+    return known.data
+
+
+def read_data(config: Flow, progress: Progress | None = None) -> Dataset:
+    """The data that `[data]` of `config` names.
+
+    Raises:
+        DataError: they cannot be read.
+    """
+    settings = config[DataConfig]
+    if progress is None or not is_function_name(settings.source):
+        return load_data(settings.source, settings.samples)
+    progress.stage("data", "running")
+    found = load_data(settings.source, settings.samples, progress.step)
+    progress.stage("data", "done", f"{count_of(found.x_train):,} training samples")
+    return found
+
+
+def check_task(config: Flow, data: Dataset, model: Any) -> None:
+    """`model` can be trained on `data` and judged by them: its loss and its metric take their labels.
+
+    Raises:
+        ConfigError: they do not.
+        DataError: the labels are not those that the loss takes.
+    """
+    from fpgaprune.flow.task import Judge, read_task
+
+    task = read_task(config[TrainConfig], model, data)
+    Judge(config[TrainConfig], task, model, data.y_test, data.sample_weight_test)
+    task.check_loss(model, data.y_train)
+
+
+def foresee_flow(config: Flow, data: Dataset) -> None:
+    """The network of the flow `config` can be trained, pruned and turned into the wanted hardware.
+
+    Raises:
+        ConfigError: it cannot; the message has a line for each problem.
+    """
+    from fpgaprune.flow.task import start_session
+
+    # TensorFlow reads its settings when it is loaded, so this comes before the next lines, which load it.
+    start_session(config.seed)
+    from fpgaprune.flow.task import starting_model
+
+    model = starting_model(config[TrainConfig].model, data)
+    asked = [stage.foresee for stage in STAGES if stage.foresee is not None]
+    check_task(config, data, model)
+    problems = [problem for foresee in asked for problem in foresee(config, data, model)]
+    if problems:
+        raise ConfigError(all_problems("the network cannot become this hardware", problems))

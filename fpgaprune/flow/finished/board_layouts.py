@@ -1,0 +1,128 @@
+"""`build_for_board`: the bitstream of a run for a board, in the first layout that the tools bring to an end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.design import Design
+from fpgaprune.errors import ConfigError, TargetError, ToolError, ToolExitError, ToolTimeoutError
+from fpgaprune.fabric import Bitstream, bitstream_ending, make_bitstream
+from fpgaprune.flow.run import Progress, RunDirectory, layout_was_asked_for, verilog_of
+from fpgaprune.layout import larger_board, layouts_for_board
+from fpgaprune.measure import interval_words
+from fpgaprune.rtl import VerilogProject
+
+# Minutes that the tools may take for one layout, unless said.
+DEADLINE_MINUTES = 5.0
+_NO_PLACE = "place and route found no place for all of it"
+
+
+@dataclass(frozen=True)
+class BoardBuild:
+    """What was built of a run for a board.
+
+    Attributes:
+        project: the Verilog.
+        bitstream: the bitstream made of it.
+        layout: why the Verilog is laid out as it is, as a sentence.
+        fields: fields of `VerilogLayout` that make it; empty for the layout in which the run was measured.
+    """
+
+    project: VerilogProject
+    bitstream: Bitstream
+    layout: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Layout:
+    name: str
+    why: str
+    fields: dict[str, Any]
+
+
+def build_for_board(
+    run: RunDirectory,
+    design: Design,
+    board: str,
+    folder: Path,
+    *,
+    interval: int | None,
+    minutes: float,
+    progress: Progress,
+) -> BoardBuild:
+    """Write a bitstream into `folder`: of the quickest layout, or of the next smaller one that the tools finish.
+
+    Args:
+        run: a run that was measured with an interval or a part keeps that layout, and there is no second one.
+        design: what is to be computed.
+        board: a board of `hw/boards`.
+        folder: gets the bitstream, named after the project.
+        interval: cycles for each sample; chosen unless given. With it, there is no second layout.
+        minutes: most minutes of synthesis, place and route for one layout.
+        progress: is told of each layout, of what the tools do, and why a layout was given up.
+
+    Raises:
+        ConfigError: `minutes` is not above 0.
+        ToolTimeoutError, ToolError, TargetError: no layout was finished; the message says what was tried, why each one
+            was given up, and what to do.
+        RtlError: as for `make_bitstream`.
+    """
+    if not minutes > 0:
+        raise ConfigError(f"the deadline is {minutes:g} minutes; wanted a number above 0")
+    layouts = _layouts(run, design, board, interval)
+    progress.stage("layout", "running")
+    given_up: list[str] = []
+    laid: _Layout | None = next(layouts)
+    while laid is not None:
+        progress.stage("layout", "done", laid.why)
+        progress.stage("export", "running")
+        progress.step(0, 0, "Verilog")
+        project = verilog_of(run, design, **laid.fields)
+        output = folder / f"{project.name}{bitstream_ending(board)}"
+
+        def tell(done: int, total: int, note: str) -> None:
+            progress.step(done, total, f"{note}; {minutes:g} min at most")
+
+        limits: dict[str, Any] = {"timeout_s": 60 * minutes, "cache": run.file("synth"), "advise": False}
+        try:
+            made = make_bitstream(project, board, output, on_step=tell, **limits)
+        except ToolTimeoutError as error:
+            last: ToolError | TargetError = error
+            said = f"not synthesised, placed and routed within {minutes:g} min"
+        except ToolExitError as error:
+            last, said = error, f"{_NO_PLACE} ({error})"
+        except TargetError as error:
+            last, said = error, str(error).split(";")[0]
+        else:
+            return BoardBuild(project, made, laid.why, laid.fields)
+        given_up.append(f"{laid.name}: {said}")
+        laid = next(layouts, None)
+        if laid is not None:
+            progress.stage("export", "warning", f"{given_up[-1]}; next, smaller: {laid.name}")
+            progress.stage("layout", "running")
+    raise _unfinished(last, design, board, given_up, minutes)
+
+
+def _layouts(run: RunDirectory, design: Design, board: str, interval: int | None) -> Iterator[_Layout]:
+    if interval is None and layout_was_asked_for(run):
+        yield _Layout("the layout of the measurement", "as the run was measured", {})
+        return
+    for laid, why in layouts_for_board(design, board, interval):
+        yield _Layout(f"a sample {interval_words(laid.interval_cycles)}", why, dict(laid.fields))
+
+
+def _unfinished(
+    last: ToolError | TargetError, design: Design, board: str, given_up: list[str], minutes: float
+) -> ToolError | TargetError:
+    """The error of a design of which no layout was finished, as one line: what was tried, and what to do."""
+    late = isinstance(last, ToolTimeoutError)
+    kind = TargetError if isinstance(last, TargetError) else ToolTimeoutError if late else ToolError
+    longer = f", or give it more time with --deadline-minutes {3 * minutes:g}" if late else ""
+    return kind(
+        f"{design.name} has no bitstream for {board}: {'; '.join(given_up)}. Prune more, use fewer bits{longer}; "
+        f"{larger_board(design, board)}"
+    )

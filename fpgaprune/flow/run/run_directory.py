@@ -1,0 +1,251 @@
+"""`RunDirectory`: the artefacts of one run, its manifest, and the lock that keeps a second run out."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from fpgaprune.documents import read_json
+from fpgaprune.errors import RunError
+from fpgaprune.files import is_draft, make_folder, storage, write_bytes
+from fpgaprune.flow.run.digests import changed_files, differences, digest_files, digest_tree
+
+MANIFEST = "manifest.json"
+CERTIFICATE = "certificate.json"
+FORMAT = 1
+# Artefact to SHA-256; None if it is missing.
+Digests = Mapping[str, str | None]
+_LOCK = ".lock"
+_OWNER = "process "
+# The key under which the manifest holds the SHA-256 of its other keys.
+_OWN_DIGEST = "digest"
+# The folder in which Keras wrote a model had this name in earlier versions.
+_OLD_DRAFT = re.compile(r"\..+\.keras\.[a-z0-9_]{8}")
+
+
+class RunDirectory:
+    """A folder of artefacts and the manifest that says how each was made."""
+
+    def __init__(self, path: Path) -> None:
+        """The directory at `path`, which need not exist yet.
+
+        Raises:
+            RunError: `path` is a file, or a folder of something else.
+        """
+        self.path = path
+        self.ran: list[str] = []
+        """The stages that were recorded since this object was made."""
+        if path.exists() and not path.is_dir():
+            raise RunError(f"{path} is a file; name a folder for the run")
+        names = {entry.name for entry in path.iterdir()} if path.exists() else set()
+        others = {name for name in names - {_LOCK} if not is_draft(name)}
+        if others and MANIFEST not in names and not self._was_begun():
+            raise RunError(f"{path} holds other files and no {MANIFEST}; name an empty or new folder for the run")
+        self.manifest = self._read_manifest()
+
+    @classmethod
+    def existing(cls, path: Path) -> RunDirectory:
+        """The run at `path`.
+
+        Raises:
+            RunError: there is none.
+        """
+        if not (path / MANIFEST).is_file():
+            raise RunError(
+                f"{path} is not a run folder: it has no {MANIFEST}; make one with 'fpgaprune run --out {path}'"
+            )
+        return cls(path)
+
+    def file(self, name: str) -> Path:
+        """The path of the artefact `name`."""
+        return self.path / name
+
+    def write_json(self, name: str, content: Any) -> None:
+        """The artefact `name` holds JSON data, keys sorted."""
+        write_bytes(self.file(name), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
+
+    def read_json(self, name: str) -> Any:
+        """The JSON data in the artefact `name`.
+
+        Raises:
+            RunError: it is damaged.
+        """
+        return read_json(self.file(name), RunError, "what the flow wrote", "run the flow again")
+
+    def results(self, stage: str) -> dict[str, Any]:
+        """What `stage` reported, as JSON data.
+
+        Raises:
+            RunError: the stage has not run.
+        """
+        record = self.manifest["stages"].get(stage)
+        if record is None:
+            raise RunError(f"{self.path}: stage {stage!r} has not run; run the flow again")
+        return dict(record["results"])
+
+    def is_current(self, stage: str, key: str) -> bool:
+        """Whether `stage` last ran with `key` and its artefacts have not changed since."""
+        record = self.manifest["stages"].get(stage)
+        return record is not None and record["key"] == key and not any(self.changes(stage))
+
+    def changes(self, stage: str) -> Iterator[str]:
+        """One line for each file of `stage` that is not as it wrote it: changed, gone or added."""
+        record = self.manifest["stages"][stage]
+        for name, wrote in record["outputs"].items():
+            path = self.file(name)
+            if name in record.get("files", {}):
+                yield from changed_files(path, record["files"][name])
+            else:
+                yield from differences(name, wrote, digest_tree(path))
+
+    def record(self, stage: str, key: str, inputs: Digests, outputs: Digests, results: Any, seconds: float) -> None:
+        """The manifest on disk says that `stage` ran."""
+        self.manifest["stages"][stage] = {
+            "key": key,
+            "inputs": dict(inputs),
+            "outputs": dict(outputs),
+            "files": {name: digest_files(self.file(name)) for name in outputs if self.file(name).is_dir()},
+            "results": results,
+            "seconds": round(seconds, 2),
+        }
+        self.ran.append(stage)
+        # The certificate does not know of this stage yet.
+        self.manifest.pop(CERTIFICATE, None)
+        self.write_manifest()
+
+    def write_certificate(self, certificate: Mapping[str, Any]) -> None:
+        """Writes `certificate.json`; the manifest holds its digest."""
+        self.write_json(CERTIFICATE, certificate)
+        self.manifest[CERTIFICATE] = digest_tree(self.file(CERTIFICATE))
+        self.write_manifest()
+
+    def write_manifest(self) -> None:
+        """The manifest is on disk, whole, with a digest of itself."""
+        self.manifest[_OWN_DIGEST] = self._own_digest()
+        self.write_json(MANIFEST, self.manifest)
+
+    @property
+    def manifest_is_whole(self) -> bool:
+        """Whether the manifest still has the digest that it holds of itself: no field was changed by hand."""
+        return self.manifest.get(_OWN_DIGEST) == self._own_digest()
+
+    def _own_digest(self) -> str:
+        content = {key: value for key, value in self.manifest.items() if key != _OWN_DIGEST}
+        # The digest is over the manifest as it is read: keys that are numbers become text, and are sorted as text.
+        return hashlib.sha256(json.dumps(json.loads(json.dumps(content)), sort_keys=True).encode()).hexdigest()
+
+    def digests(self, names: Any) -> dict[str, str | None]:
+        """Artefact to SHA-256; None if it is missing."""
+        return {name: digest_tree(self.file(name)) for name in names}
+
+    @contextlib.contextmanager
+    def locked(self, folders: Iterable[str] = ()) -> Iterator[None]:
+        """Inside the block no other process runs in this directory; the lock ends with the process in any case.
+
+        Args:
+            folders: further folders in which a killed run may have left drafts.
+
+        Raises:
+            RunError: another process holds it.
+        """
+        make_folder(self.path)
+        with storage(self.path):
+            handle = open(self.path / _LOCK, "a+")  # noqa: SIM115 - closed below, whatever the lock says
+        with handle:
+            self._take(handle, fcntl.LOCK_EX)
+            handle.truncate(0)
+            handle.write(f"{_OWNER}{os.getpid()}")
+            handle.flush()
+            self._drop_drafts(folders)
+            # Another run may have written since this object was made.
+            self.manifest = self._read_manifest()
+            yield
+
+    def require_unused(self) -> None:
+        """No other process runs in this directory now; nothing is written.
+
+        Raises:
+            RunError: another process does.
+        """
+        with contextlib.suppress(FileNotFoundError), open(self.path / _LOCK) as handle:
+            self._take(handle, fcntl.LOCK_SH)
+
+    def _take(self, handle: TextIO, how: int) -> None:
+        """Locks the file `handle` until it is closed."""
+        try:
+            fcntl.flock(handle, how | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            handle.seek(0)
+            owner = handle.read().strip() or "another process"
+            raise RunError(f"{self.path} is in use by {owner}; wait for it, or name another --out") from error
+
+    def _was_begun(self) -> bool:
+        """Whether a run once held the lock of this folder: then that run wrote the files in it."""
+        try:
+            return (self.path / _LOCK).read_text().startswith(_OWNER)
+        except (OSError, UnicodeDecodeError):
+            return False
+
+    def _drop_drafts(self, folders: Iterable[str]) -> None:
+        """Deletes what a killed run had begun to write; nobody else writes now."""
+        hidden = (entry for folder in folders for entry in self.file(folder).rglob(".*"))
+        for entry in [*self.path.iterdir(), *hidden]:
+            if is_draft(entry.name) or _OLD_DRAFT.fullmatch(entry.name):
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    entry.unlink(missing_ok=True)
+
+    def _read_manifest(self) -> dict[str, Any]:
+        try:
+            advice = "delete the run folder and run again"
+            # A diverged training leaves figures that are NaN.
+            manifest = read_json(self.file(MANIFEST), RunError, "a manifest", advice, strict=False)
+        except FileNotFoundError:
+            return {"format": FORMAT, "stages": {}}
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or not _are_records(manifest):
+            raise RunError(f"{self.file(MANIFEST)} is no manifest of format {FORMAT}; name another --out")
+        return manifest
+
+
+def _are_records(manifest: Mapping[str, Any]) -> bool:
+    """Whether `manifest` has stages, each with the fields that `RunDirectory.record` writes."""
+    stages, config = manifest.get("stages"), manifest.get("config", {})
+    return (
+        isinstance(stages, dict)
+        and isinstance(config, dict)
+        and all(isinstance(config.get(table, {}), dict) for table in ("train", "data"))
+        and _is_origin(manifest.get("network"))
+        and all(isinstance(record, dict) and _is_record(record) for record in stages.values())
+    )
+
+
+def _is_origin(network: Any) -> bool:
+    """Whether `network` has the fields of an `Origin`, or a run of an earlier version has none."""
+    keys = {"kind", "source", "content", "flow"}
+    return network is None or (isinstance(network, dict) and network.keys() == keys)
+
+
+def _is_record(record: Mapping[str, Any]) -> bool:
+    tables = (record.get("inputs"), record.get("outputs"))
+    return (
+        isinstance(record.get("key"), str)
+        and isinstance(record.get("results"), dict)
+        and isinstance(record.get("seconds"), int | float)
+        and all(isinstance(table, dict) and all(map(_is_digest, table.items())) for table in tables)
+    )
+
+
+def _is_digest(entry: tuple[str, Any]) -> bool:
+    """Whether `entry` is the name of a file inside the folder, and its digest."""
+    name, digest = entry
+    inside = not name.startswith(("/", "~")) and ".." not in name.split("/") and name.isprintable()
+    return inside and isinstance(digest, str | None)

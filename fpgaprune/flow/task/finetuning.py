@@ -1,0 +1,280 @@
+"""Fine-tuning under the locks of the selection, or under the locks that a schedule sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+
+from fpgaprune.errors import ConfigError, LockError
+from fpgaprune.flow.file import (
+    ConstantConfig,
+    FinetuneConfig,
+    Flow,
+    OneShotConfig,
+    PolynomialConfig,
+    RoundsConfig,
+    SelectConfig,
+    TargetConfig,
+)
+from fpgaprune.flow.file.named_function import named_function
+from fpgaprune.flow.run import Progress, epochs_shown
+from fpgaprune.flow.task.checkpoint import Checkpoint, Resume, State
+from fpgaprune.flow.task.data import KEYS, WEIGHTS, Dataset
+from fpgaprune.flow.task.epochs import shuffled_batches, steps_in_epoch, steps_of, steps_together
+from fpgaprune.flow.task.samples import Samples, for_keras
+from fpgaprune.flow.task.selecting import close_masks, criterion_data, score_options
+from fpgaprune.flow.task.task import FINETUNE_RATE, Task
+from fpgaprune.masks import MaskSet
+
+Weights = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Finetuned:
+    """The result of a fine-tuning.
+
+    Attributes:
+        masks: the masks at the end; every locked element is zero.
+        additions: the locks that were added because they follow from others.
+        changes: for each change of the locks its step, or its round, and the sparsity that was asked for.
+    """
+
+    masks: MaskSet
+    additions: Sequence[Mapping[str, Any]] = ()
+    changes: Sequence[tuple[int, float]] = ()
+
+
+@dataclass
+class Finetuning:
+    """One fine-tuning under the schedule of `config`.
+
+    Attributes:
+        model: the trained network; it is compiled here.
+        config: the flow.
+        task: the loss, the metric and the optimizer.
+        selection: the locks from the first step on.
+        data: the training samples.
+        progress: learns of each epoch.
+        checkpoint: holds the state after each epoch; a killed fine-tuning continues from it.
+    """
+
+    model: Any
+    config: Flow
+    task: Task
+    selection: MaskSet
+    data: Dataset
+    progress: Progress
+    checkpoint: Checkpoint
+
+    def __post_init__(self) -> None:
+        self._masks = self.selection
+        self._additions: Sequence[Mapping[str, Any]] = ()
+
+    def run(self, early: Weights | None = None) -> Finetuned:
+        """Fine-tunes `model`; every element that its schedule locks is zero at the end.
+
+        Rounds go back to the weights `early`, if they are given.
+
+        Raises:
+            LockError: something moved a locked element.
+            MaskError: a sparsity cannot be reached.
+        """
+        schedule = self.config[FinetuneConfig].schedule
+        if isinstance(schedule, OneShotConfig):
+            return self._one_shot()
+        if isinstance(schedule, RoundsConfig):
+            return self._rounds(schedule, early)
+        return self._gradual(schedule)
+
+    def _one_shot(self) -> Finetuned:
+        """The selection is locked all the time."""
+        self._compile()
+        self._train(self.selection, start=self.checkpoint.load())
+        return Finetuned(self.selection)
+
+    def _gradual(self, schedule: PolynomialConfig | ConstantConfig) -> Finetuned:
+        """The locks grow from step to step."""
+        from fpgaprune.select import GradualLock
+        from fpgaprune.train import relock
+
+        self._compile()
+        settings, steps = self.config[FinetuneConfig], self._steps(1)
+        changes = schedule.over(settings.epochs, steps, self._sparsity)
+        callback = GradualLock(
+            changes,
+            lambda model, masks: relock(model, self._closed(masks)),
+            base=self.selection,
+            regrow_fraction=schedule.regrow_fraction,
+            **self._options(),
+        )
+
+        def state() -> tuple[dict[str, Any], Mapping[str, Any]]:
+            return {"history": callback.history}, callback.masks or {}
+
+        masks = self._may_lock(callback.initial_masks(self.model))
+        callbacks: list[Any] = [callback]
+        start = self.checkpoint.load()
+        if start is not None:
+            history = [(int(step), float(asked), float(got)) for step, asked, got in start.facts["history"]]
+            then = MaskSet(start.arrays) if start.arrays else None
+            callback.resume(then, history, self._steps(start.epoch))
+            if then is not None:
+                # These locks are set now, not before the first step, because regrowth may free some of them later.
+                again = keras.callbacks.LambdaCallback(on_train_begin=lambda _: relock(self.model, self._closed(then)))
+                callbacks.append(again)
+        # Between two changes of the locks TensorFlow needs no callback.
+        together = math.gcd(steps, changes.begin_step, changes.frequency)
+        self._train(masks, callbacks, start=start, state=state, together=together)
+        return self._finished([(step, sparsity) for step, sparsity, _ in callback.history])
+
+    def _rounds(self, schedule: RoundsConfig, early: Weights | None) -> Finetuned:
+        """The locks grow from round to round; the optimizer stays, and its learning rate starts anew in each round."""
+        from fpgaprune.select import prune_rounds
+        from fpgaprune.train import lock, unlock
+
+        self._compile(restarts=True)
+        shares = schedule.shares(self._sparsity)
+        start = self.checkpoint.load()
+        first = 0 if start is None else int(start.facts["round"])
+        number = first
+
+        def train(_: Any, masks: MaskSet) -> None:
+            nonlocal number, start
+            now, begin = number, start
+            number, start = number + 1, None
+            self._train(
+                self._closed(masks),
+                passed=now,
+                rounds=len(shares),
+                start=begin,
+                state=lambda: ({"round": now}, masks),
+            )
+
+        # Locking now keeps the moments from round to round, and nothing is traced again.
+        lock(self.model, self._may_lock(self.selection))
+        prune_rounds(
+            self.model,
+            shares,
+            train,
+            base=self.selection,
+            rewind_to=None if early is None else {path: np.asarray(array) for path, array in early.items()},
+            regrow_fraction=schedule.regrow_fraction,
+            within=None if start is None else (first, MaskSet(start.arrays)),
+            **self._options(),
+        )
+        unlock(self.model)
+        return self._finished(list(enumerate(shares)))
+
+    @property
+    def _sparsity(self) -> float:
+        sparsity = self.config[SelectConfig].sparsity
+        if not isinstance(sparsity, float):
+            raise ConfigError(f"select.sparsity is {sparsity}; a schedule wants one fraction")
+        return sparsity
+
+    @property
+    def _samples(self) -> tuple[Samples, ...]:
+        return self.task.training_data(self.data)
+
+    def _options(self) -> dict[str, Any]:
+        config = self.config
+        return {
+            **score_options(config[SelectConfig], self._samples, config.seed, config[TargetConfig].target()),
+            # Regrowth needs the samples for its gradients, whatever the criterion reads.
+            "data": criterion_data(config[SelectConfig], self._samples),
+        }
+
+    def _compile(self, *, restarts: bool = False) -> None:
+        steps = steps_of(self.config, self.data)
+        rate = self.config[FinetuneConfig].learning_rate
+        self.task.compile(self.model, rate, FINETUNE_RATE, steps, restarts=restarts)
+        self.task.prepare(self.model, self.data.y_train)
+
+    def _steps(self, epochs: int) -> int:
+        return epochs * steps_in_epoch(self.data.x_train, self.config[FinetuneConfig].batch_size)
+
+    def _train(
+        self,
+        masks: MaskSet,
+        callbacks: Sequence[Any] = (),
+        passed: int = 0,
+        rounds: int = 1,
+        start: State | None = None,
+        state: Any = None,
+        together: int | None = None,
+    ) -> None:
+        from fpgaprune.train import finetune, lock, unlock
+
+        settings = self.config[FinetuneConfig]
+        if settings.epochs == 0 or settings.fit is not None:
+            lock(self.model, masks)
+            if settings.fit is not None:
+                self._own_loop(settings.fit, masks)
+            unlock(self.model)
+            return
+        done = 0 if start is None else start.epoch
+        before = passed * settings.epochs
+        shown = epochs_shown(self.progress, rounds * settings.epochs, before)
+        steps = self._steps(1)
+        with steps_together(self.model, together or steps):
+            finetune(
+                self.model,
+                masks,
+                self._batches(before + done),
+                epochs=settings.epochs,
+                initial_epoch=done,
+                steps_per_epoch=steps,
+                shuffle=False,
+                callbacks=[*callbacks, Resume(self.checkpoint, start, state), shown],
+            )
+
+    def _batches(self, epoch: int) -> Any:
+        data, size = self.data, self.config[FinetuneConfig].batch_size
+        return shuffled_batches(data.x_train, data.y_train, size, self.config.seed, epoch, self.task.weights)
+
+    def _own_loop(self, name: str, masks: MaskSet) -> None:
+        """The user's own loop trains the model under the lock; it may not move a locked element.
+
+        Raises:
+            LockError: it moved one.
+        """
+        from fpgaprune.certify import check_model
+
+        data = self.data
+        given = {key: for_keras(getattr(data, key)) for key in KEYS}
+        weights = {key: getattr(data, key) for key in WEIGHTS[:2]}
+        given |= {key: for_keras(array) for key, array in weights.items() if array is not None}
+        named_function(name, "finetune.fit", ConfigError)(self.model, given)
+        for weight in check_model(self.model, masks).weights:
+            if weight.violations:
+                raise LockError(
+                    f"finetune.fit {name!r} moved {weight.violations} locked elements of {weight.path!r}, the first "
+                    f"{weight.first_violation}; let model.optimizer take the steps, which holds the lock, and leave "
+                    "model.compile out"
+                )
+
+    def _closed(self, masks: MaskSet) -> MaskSet:
+        self._masks, self._additions = close_masks(self.model, self.config[SelectConfig], masks)
+        return self._masks
+
+    def _may_lock(self, masks: MaskSet) -> MaskSet:
+        """`masks`, and a free mask for each other weight that a closure may lock later."""
+        from fpgaprune.weights import named_weights
+
+        if self.config[SelectConfig].close is False:
+            return masks
+        trained = {id(variable) for variable in self.model.trainable_variables}
+        free = {
+            path: np.ones(variable.shape, dtype=bool)
+            for path, variable in named_weights(self.model).items()
+            if id(variable) in trained
+        }
+        return MaskSet({**free, **masks})
+
+    def _finished(self, changes: Sequence[tuple[int, float]]) -> Finetuned:
+        return Finetuned(self._masks, self._additions, changes)
