@@ -1,6 +1,6 @@
 """Reads the weight headers and type definitions of an hls4ml project as text; nothing is executed.
 
-It understands the files that hls4ml 0.6 to 1.3 writes for Vivado, Vitis, VivadoAccelerator, Quartus, oneAPI, Catapult
+It understands the files that hls4ml 0.6 to 1.3 writes for Vivado, Vitis, VivadoAccelerator, oneAPI, Catapult
 and Libero.
 """
 
@@ -30,7 +30,7 @@ _SIZE = re.compile(r"static\s+const\s+unsigned\s+(\w+)\s*=\s*(\d+)\s*;")
 _WRITES = re.compile(r"layer(?P<number>\d+)_t,[ \t]*\w*config\d+[^\n]*//[ \t]*(?P<layer>\S+)[ \t]*$", re.MULTILINE)
 _ARRAY_OF_OUTPUT = re.compile(r"\w+\s+layer(?P<number>\d+)_out\s*\[(?P<length>\d+(?:\s*\*\s*\d+)*)\]")
 _TYPE_OF_OUTPUT = re.compile(r"typedef\s+nnet::array<.*,\s*(?P<length>\d+)\*\d+\s*>\s*layer(?P<number>\d+)_t\s*;")
-# Above this size, hls4ml's writers for Quartus and oneAPI pad a Dense layer's rows and columns to powers of two.
+# Above this size, hls4ml's writer for oneAPI pads a Dense layer's rows and columns to powers of two.
 _PADDED_FROM = 2048
 
 
@@ -182,8 +182,8 @@ def read_text(path: Path) -> str:
 def stored_forms(weight: NDArray[Any], reuse: int = 1) -> Iterator[NDArray[Any]]:
     """`weight`, given in Keras's axis order, in each order in which hls4ml's templates may store it.
 
-    These are the same order (latency), outputs first (resource; Quartus and oneAPI always), and for a large Dense layer
-    of Quartus or oneAPI the transpose in `reuse` columns, padded with zeros.
+    These are the same order (latency), outputs first (resource; oneAPI always), and for a large Dense layer
+    of oneAPI the transpose in `reuse` columns, padded with zeros.
     """
     yield weight
     turned = np.moveaxis(weight, -1, 0)

@@ -38,7 +38,6 @@ softmax along another axis.
 _FAMILIES: dict[str, tuple[str, ...]] = {
     "Vitis": ("latency", "resource"),
     "Vivado": ("latency", "resource"),
-    "Quartus": ("resource",),
     "Catapult": ("latency", "resource"),
     "oneAPI": ("resource",),
     "Libero": ("latency", "resource"),

@@ -85,7 +85,7 @@ class ScalarFunction:
         hardware: whether designs may hold it.
         converts: whether a Keras model that names it as an activation can become a design.
         streamed: whether hls4ml, or a template of ours, has it for `io_stream`.
-        any_backend: whether it was compared with the templates of Quartus and Catapult too.
+        any_backend: whether it was compared with the templates of Catapult too.
         gate: whether it may be a gate of a recurrent layer; recurrent: whether it may be the activation of one.
         onnx: the ONNX operator that computes it.
         spellings: other names that hls4ml gives it.

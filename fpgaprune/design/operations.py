@@ -200,7 +200,6 @@ class Softmax:
         exp_table_size: entries of the table of exponentials.
         inverse_table_size: entries of the table of inverses.
         exp_scale: by what a number is multiplied before its exponential is taken.
-        below_sign: whether tables are addressed with the bits below the sign, and not with the highest.
     """
 
     variant: str = "stable"
@@ -210,7 +209,6 @@ class Softmax:
     exp_table_size: int | None = None
     inverse_table_size: int | None = None
     exp_scale: float = 1.0
-    below_sign: bool = False
 
 
 @dataclass(frozen=True)

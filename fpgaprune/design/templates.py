@@ -1,9 +1,9 @@
 """How the templates of hls4ml's backends and io types compute a layer, as far as it is known here.
 
-Vitis, Vivado and VivadoAccelerator share `ap_fixed` and one set of templates, of which everything is known. Quartus
-and Catapult have `ac_fixed`, whose integers, rounding and overflow are the same, but templates of their own: another
-order of addition, sums of averages in the type of the data, other tables. Of these, what does not depend on them is
-known: sums that are exact, and layers that compare, add or move values. Projects of oneAPI and Libero cannot be
+Vitis, Vivado and VivadoAccelerator share `ap_fixed` and one set of templates, of which everything is known.
+Catapult has `ac_fixed`, whose integers, rounding and overflow are the same, but templates of its own: another order of
+addition, sums of averages in the type of the data, other tables. Of these, what does not depend on them is known: sums
+that are exact, and layers that compare, add or move values. Projects of oneAPI and Libero cannot be
 compiled without the vendors' compilers, so that nothing was compared with them.
 """
 
@@ -21,18 +21,16 @@ from fpgaprune.fixed import FixedType
 # Our own Verilog, which computes every operation as it says: nothing of hls4ml's limits it.
 VERILOG = "Verilog"
 AP_BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator", VERILOG)
-AC_BACKENDS = ("Quartus", "Catapult")
-KNOWN_BACKENDS = (*AP_BACKENDS, *AC_BACKENDS)
+CATAPULT = "Catapult"
+KNOWN_BACKENDS = (*AP_BACKENDS, CATAPULT)
 
-_AC_OPERATIONS = (
+_CATAPULT_OPERATIONS = (
     *(op.Input, op.Dense, op.Convolution, op.Map, op.LookUp, op.Scale, op.Pooling, op.Merge, op.Concatenate),
     *(op.Reshape, op.Copy, op.Transpose, op.Resize, op.Pad),
 )
-_OPERATIONS = {"Quartus": (*_AC_OPERATIONS, op.Softmax), "Catapult": _AC_OPERATIONS}
-_AC_ROUNDINGS = ("TRN", "RND")
-_AC_OVERFLOWS = ("WRAP", "SAT")
-_AC_ACTIVATIONS = tuple(function.name for function in FUNCTIONS.values() if function.any_backend)
-_AC_SOFTMAX = ("stable",)
+_CATAPULT_ROUNDINGS = ("TRN", "RND")
+_CATAPULT_OVERFLOWS = ("WRAP", "SAT")
+_CATAPULT_ACTIVATIONS = tuple(function.name for function in FUNCTIONS.values() if function.any_backend)
 # ap_ufixed<16, 1> lambda = 1.0507..., in nnet::selu of io_parallel.
 _SELU_SCALE_TYPE = FixedType(16, 1, signed=False)
 # What nnet::softmax_legacy of io_stream takes from the defaults of nnet::activ_config.
@@ -48,13 +46,8 @@ def as_built(design: Design) -> Design:
     return replace(design, layers=tuple(replace(layer, operation=_operation(layer, design)) for layer in design.layers))
 
 
-def _streams(design: Design) -> bool:
-    """Whether the templates for `io_stream` differ from the others; Quartus pads within them, as in `io_parallel`."""
-    return design.io_type == "io_stream" and design.backend != "Quartus"
-
-
 def _operation(layer: LayerSpec, design: Design) -> op.Operation:
-    operation, streams = layer.operation, _streams(design)
+    operation, streams = layer.operation, design.io_type == "io_stream"
     if isinstance(operation, op.Dense | op.Convolution | op.Recurrent):
         return replace(operation, order=_order(layer, design.backend))
     if isinstance(operation, op.Pooling):
@@ -67,7 +60,7 @@ def _operation(layer: LayerSpec, design: Design) -> op.Operation:
 
 
 def _order(layer: LayerSpec, backend: str) -> op.Order:
-    if backend in AC_BACKENDS:
+    if backend == CATAPULT:
         return "unknown"
     if layer.strategy in ("resource_unrolled", "distributed_arithmetic") and not layer.is_depthwise:
         return "unknown"
@@ -76,9 +69,9 @@ def _order(layer: LayerSpec, backend: str) -> op.Order:
 
 def _softmax(operation: op.Softmax, shape: tuple[int, ...], design: Design) -> op.Softmax:
     """Over the last axis in io_stream; in io_parallel over the named one, or over the whole tensor if none is named."""
-    if not _streams(design):
-        return replace(operation, below_sign=design.backend == "Quartus" and operation.variant == "stable")
-    operation = replace(operation, inner=1, outer=math.prod(shape[:-1]), below_sign=False)
+    if design.io_type != "io_stream":
+        return operation
+    operation = replace(operation, inner=1, outer=math.prod(shape[:-1]))
     if operation.variant != "legacy":
         return operation
     return replace(operation, exp_table_size=_LEGACY_SIZE, inverse_table_size=_LEGACY_SIZE)
@@ -88,7 +81,7 @@ def fault_of(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> 
     """Why hls4ml's template computes something else than the layer's operation."""
     if design.backend == VERILOG:
         return None
-    shape, streams = layer.output_shape, _streams(design)
+    shape, streams = layer.output_shape, design.io_type == "io_stream"
     before = [source.output_shape for source in sources]
     match layer.operation:
         case op.Convolution(window=window) if streams and any(window.pad):
@@ -104,7 +97,7 @@ def fault_of(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> 
         case op.Merge() if len(set(before)) > 1 and (streams or design.backend not in AP_BACKENDS):
             shapes = " and ".join(map(str, before))
             return f"it merges shapes {shapes}, and its template reads past the end of the shorter input"
-        case op.Concatenate() if streams and design.backend == "Catapult" and len(shape) == 1:
+        case op.Concatenate() if streams and design.backend == CATAPULT and len(shape) == 1:
             return (
                 "hls4ml's template for Catapult in io_stream reads both vectors as long as the result: use io_parallel"
             )
@@ -112,7 +105,7 @@ def fault_of(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> 
             for old, new in zip(before[0], shape, strict=False):
                 if new % old:
                     return f"io_stream resizes only by whole factors; got {old} to {new}"
-        case op.Softmax(inner=1, outer=1) if design.io_type == "io_stream" and sources[0].operation == op.Reshape():
+        case op.Softmax(inner=1, outer=1) if streams and sources[0].operation == op.Reshape():
             # A flattened stream keeps the packets of the layer before it.
             return "softmax after a flattened stream works on the packets before it: put a layer between"
     return None
@@ -126,30 +119,28 @@ def unknown_of(layer: LayerSpec, design: Design) -> str | None:
             f"it is for backend {design.backend}, whose arithmetic has no emulation; those that have: "
             f"{', '.join(name for name in KNOWN_BACKENDS if name != VERILOG)}"
         )
-    if design.backend in AC_BACKENDS:
-        reason = _unknown_of_ac(layer, design.backend, name)
+    if design.backend == CATAPULT:
+        reason = _unknown_of_catapult(layer, name)
         return None if reason is None else f"it has no emulation for backend {design.backend}: {reason}"
-    if name in FUNCTIONS and not FUNCTIONS[name].streamed and _streams(design):
+    if name in FUNCTIONS and not FUNCTIONS[name].streamed and design.io_type == "io_stream":
         known = sorted(function.name for function in FUNCTIONS.values() if function.hardware and function.streamed)
         return f"activation {name!r} has no emulation in io_stream; those that have: {', '.join(known)}"
     return None
 
 
-def _unknown_of_ac(layer: LayerSpec, backend: str, name: str) -> str | None:
+def _unknown_of_catapult(layer: LayerSpec, name: str) -> str | None:
     operation = layer.operation
-    if not isinstance(operation, _OPERATIONS[backend]) or (layer.is_depthwise and backend == "Quartus"):
-        return f"emulated are {', '.join(kind.__name__ for kind in _OPERATIONS[backend])}"
+    if not isinstance(operation, _CATAPULT_OPERATIONS):
+        return f"emulated are {', '.join(kind.__name__ for kind in _CATAPULT_OPERATIONS)}"
     if layer.is_depthwise and len(layer.output_shape) == 2:
         return "of depthwise layers only two-dimensional ones were compared"
     if isinstance(operation, op.Pooling) and not operation.largest:
         return "it adds up averages in the type of the data, which can overflow; use max pooling"
-    if name and name not in _AC_ACTIVATIONS:
-        return f"its table is not known here; emulated are {', '.join(_AC_ACTIVATIONS)}"
-    if backend == "Catapult" and operation == op.Merge("average"):
+    if name and name not in _CATAPULT_ACTIVATIONS:
+        return f"its table is not known here; emulated are {', '.join(_CATAPULT_ACTIVATIONS)}"
+    if operation == op.Merge("average"):
         return "its template halves with a constant of a type that cannot hold one half"
-    if isinstance(operation, op.Softmax) and operation.variant not in _AC_SOFTMAX:
-        return f"of its variants only {', '.join(_AC_SOFTMAX)} was compared"
     kind = layer.types["result"]
-    if kind.rounding not in _AC_ROUNDINGS or kind.overflow not in _AC_OVERFLOWS:
+    if kind.rounding not in _CATAPULT_ROUNDINGS or kind.overflow not in _CATAPULT_OVERFLOWS:
         return f"rounding {kind.rounding} with overflow {kind.overflow} was not compared with ac_fixed"
     return None

@@ -12,8 +12,6 @@ from .softmax import difference_type as difference_type
 from .softmax import exponentials_of as exponentials_of
 from .softmax import inverses_of as inverses_of
 from .softmax import sum_type_of as sum_type_of
-from .softmax_quartus import exponential_entries as exponential_entries
-from .softmax_quartus import inverse_entries as inverse_entries
 from .step import Step as Step
 from .tables import constant as constant
 from .tables import looked_up as looked_up

@@ -29,7 +29,7 @@ def emulate(design: Design, x: Inputs) -> Any:
     """What the hardware computes for `x`: the bits of the compiled C simulation, without a compiler.
 
     Args:
-        design: a design for Vitis, Vivado, VivadoAccelerator, or what is known of Quartus and Catapult.
+        design: a design for Vitis, Vivado, VivadoAccelerator, or what is known of Catapult.
         x: samples (N, ...), or one such array for each input of the design; used as float32, as in hls4ml.
 
     Returns:

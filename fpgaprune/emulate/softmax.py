@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Softmax, single_exp
 from fpgaprune.emulate.exact import Exact, raw_of_real
-from fpgaprune.emulate.softmax_quartus import quartus_stable
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.sums import summed
 from fpgaprune.errors import DesignError, UnsupportedLayerError
@@ -28,7 +27,7 @@ def softmax(step: Step, x: Exact) -> Exact:
     slices = x.reshape(x.raw.shape[0], outer, math.prod(shape) // (outer * inner), inner)
     # The normalised axis comes first, because its values are the addends.
     moved = slices.on(np.moveaxis(slices.raw, 2, 0))
-    done = (quartus_stable if layer.below_sign else _VARIANTS[layer.variant])(step, moved)
+    done = _VARIANTS[layer.variant](step, moved)
     return done.on(np.moveaxis(done.raw, 0, 2)).reshape(x.raw.shape[0], *shape)
 
 

@@ -22,7 +22,6 @@ _STEPS_OF: Mapping[str, tuple[str, ...]] = {
     "Vitis": ("csim", "synth", "cosim", "validation", "export", "vsynth"),
     "Vivado": ("csim", "synth", "cosim", "validation", "export", "vsynth"),
     "VivadoAccelerator": ("csim", "synth", "cosim", "validation", "export", "vsynth", "bitfile"),
-    "Quartus": ("synth", "cosim", "vsynth"),
     "oneAPI": ("csim", "synth", "cosim", "vsynth"),
     "Catapult": ("csim", "synth", "cosim", "validation", "export", "vsynth"),
     "Libero": ("csim", "synth", "cosim", "vsynth", "bitfile"),
@@ -71,7 +70,7 @@ def build_commands(design: Design, steps: Sequence[str] = ("synth",)) -> tuple[C
     Args:
         design: the project's design, with its backend and name.
         steps: some of `csim` (C simulation by the tool), `synth` (high-level synthesis), `cosim`, `validation` (of the
-            co-simulation), `export` (an IP core), `vsynth` (logic synthesis; for Quartus, oneAPI and Libero with place
+            co-simulation), `export` (an IP core), `vsynth` (logic synthesis; for oneAPI and Libero with place
             and route), `bitfile`.
 
     Raises:
@@ -178,16 +177,6 @@ def _vivado(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
     return tuple(commands)
 
 
-def _quartus(design: Design, steps: Sequence[str]) -> tuple[Command, ...]:
-    product, advice = "the Intel HLS Compiler", "source init_hls.sh of the compiler"
-    compile_ = ("QUARTUS_COMPILE=--quartus-compile",) if "vsynth" in steps else ()
-    arguments = ("make", f"{design.name}-fpga", "LOGGING_1=-v", *compile_)
-    commands = [Command("i++", arguments, product, advice)]
-    if "cosim" in steps:
-        commands.append(Command("i++", (f"./{design.name}-fpga",), product, advice))
-    return tuple(commands)
-
-
 def _oneapi(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
     product, advice = "the Intel oneAPI DPC++ compiler", "source setvars.sh of oneAPI"
     targets = {"csim": "fpga_emu", "synth": "report", "cosim": "fpga_sim", "vsynth": "fpga"}
@@ -215,7 +204,6 @@ _COMMANDS: Mapping[str, Callable[[Design, Sequence[str]], tuple[Command, ...]]] 
     "Vitis": _vitis,
     "Vivado": _vivado,
     "VivadoAccelerator": _vivado,
-    "Quartus": _quartus,
     "oneAPI": _oneapi,
     "Catapult": _catapult,
     "Libero": _libero,

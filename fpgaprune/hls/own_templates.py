@@ -14,7 +14,6 @@ _END = "} // namespace nnet"
 # The class of a backend's streams; backends that are not here get no template.
 STREAMS = {
     **dict.fromkeys(("Vivado", "Vitis", "VivadoAccelerator"), "hls::stream"),
-    "Quartus": "stream",
     "Catapult": "ac_channel",
 }
 # The pragmas before and inside both loops, as in hls4ml's own templates.
@@ -24,18 +23,17 @@ _PRAGMAS = {
         "pack": "\n        PRAGMA_DATA_PACK(out_data)",
         "unroll": "\n            #pragma HLS UNROLL",
     },
-    "stream": {"outer": "\n    #pragma ii 1", "inner": "\n        #pragma unroll"},
     "ac_channel": {},
 }
-_PLACES = ("outer", "pipeline", "pack", "inner", "unroll")
+_PLACES = ("pipeline", "pack", "unroll")
 _STREAM = """\
 // Written by fpgaprune: {what}.
 template <class data_T, class res_T, typename CONFIG_T> void {name}({stream}<data_T> &data, {stream}<res_T> &res) {{
-{table}{label}ActLoop:{outer}
+{table}{label}ActLoop:
     for (unsigned i = 0; i < CONFIG_T::n_in / res_T::size; i++) {{{pipeline}
         data_T in_data = data.read();
         res_T out_data;{pack}
-    {label}PackLoop:{inner}
+    {label}PackLoop:
         for (unsigned j = 0; j < res_T::size; j++) {{{unroll}
 {number}        }}
         res.write(out_data);

@@ -13,7 +13,6 @@ from fpgaprune.hls.call_hls4ml import quiet
 from fpgaprune.hls.golden import write_golden
 from fpgaprune.hls.lstm_template import mend_lstm
 from fpgaprune.hls.own_templates import add_templates
-from fpgaprune.hls.quartus_tables import write_tables
 from fpgaprune.hls.readme import readme
 from fpgaprune.hls.simulator import write_simulator
 from fpgaprune.lowering import BACKENDS
@@ -65,8 +64,6 @@ def write_sources(folder: Path, graph: Any, design: Design) -> None:
             _write_libero(graph)
         else:
             graph.write()
-    if design.backend == "Quartus":
-        write_tables(folder, design)
     mend_lstm(folder, design)
     add_templates(folder, design)
     if BACKENDS[design.backend].compiles:

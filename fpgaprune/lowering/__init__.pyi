@@ -19,8 +19,6 @@ from .lowered import lower as lower
 from .lowered import make_design as make_design
 from .precision import Precision as Precision
 from .precision import Types as Types
-from .quartus_softmax import softmax_layers as softmax_layers
-from .quartus_softmax import table_keys as table_keys
 from .ranges import Samples as Samples
 from .reserved import PROJECT_NAMES as PROJECT_NAMES
 from .reserved import is_project_name as is_project_name

@@ -44,13 +44,10 @@ _AVERAGES = dict.fromkeys(
     ("AveragePooling1D", "AveragePooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D"),
     "adds up averages in the type of the data, where they overflow",
 )
-_DEPTHWISE = dict.fromkeys(
-    ("DepthwiseConv1D", "DepthwiseConv2D"), "builds a whole convolution, which reads past the end of the weights"
-)
 _CROPPING = dict.fromkeys(("Cropping1D", "Cropping2D"), "leaves the output unset, for lack of a template")
 _RECURRENT = frozenset({"GRU", "LSTM"})
 _HALVES = {"Average": "halves with a constant of a type that cannot hold one half"}
-# Measured on hls4ml 1.3.0. Quartus and oneAPI take any strategy and build 'resource'; the code generators of
+# Measured on hls4ml 1.3.0. oneAPI takes any strategy and builds 'resource'; the code generators of
 # 'resource_unrolled' and 'distributed_arithmetic' refuse every backend but Vitis and Vivado.
 BACKENDS: Mapping[str, Backend] = {
     backend.name: backend
@@ -58,7 +55,6 @@ BACKENDS: Mapping[str, Backend] = {
         Backend("Vitis"),
         Backend("Vivado"),
         Backend("VivadoAccelerator", ("latency", "resource")),
-        Backend("Quartus", ("resource",), wrong=_AVERAGES | _DEPTHWISE | _CROPPING, unsettled=_RECURRENT),
         Backend("oneAPI", ("resource",), compiles=False, wrong=_AVERAGES | _CROPPING, unsettled=_RECURRENT),
         Backend(
             "Catapult",
@@ -92,6 +88,11 @@ def backend_named(name: str) -> Backend:
         HlsError: there is none.
     """
     found = OURS if name == VERILOG else BACKENDS.get(name)
+    if name == "Quartus":
+        raise HlsError(
+            "backend 'Quartus' is not supported: Intel has discontinued its HLS compiler, and hls4ml drops the "
+            "backend; choose 'oneAPI', or 'Verilog' and then 'fpgaprune export RUN --for quartus'"
+        )
     if found is None:
         raise HlsError(f"backend {name!r} is unknown; wanted one of {', '.join((*BACKENDS, VERILOG))}")
     return found

@@ -176,20 +176,20 @@ def _operation(
             partitions=1 if _is_at_once(found, layer, target.backend) else places,
         )
     if isinstance(found, op.Softmax):
-        return replace(found, **softmax_table_sizes(kinds, size, incoming, target.backend))
+        return replace(found, **softmax_table_sizes(kinds, size, incoming))
     return found
 
 
 def _is_at_once(operation: op.Convolution, layer: Any, backend: str) -> bool:
     """Whether hls4ml computes all windows of an image at once in io_parallel."""
     image = len(layer.output.shape) == 4
-    return backend in ("Quartus", "oneAPI") or (backend == "Catapult" and operation.depthwise and image)
+    return backend == "oneAPI" or (backend == "Catapult" and operation.depthwise and image)
 
 
 def _is_pointwise(operation: op.Convolution, layer: Any, strategy: str | None, target: Target) -> bool:
     if operation.depthwise or operation.window.size != (1, 1):
         return False
-    if target.backend in ("Quartus", "oneAPI") and target.io_type == "io_stream":
+    if target.backend == "oneAPI" and target.io_type == "io_stream":
         return False
     one = len(layer.output.shape) == 3
     return not (strategy == "distributed_arithmetic" and one and target.backend in AP_BACKENDS)

@@ -24,16 +24,13 @@ from fpgaprune.lowering.gru_lstm import observe_states
 from fpgaprune.lowering.layer_names import names_of, renamed
 from fpgaprune.lowering.layer_options import LayerOptions, read_options, with_widths
 from fpgaprune.lowering.layout import Layout, settle_layouts
-from fpgaprune.lowering.precision import Precision, Types, choose_types, is_softmax
-from fpgaprune.lowering.quartus_softmax import check_softmax
+from fpgaprune.lowering.precision import Precision, Types, choose_types
 from fpgaprune.lowering.ranges import Range, Samples, as_inputs, cut_off, observe, require_ranges, trained_types
-from fpgaprune.lowering.softmax_types import quartus_table_size
 from fpgaprune.lowering.split import depthwise_names
 from fpgaprune.lowering.table_ends import require_within_tables
 from fpgaprune.lowering.table_sizes import size_problems, table_sizes
 from fpgaprune.lowering.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
 from fpgaprune.masks import MaskSet
-from fpgaprune.network import producer
 from fpgaprune.quantise import rounds_channels
 from fpgaprune.real_array import class_numbers, real_array
 from fpgaprune.target import Target
@@ -145,8 +142,6 @@ def lower(
     raws = quantise_weights(folded, types)
     tables = table_sizes(folded, types, options, target.backend, target.io_type)
     sizes = dict(tables.entries)
-    if target.backend == "Quartus":
-        sizes |= _quartus_tables(folded, types)
     sources = _sources(model, folded)
     design = design_of(folded, types, raws, sources, layouts, sizes, target, name)
     _require_sound(design)
@@ -174,15 +169,6 @@ def _require_free(model: Any, precision: Any, options: Mapping[str, LayerOptions
             f"model {model.name!r} rounds its data to types of its own, from which all others follow; leave out "
             + (f"the types and widths of layer {typed[0]!r}" if typed else f"precision {precision}")
         )
-
-
-def _quartus_tables(folded: Any, types: Types) -> dict[str, int]:
-    """The size of the tables of each softmax."""
-    return {
-        layer.name: quartus_table_size(layer.name, types[layer.name], types[producer(layer.input).name]["result"])
-        for layer in folded.layers
-        if is_softmax(layer)
-    }
 
 
 def _search(
@@ -278,8 +264,6 @@ def _free_locks(
 
 def _require_sound(design: Design) -> None:
     """hls4ml's templates compute what `design` says, as far as this is known for the backend."""
-    if design.backend == "Quartus":
-        check_softmax(design)
     entries = [
         np.zeros((0, *layer.output_shape), np.float32) for layer in design.layers if isinstance(layer.operation, Input)
     ]

@@ -24,7 +24,7 @@ from fpgaprune.lowering.gru_lstm import RECURRENT
 from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.lowering.ranges import Range
 from fpgaprune.lowering.scaled_inputs import finer, scales_of_inputs
-from fpgaprune.lowering.softmax_types import logits_type, softmax_types
+from fpgaprune.lowering.softmax_types import softmax_types
 from fpgaprune.lowering.table_sizes import entry_type
 from fpgaprune.network import producer, scale_and_shift
 
@@ -103,8 +103,6 @@ def choose_types(
         HlsError: an accumulator would need more than 64 bits.
     """
     chooser = _Chooser(ranges, precision, options or {}, _padded_sources(folded), backend, observed or {})
-    if backend == "Quartus":
-        chooser.classes = _softmax_sources(folded)
     chooser.scales = scales_of_inputs(folded)
     for layer in folded.layers:
         chooser.add(layer)
@@ -126,22 +124,6 @@ def _padded_sources(folded: Any) -> set[str]:
     return found
 
 
-def _softmax_sources(folded: Any) -> dict[str, int]:
-    """Names of softmax layers and of the layers that they read, to the largest number of classes of any softmax.
-
-    A Quartus project has one pair of tables for all its softmax layers.
-    """
-    found = set()
-    softmaxes = [layer for layer in folded.layers if is_softmax(layer)]
-    for layer in softmaxes:
-        found.add(layer.name)
-        source = producer(layer.input)
-        while isinstance(source, MOVES):
-            source = producer(source.input)
-        found.add(source.name)
-    return dict.fromkeys(found, max((layer.output.shape[-1] for layer in softmaxes), default=1))
-
-
 def is_softmax(layer: Any) -> bool:
     """Whether `layer` of a folded model is a softmax."""
     return isinstance(layer, keras.layers.Softmax) or getattr(layer, "activation", None) is keras.activations.softmax
@@ -161,7 +143,6 @@ class _Chooser:
     ) -> None:
         self.observed = observed
         self.ranges, self.options, self.signed, self.backend = ranges, options, signed, backend
-        self.classes: Mapping[str, int] = {}
         self.scales: Mapping[str, Any] = {}
         self.uniform = precision if isinstance(precision, FixedType) else None
         self.precision = precision if isinstance(precision, Precision) else Precision()
@@ -179,8 +160,6 @@ class _Chooser:
             chosen = self._recurrent(layer, own, given)
         else:
             chosen = self._other(layer, own)
-        if layer.name in self.classes and not is_softmax(layer) and not self.uniform:
-            chosen["result"] = logits_type(chosen["result"], self.classes[layer.name])
         self.types[layer.name] = chosen | given
 
     def incoming(self, layer: Any) -> FixedType:
@@ -202,8 +181,7 @@ class _Chooser:
             return found
         if is_softmax(layer):
             result = self.uniform or FixedType(16, 1, False, "RND", "SAT")
-            classes = self.classes.get(layer.name, layer.output.shape[-1])
-            return {"result": result, **softmax_types(classes, self.backend)}
+            return {"result": result, **softmax_types(layer.output.shape[-1], self.backend)}
         if isinstance(layer, _ACTIVATIONS):
             result = self._activation(layer.name, own)
             if getattr(layer, "activation", None) is keras.activations.relu and own.activation_bits is None:

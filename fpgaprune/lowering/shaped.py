@@ -17,7 +17,7 @@ from fpgaprune.lowering.layer_names import free_name
 from fpgaprune.target import Target
 
 # Backends of hls4ml whose templates for streams read padded windows, and those that repack no stream.
-_PAD_THEMSELVES = ("Quartus", "oneAPI", "Libero")
+_PAD_THEMSELVES = ("oneAPI", "Libero")
 _NEVER_REPACK = ("oneAPI", "Libero")
 
 

@@ -16,7 +16,6 @@ TOOLS: Mapping[str, tuple[str, str]] = {
     "vivado_hls": ("AMD Vivado HLS, up to 2020.1", "source settings64.sh of Vivado"),
     "vivado": ("AMD Vivado", "source settings64.sh of Vivado"),
     "quartus_sh": ("Intel Quartus", "add its bin folder to PATH"),
-    "i++": ("the Intel HLS Compiler", "source init_hls.sh of the compiler"),
     "catapult": ("Siemens Catapult", "add $MGC_HOME/bin to PATH"),
     "icpx": ("the oneAPI compiler", "source setvars.sh of oneAPI"),
     "shls": ("Microchip SmartHLS", "add its bin folder to PATH"),

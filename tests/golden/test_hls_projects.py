@@ -50,7 +50,6 @@ PROJECTS = {
     "mlp_vitis_parallel_latency": (mlp, "Vitis", "io_parallel", "latency", 1),
     "mlp_vitis_parallel_distributed": (mlp, "Vitis", "io_parallel", "distributed_arithmetic", 1),
     "cnn_vivado_stream_latency": (cnn, "Vivado", "io_stream", "latency", 1),
-    "mlp_quartus_parallel_resource": (mlp, "Quartus", "io_parallel", "resource", 1),
     "mlp_libero_parallel_latency": (mlp, "Libero", "io_parallel", "latency", 1),
 }
 

@@ -18,7 +18,6 @@ from fpgaprune.firmware import (
 
 HEADERS = {
     "vitis": "#ifndef __SYNTHESIS__\nfc_weight_t w2[3];\n#else\nfc_weight_t w2[3] = {0.5, -0.25, 0};\n#endif\n",
-    "quartus": "hls_init_on_powerup\n#endif\nstatic const fc_weight_t w2[3] = {0.5, -0.25, 0};\n",
     "oneapi": "[[intel::fpga_register]] static constexpr fc_weight_t w2 = {{0.5, -0.25, 0}};\n",
     "lines": "fc_weight_t w2 [3] = {0.5,\n -0.25,\n 0};\n",
 }
@@ -82,7 +81,7 @@ def test_large_dense_layers_are_padded_as_in_the_writers_of_hls4ml():
     assert len(forms) == 3
     padded, flat = forms[-1], weight.T.ravel()
     assert padded.shape == (64, 64)
-    # As ApplyResourceStrategy of the Quartus backend fills it: temp[j][i] = flat[i + rf * j].
+    # As ApplyResourceStrategy of the oneAPI backend fills it: temp[j][i] = flat[i + rf * j].
     for row, column in ((0, 0), (1, 5), (63, 32), (10, 31)):
         assert padded[row, column] == flat[column + 33 * row]
     assert not padded[:, 33:].any()

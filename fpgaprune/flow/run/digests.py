@@ -19,10 +19,7 @@ _VENDOR_FOLDERS = (
     *("*_prj", "*.prj", "*_vivado_accelerator", ".Xil", ".autopilot", "logs"),
     *("build", "Catapult*", "hls_output", "reports"),
 )
-_VENDOR_FILES = (
-    *("*.rpt", "*.xml", "*.jou", "*.summary", "*.ndjson", "*.bit", "*.hwh", "*.xsa"),
-    *("*-fpga", "*-fpga.*", "catapult.*", "report_data.js", "quartus_data.js"),
-)
+_VENDOR_FILES = ("*.rpt", "*.xml", "*.jou", "*.summary", "*.ndjson", "*.bit", "*.hwh", "*.xsa", "catapult.*")
 # The program of a C simulation that was compiled after the run.
 _PROGRAM = re.compile(r"firmware/\w+-[0-9a-f]{8}")
 

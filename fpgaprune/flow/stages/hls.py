@@ -77,7 +77,7 @@ class HlsConfig(Section):
     """The hls4ml project: backend, fixed-point types, C simulation. Example: `weight_bits = 6`."""
 
     backend: str = "Vitis"
-    """hls4ml backend: `Vivado`, `Vitis`, `Quartus`, `oneAPI`, `Catapult` or another that hls4ml has; an unknown one
+    """hls4ml backend: `Vivado`, `Vitis`, `oneAPI`, `Catapult` or another that hls4ml has; an unknown one
     lists them."""
     backend_options: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Options of that backend, which are given to hls4ml."""

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from fpgaprune.emulate.exact import Exact, carrier
-from fpgaprune.emulate.softmax_quartus import exponential_entries
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
@@ -43,9 +42,3 @@ def test_a_quotient_is_within_its_bounds_which_it_reaches():
     for low, high in ((-7, 9), (0, 9), (-7, 0), (-9, -4), (4, 9)):
         got = Exact(np.arange(low, high + 1), 0, low, high).quotient(2)
         assert (got.low, got.high) == (min(got.raw.min(), 0), max(got.raw.max(), 0))
-
-
-def test_the_table_of_powers_begins_with_one_and_all_others_are_below_one():
-    entries = exponential_entries(FixedType(8, 4), 64)
-    assert entries[0] == 1.0
-    assert all(0 < entry < 1 for entry in entries[1:])

@@ -133,7 +133,7 @@ def test_a_vendors_tool_counts_the_answer_where_it_is_found_unless_the_flow_says
     assert route.counting(design, {"hls": {"weight_bits": 6}}) == {"hls": {"build": ["synth", "vsynth"]}}
     assert route.counting(design, {"hls": {"build": []}}) is None
     assert route.counting(design, {"hls": {"build": ["synth"]}}) == {}
-    assert route.counting(replace(design, backend="Quartus"), {}) is None
+    assert route.counting(replace(design, backend="Catapult"), {}) is None
     assert VerilogRoute(TARGET.part, "xc7").counting(design, {}) == {}
 
 

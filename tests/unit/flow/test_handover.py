@@ -306,9 +306,9 @@ def test_a_design_too_large_for_the_board_leaves_nothing(run, tools, tmp_path):
 
 
 def test_a_project_for_another_tool_is_not_called_vitis(run):
-    design = replace(Design.load(run / "design.json"), backend="Quartus")
+    design = replace(Design.load(run / "design.json"), backend="oneAPI")
     design.save(run / "design.json")
-    with pytest.raises(TargetError, match=r"is for Quartus, not Vitis; export it --for hls4ml"):
+    with pytest.raises(TargetError, match=r"is for oneAPI, not Vitis; export it --for hls4ml"):
         hand_over(run, "vitis")
 
 

@@ -25,11 +25,11 @@ def run_with(folder, design):
 
 
 def test_the_stage_says_why_it_left_the_price_out(tmp_path):
-    run = run_with(tmp_path / "run", replace(cnn(), name="quartus", backend="Quartus"))
+    run = run_with(tmp_path / "run", replace(cnn(), name="catapult", backend="Catapult"))
     config = parse_config({"name": "net", "target": {"part": "xc7z020clg400-1"}}, "flow.toml")
     left_out = estimate.STAGE.run(StageContext(run, config, None, None))
     assert left_out == {
-        "left_out": "design 'quartus' was made for backend 'Quartus', for which no reports were calibrated; "
+        "left_out": "design 'catapult' was made for backend 'Catapult', for which no reports were calibrated; "
         "wanted Vivado or Vitis"
     }
     assert json.loads((run.path / "estimate.json").read_text()) is None
@@ -40,7 +40,7 @@ def test_the_stage_says_why_it_left_the_price_out(tmp_path):
 def test_a_vendor_report_is_shown_without_an_estimate_beside_it(tmp_path):
     folder = tmp_path / "run"
     (folder / "hls").mkdir(parents=True)
-    replace(cnn(), name="digits", backend="Quartus").save(folder / "design.json")
+    replace(cnn(), name="digits", backend="Catapult").save(folder / "design.json")
     with pytest.raises(EstimateError, match="no reports were calibrated"):
         compare_folders([folder])
     total = {"LUT": "120", "FF": "80", "DSP": "3", "BRAM": "0"}

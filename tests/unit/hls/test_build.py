@@ -69,8 +69,6 @@ def project(bench: Path, backend: str = "Vitis") -> HlsProject:
                 "vivado|-mode|batch|-source|design.tcl",
             ],
         ),
-        ("Quartus", ("i++", "make"), ("synth",), ["make|net-fpga|LOGGING_1=-v"]),
-        ("Quartus", ("i++", "make"), ("vsynth",), ["make|net-fpga|LOGGING_1=-v|QUARTUS_COMPILE=--quartus-compile"]),
         (
             "oneAPI",
             ("icpx", "cmake"),
@@ -114,7 +112,6 @@ def test_vitis_is_told_its_steps_in_a_file(bench):
     [
         ("Vitis", "vitis-run", "AMD Vitis"),
         ("Vivado", "vivado_hls", "AMD Vivado HLS"),
-        ("Quartus", "i++", "the Intel HLS Compiler"),
         ("oneAPI", "icpx", "oneAPI"),
         ("Catapult", "catapult", "Siemens Catapult"),
         ("Libero", "shls", "Microchip SmartHLS"),
@@ -142,12 +139,12 @@ def _typed(command):
 
 def test_a_tool_that_is_pointed_to_finds_its_siblings(bench, monkeypatch):
     (bench / "opt").mkdir()
-    for name in ("i++", "sibling"):
+    for name in ("icpx", "sibling"):
         (bench / "opt" / name).write_text("#!/bin/sh\necho sibling > sibling.txt\n")
         (bench / "opt" / name).chmod(0o755)
-    fake(bench, "make", body="sibling")
-    monkeypatch.setenv("FPGAPRUNE_IPP", str(bench / "opt" / "i++"))
-    project(bench, "Quartus").build(timeout_s=20)
+    fake(bench, "cmake", body="sibling")
+    monkeypatch.setenv("FPGAPRUNE_ICPX", str(bench / "opt" / "icpx"))
+    project(bench, "oneAPI").build(timeout_s=20)
     assert (bench / "my project" / "sibling.txt").exists()
 
 
@@ -172,9 +169,9 @@ def test_a_tool_that_runs_too_long_is_ended_with_its_children(bench):
 
 def test_a_step_that_a_backend_has_not_is_refused(bench):
     with pytest.raises(
-        HlsError, match="backend Quartus has no build step 'export'; wanted some of synth, cosim, vsynth"
+        HlsError, match="backend oneAPI has no build step 'export'; wanted some of csim, synth, cosim, vsynth"
     ):
-        project(bench, "Quartus").build(("export",))
+        project(bench, "oneAPI").build(("export",))
     with pytest.raises(HlsError, match="there is no step to build"):
         project(bench).build(())
 

@@ -31,7 +31,7 @@ def cnn():
 
 
 def test_a_model_that_goes_through_has_no_problems():
-    for settings in ({}, {"strategy": "resource", "reuse_factor": 1}, {"backend": "Quartus", "strategy": "resource"}):
+    for settings in ({}, {"strategy": "resource", "reuse_factor": 1}, {"backend": "oneAPI", "strategy": "resource"}):
         check = check_model(cnn(), target(**settings), layers={"conv_relu": {"activation_bits": 6}})
         assert check.problems == check.notes == ()
         assert check.require() is check
@@ -77,7 +77,12 @@ def test_all_problems_are_said_together():
     ("settings", "options", "problem"),
     [
         ({"backend": "Vitus"}, {}, "backend 'Vitus' is unknown; wanted one of Vitis, Vivado"),
-        ({"backend": "Quartus"}, {}, "backend Quartus has no strategy 'latency'; it has resource"),
+        (
+            {"backend": "Quartus"},
+            {},
+            "backend 'Quartus' is not supported: Intel has discontinued its HLS compiler, and hls4ml",
+        ),
+        ({"backend": "oneAPI"}, {}, "backend oneAPI has no strategy 'latency'; it has resource"),
         ({"backend": "VivadoAccelerator"}, {"board": "zcu102"}, "board 'zcu102' has part xczu9eg-ffvb1156-2-e, not"),
         (
             {"strategy": "resource_unrolled", "io_type": "io_parallel"},

@@ -25,7 +25,7 @@ def network():
     return model
 
 
-@pytest.mark.parametrize(("backend", "strategy"), [("Vitis", "latency"), ("Quartus", "resource")])
+@pytest.mark.parametrize(("backend", "strategy"), [("Vitis", "latency"), ("Catapult", "resource")])
 def test_the_files_hold_the_integers_of_the_design(tmp_path, backend, strategy):
     x = np.random.default_rng(1).integers(0, 256, (40, 4, 4, 2)).astype(np.float32)
     project = fp.to_hls(network(), Target.of("xc7z020clg400-1", backend=backend, strategy=strategy), x, tmp_path)

@@ -59,7 +59,7 @@ def test_latency_is_recommended_where_unrolling_frees_nothing():
 
 def test_a_backend_without_latency_is_told_of_reuse_one():
     made_design, target = made("resource", 2)
-    advice = advise_strategy(made_design, replace(target, backend="Quartus"))
+    advice = advise_strategy(made_design, replace(target, backend="oneAPI"))
     assert advice.recommended == "resource"
     assert "only reuse factor 1 leaves them out" in advice.text
 

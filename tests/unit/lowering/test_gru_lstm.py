@@ -88,9 +88,9 @@ def test_states_that_come_or_go_are_refused():
         check_layers(keras.Model(free, kl.GRU(3, name="g")(free)))
 
 
-@pytest.mark.parametrize("backend", ["Quartus", "Catapult"])
+@pytest.mark.parametrize("backend", ["oneAPI", "Catapult"])
 def test_backends_with_templates_of_their_own_are_refused(backend):
-    strategy = "resource" if backend == "Quartus" else "latency"
+    strategy = "resource" if backend == "oneAPI" else "latency"
     with pytest.raises(UnsupportedLayerError, match=f"layer 'g' is a GRU; for its templates of backend {backend}"):
         fp.make_design(network(kl.GRU(3, name="g")), target(backend=backend, strategy=strategy), X)
 

@@ -11,10 +11,9 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import Design
 from fpgaprune.design.templates import as_built
-from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
-from fpgaprune.lowering.softmax_types import BOUND, logits_type, quartus_table_size, softmax_table_sizes, softmax_types
+from fpgaprune.lowering.softmax_types import BOUND, softmax_table_sizes, softmax_types
 
 CLASSES = (2, 3, 4, 7, 10, 15, 16, 31, 33, 64)
 WIDTHS = (6, 8, 10, 12, 16, 20, 24)
@@ -25,12 +24,8 @@ def design(logits: FixedType, classes: int, backend: str = "Vitis", io_type: str
     """A softmax behind an input, as `to_hls` lays it out."""
     types = softmax_types(classes, backend)
     attributes = {"implementation": "stable", "n_inner": 1, "n_outer": 1, "axis": -1, "activation": "softmax"}
-    if backend == "Quartus":
-        logits = logits_type(logits, classes)
-        attributes["table_size"] = quartus_table_size("soft", types, logits)
-    else:
-        sizes = softmax_table_sizes(types, 1024, logits, backend)
-        attributes |= {"exp_table_size": sizes["exp_table_size"], "inv_table_size": sizes["inverse_table_size"]}
+    sizes = softmax_table_sizes(types, 1024, logits)
+    attributes |= {"exp_table_size": sizes["exp_table_size"], "inv_table_size": sizes["inverse_table_size"]}
     layers = (
         layer_of("x", "Input", (), (classes,), {"result": logits}),
         layer_of("soft", "Softmax", ("x",), (classes,), {**types, "result": RESULT}, attributes=attributes),
@@ -63,7 +58,7 @@ def require_within_the_bound(backend: str, io_type: str, classes: int, width: in
         assert off < BOUND + RESULT.lsb, f"{backend}, {classes} classes of {kind}: off by {off}"
 
 
-BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator", "Quartus")
+BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator")
 
 
 @pytest.mark.parametrize(
@@ -72,8 +67,6 @@ BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator", "Quartus")
         ("Vitis", "io_parallel", 2, 6),
         ("Vitis", "io_stream", 10, 24),
         ("Vivado", "io_stream", 64, 8),
-        ("Quartus", "io_parallel", 3, 6),
-        ("Quartus", "io_stream", 10, 16),
     ],
 )
 def test_every_probability_is_within_the_bound(backend, io_type, classes, width):
@@ -102,22 +95,7 @@ def test_the_tables_of_hls4ml_are_beyond_the_bound():
     assert fp.trace(old, x)["soft"][2, 1] > 5e-4
 
 
-@pytest.mark.parametrize("kind", [FixedType(8, 3), FixedType(16, 3), FixedType(6, 0), FixedType(16, 9, signed=False)])
-def test_quartus_is_told_which_type_its_tables_need(kind):
-    types = softmax_types(10, "Quartus")
-    wanted = logits_type(kind, 10)
-    with pytest.raises(HlsError, match=r"softmax 'soft' reads numbers of type .*need") as error:
-        quartus_table_size("soft", types, kind)
-    if wanted.integer < 10:
-        assert str(wanted) in str(error.value)
-    # What it needs holds every value of what there was.
-    assert wanted.lsb <= kind.lsb
-    assert wanted.raw_max * wanted.lsb >= kind.raw_max * kind.lsb
-    assert wanted.raw_min * wanted.lsb <= kind.raw_min * kind.lsb
-    assert quartus_table_size("soft", types, FixedType(16, 6)) == 1 << 12
-
-
 def test_what_has_other_templates_keeps_the_types_of_hls4ml():
     assert softmax_types(10, "Catapult") == {}
-    assert softmax_table_sizes({"result": RESULT}, 1024, FixedType(16, 6), "Catapult") == {"table_size": 1024}
-    assert softmax_table_sizes({"result": RESULT}, 1024, FixedType(8, 4), "Catapult") == {"table_size": 256}
+    assert softmax_table_sizes({"result": RESULT}, 1024, FixedType(16, 6)) == {"table_size": 1024}
+    assert softmax_table_sizes({"result": RESULT}, 1024, FixedType(8, 4)) == {"table_size": 256}

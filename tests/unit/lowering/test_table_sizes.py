@@ -113,9 +113,9 @@ def test_layers_of_one_template_share_the_largest_size(tmp_path):
 
 
 def test_a_backend_with_tables_of_one_size_refuses_another(tmp_path):
-    quartus = fp.Target.of("10ax115", backend="Quartus", strategy="resource")
-    with pytest.raises(HlsError, match="table_size 512; the tables of backend Quartus have 1,024 entries"):
-        made(network("tanh"), 8, tmp_path, quartus, layers={"hidden0_tanh": {"table_size": 512}})
+    oneapi = fp.Target.of("10ax115", backend="oneAPI", strategy="resource")
+    with pytest.raises(HlsError, match="table_size 512; the tables of backend oneAPI have 1,024 entries"):
+        made(network("tanh"), 8, tmp_path, oneapi, layers={"hidden0_tanh": {"table_size": 512}})
 
 
 def test_a_layer_without_a_table_takes_no_size_by_its_name_and_is_passed_over_by_a_glob(tmp_path):

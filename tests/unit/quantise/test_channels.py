@@ -98,9 +98,9 @@ def test_types_beside_its_own_are_refused():
     with pytest.raises(HlsError, match=r"leave out the types and widths of layer 'last'"):
         fp.make_design(network(), target, layers={"last": {"weight_bits": 4}})
     with pytest.raises(
-        UnsupportedLayerError, match=r"layer 'q0' gives each channel a type of its own, .*backend Quartus"
+        UnsupportedLayerError, match=r"layer 'q0' gives each channel a type of its own, .*backend oneAPI"
     ):
-        fp.make_design(network(), fp.Target.of("xc7a35t", backend="Quartus", strategy="resource"))
+        fp.make_design(network(), fp.Target.of("xc7a35t", backend="oneAPI", strategy="resource"))
 
 
 def test_types_that_differ_from_pixel_to_pixel_are_no_stream():
