@@ -15,7 +15,7 @@ from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
 
 if TYPE_CHECKING:
-    from fpgaprune.fit import Fit, Standing
+    from fpgaprune.fit import Fit, SearchStatus
 
 
 def fit(
@@ -55,13 +55,6 @@ def fit(
             "If left out: verilog for parts of Lattice and Gowin, else hls."
         ),
     ] = None,
-    trials: Annotated[
-        int | None, typer.Option(help="Let Optuna suggest at most this many networks after the first search.")
-    ] = None,
-    front: Annotated[
-        bool,
-        typer.Option("--front", help="Search the whole front of loss, share and latency, not only its best point."),
-    ] = False,
     workers: Annotated[
         int | None, typer.Option(help="Number of trials at a time, each in its own process on this machine.")
     ] = None,
@@ -83,7 +76,7 @@ def fit(
     same command again to continue. If a flow file names package.module:function, this command runs that code.
     With --json, standard error has a line of JSON for each trial: its result, the best so far, the seconds left.
     """
-    from fpgaprune.fit import Limits, SearchOptions, fit_flow
+    from fpgaprune.fit import Limits, WorkerOptions, fit_flow
     from fpgaprune.flow import VerdictConfig, asked_config, kind_of
 
     loss = read_max_loss(max_loss)
@@ -113,11 +106,11 @@ def fit(
         samples_per_s,
         minutes,
     )
-    options = SearchOptions(trials, workers, scheduler, front, memory_gib)
+    options = WorkerOptions(workers, scheduler, memory_gib)
     folder = out or Path("runs") / f"{config.name}-fit"
-    heard = _print_standing if as_json and not quiet else None
+    on_trial = _print_status if as_json and not quiet else None
     with Watcher(quiet=quiet or as_json) as watcher:
-        found = fit_flow(config, folder, limits, watcher, route, options, heard, replace=replace)
+        found = fit_flow(config, folder, limits, watcher, route, options, on_trial, replace=replace)
     if as_json:
         print_json({"folder": str(folder), **found.to_json()})
     elif not quiet:
@@ -126,11 +119,9 @@ def fit(
         raise typer.Exit(1)
 
 
-def _print_standing(standing: Standing) -> None:
-    """A line of JSON on standard error, for a program that waits for the answer."""
-    from fpgaprune.measure import to_plain
-
-    typer.echo(json.dumps(to_plain(standing)), err=True)
+def _print_status(status: SearchStatus) -> None:
+    """Print a line of JSON on standard error, for a program that waits for the result."""
+    typer.echo(json.dumps(status.to_json()), err=True)
 
 
 def _print_answer(found: Fit, folder: Path) -> None:

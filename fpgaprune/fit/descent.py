@@ -1,4 +1,4 @@
-"""`Descent`: from the trained network down to the smallest one that still loses little."""
+"""`Descent`: coordinate descent from the trained network to the smallest one that still loses little."""
 
 from __future__ import annotations
 
@@ -6,121 +6,127 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from fpgaprune.fit.answer import FitPoint
-from fpgaprune.fit.foresight import Foresight
+from fpgaprune.fit.estimates import Estimates
 from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit.result import FitPoint
 from fpgaprune.layout import DesignLayout
 
-# The first step asks for this share of the price before; each time that no knob can pay, the step is halved.
+# The first step asks for this share of the size before; each time that no knob succeeds, the step is halved.
 STEP = 0.6
 # A step that saves less ends the descent.
 _FINEST = 0.93
-# A turn that takes at most this share of the loss that is left is made at once; a dearer one waits for finer steps.
+# A move that takes at most this share of the loss that is left is accepted at once; a dearer one waits for finer steps.
 _CHEAP = 0.5
-# A turn leaves at least this share of the products. Where other things fill the part, no number of zeros brings the
-# price down to the wanted one, and the turn would lock nearly all units and lose the network.
+# A move keeps at least this share of the products. Where other things fill the part, no number of zeros brings the
+# size down to the wanted one, and the move would lock nearly all units and lose the network.
 _LEAST_KEPT = 0.35
-# A turn takes at most so many bits away: from eight to three bits of activations at once nearly every network fails.
+# A move takes at most so many bits away: from eight to three bits of activations at once nearly every network fails.
 _MOST_BITS = 3
 # Widths to begin with, if the usual one loses too much by itself.
 _WIDER = (10, 12, 16)
 
-# Trains some knobs in a layout, from the network of a point or from the trained one.
-Judge = Callable[[Knobs, DesignLayout, FitPoint | None], FitPoint | None]
+# Trains some knobs in a layout, from the network of a point or from the trained one; None if there is no such network.
+Evaluate = Callable[[Knobs, DesignLayout, FitPoint | None], FitPoint | None]
 
 
 @dataclass
 class Descent:
-    """Turns one knob after another, each time the one that lost least for what it saved, and takes back bad turns.
+    """Move one knob after another, each time the one that lost least for what it saved, and reject moves that lose.
 
-    Each network is trained from the last good one: from its weights and its locks.
+    Each network is trained from the last accepted one: from its weights and its locks.
 
-    The price of a network is what it takes of the part in one layout: the fastest that the network can be expected to
-    fit. If it never fits, slower layouts remain: each point is laid out for itself.
+    The size of a network is what it takes of the part in one layout: the fastest that the network can be expected to
+    fit. If it never fits, slower layouts remain: each point has a layout of its own.
 
     Attributes:
-        names: the knobs that may be turned.
-        foresight: prices.
-        judge: trains and judges a network.
-        goes_on: whether there is time for another trial.
-        room: the loss that a point still leaves to the limit.
-        ahead: learns of networks that may be judged next, in the order in which they would be, and of the point from
-            which they are trained.
-        hopeless: whether a network is not worth a trial, by what others lost.
-        again: whether the first network is trained again if it has a point.
+        names: the knobs that may move.
+        estimates: estimates of networks that were not trained.
+        evaluate: trains and judges a network.
+        has_time: tells whether there is time for another trial.
+        margin: returns the loss that a point leaves to the limit.
+        prefetch: learns of networks that may be evaluated next, in their order, and of the point from which they are
+            trained.
+        hopeless: tells whether a network is not worth a trial, by what others lost.
+        retrain: whether the first network is trained again if it has a point.
     """
 
     names: Sequence[str]
-    foresight: Foresight
-    judge: Judge
-    goes_on: Callable[[], bool]
-    room: Callable[[FitPoint], float]
-    ahead: Callable[[Sequence[Knobs], FitPoint], None] = lambda *_: None
+    estimates: Estimates
+    evaluate: Evaluate
+    has_time: Callable[[], bool]
+    margin: Callable[[FitPoint], float]
+    prefetch: Callable[[Sequence[Knobs], FitPoint], None] = lambda *_: None
     hopeless: Callable[[Knobs], bool] = lambda _: False
-    again: bool = True
+    retrain: bool = True
     rates: dict[str, float] = field(default_factory=dict)
-    """Knob to the loss for each halving of the price, the last time that it was turned."""
+    """Knob to the loss for each halving of the size, at its last move."""
     notes: list[str] = field(default_factory=list)
 
     def run(
-        self, start: Knobs, good: FitPoint | None = None, finest: float = _FINEST
+        self, start: Knobs, parent: FitPoint | None = None, finest: float = _FINEST
     ) -> Iterator[tuple[Knobs, FitPoint]]:
-        """Every network on the way, and its point; the first is trained from the point `good`, if there is one."""
-        rung = self.foresight.rung(start)
-        known = good is not None and Knobs.of(good.settings) == start
-        begun = [] if known and not self.again else list(self._start(start, good))
+        """Yield every network on the way with its point; the first is trained from that of `parent`, if there is one.
+
+        Args:
+            start: where the descent starts.
+            parent: the point whose network the first training starts from; None is the trained network.
+            finest: a step that leaves more than this share of the size ends the descent.
+        """
+        layout = self.estimates.target_layout(start)
+        known = parent is not None and parent.knobs == start
+        begun = [] if known and not self.retrain else list(self._start(start, parent))
         yield from begun
-        if good is not None and known:
-            # Longer training may lose more by chance; what was good stays a place to go on from.
-            begun.append((start, good))
+        if parent is not None and known:
+            # Longer training may lose more by chance; what was accepted stays a place to go on from.
+            begun.append((start, parent))
         if not begun:
             return
         knobs, point = min(begun, key=lambda pair: pair[1].lost)
         step, tried = STEP, {knobs for knobs, _ in begun}
         dear: list[tuple[float, Knobs, FitPoint]] = []
-        while (step < finest or dear) and self.goes_on():
+        while (step < finest or dear) and self.has_time():
             if step >= finest:
-                # Nothing cheap is left, so the turn that lost least for what it saved is made.
+                # Nothing cheap is left, so the move that lost least for what it saved is accepted.
                 _, knobs, point = min(dear, key=lambda found: found[0])
                 step, dear = STEP, []
-            price = self.foresight.price(rung, knobs)
-            turns = [(name, self._turn(knobs, name, rung, step * price)) for name in self.names]
-            moves = [(name, turned) for name, turned in turns if turned and not self.hopeless(turned)]
-            moves.sort(key=lambda move: self._expected(move[0], move[1], rung, price))
-            self.ahead([turned for _, turned in moves if turned not in tried], point)
-            found = None
-            for name, turned in self._slower_last(knobs, moves):
-                if turned in tried or not self.goes_on():
+            size = self.estimates.size(layout, knobs)
+            mildest = [(name, self._mildest(knobs, name, layout, step * size)) for name in self.names]
+            moves = [(name, moved) for name, moved in mildest if moved and not self.hopeless(moved)]
+            moves.sort(key=lambda move: self._expected(move[0], move[1], layout, size))
+            self.prefetch([moved for _, moved in moves if moved not in tried], point)
+            accepted = None
+            for name, moved in self._slower_last(knobs, moves):
+                if moved in tried or not self.has_time():
                     continue
-                made = self._judged(turned, point)
-                tried.add(turned)
-                if made is None:
+                found = self._evaluate(moved, point)
+                tried.add(moved)
+                if found is None:
                     continue
-                yield turned, made
-                saved = math.log2(price / max(self.foresight.price(rung, turned), 1e-9))
-                self.rates[name] = max(made.lost - point.lost, 0.0) / max(saved, 1e-3)
-                if made.loses_little and made.lost - point.lost <= _CHEAP * self.room(point):
-                    found = turned, made
+                yield moved, found
+                saved = math.log2(size / max(self.estimates.size(layout, moved), 1e-9))
+                self.rates[name] = max(found.lost - point.lost, 0.0) / max(saved, 1e-3)
+                if found.loses_little and found.lost - point.lost <= _CHEAP * self.margin(point):
+                    accepted = moved, found
                     break
-                if made.loses_little:
-                    dear.append((self.rates[name], turned, made))
-            if found is None:
+                if found.loses_little:
+                    dear.append((self.rates[name], moved, found))
+            if accepted is None:
                 step = math.sqrt(step)
             else:
-                (knobs, point), dear = found, []
+                (knobs, point), dear = accepted, []
 
-    def _start(self, start: Knobs, good: FitPoint | None) -> Iterator[tuple[Knobs, FitPoint]]:
-        """The network before anything is locked; with more bits, if the usual ones lose too much by themselves."""
-        known = good is not None and Knobs.of(good.settings) == start
+    def _start(self, start: Knobs, parent: FitPoint | None) -> Iterator[tuple[Knobs, FitPoint]]:
+        """Yield the network before anything is locked; then with more bits, if the usual ones lose too much alone."""
+        known = parent is not None and parent.knobs == start
         wider = (
             []
             if start.sparsity or known
             else [replace(start, weight_bits=bits, activation_bits=bits) for bits in _WIDER]
         )
         for number, knobs in enumerate((start, *wider)):
-            if number and not self.goes_on():
+            if number and not self.has_time():
                 return
-            point = self._judged(knobs, good)
+            point = self._evaluate(knobs, parent)
             if point is not None:
                 yield knobs, point
                 if point.loses_little:
@@ -128,47 +134,47 @@ class Descent:
         if wider:
             self.notes.append("rounding alone loses more than the limit, with up to 16 bits")
 
-    def _turn(self, knobs: Knobs, name: str, rung: str, wanted: float) -> Knobs | None:
-        """The mildest turn of knob `name` whose price is at most `wanted`; the strongest if none is; None if dearer.
+    def _mildest(self, knobs: Knobs, name: str, layout: str, most: float) -> Knobs | None:
+        """Return the mildest move of knob `name` to a size of at most `most`; the smallest if none is; None if larger.
 
-        A turn that is fast enough goes before a milder one that is not.
+        A move that keeps the limits of time goes before a milder one that does not.
         """
-        found, least, slow = None, self.foresight.price(rung, knobs) * _FINEST, None
-        for turned in filter(self.foresight.is_possible, knobs.turned(name)):
-            if _is_far(knobs, turned):
+        found, least, slow = None, self.estimates.size(layout, knobs) * _FINEST, None
+        for moved in filter(self.estimates.is_possible, knobs.stronger(name)):
+            if _is_far(knobs, moved):
                 break
-            price = self.foresight.price(rung, turned)
-            if price <= wanted and self.foresight.is_in_time(turned):
-                return turned
-            if price <= wanted:
-                slow = slow or turned
-            elif price <= least:
-                found, least = turned, price
+            size = self.estimates.size(layout, moved)
+            if size <= most and self.estimates.is_in_time(moved):
+                return moved
+            if size <= most:
+                slow = slow or moved
+            elif size <= least:
+                found, least = moved, size
         return slow or found
 
-    def _expected(self, name: str, turned: Knobs, rung: str, price: float) -> tuple[bool, float, float]:
-        """The order of moves: what is fast enough, the loss to expect for each halving of the price, the price."""
-        slow = not self.foresight.is_in_time(turned)
-        return slow, self.rates.get(name, 0.0), self.foresight.price(rung, turned) / price
+    def _expected(self, name: str, moved: Knobs, layout: str, size: float) -> tuple[bool, float, float]:
+        """Return the order of a move: limits of time kept, the expected loss for each halving of the size, the size."""
+        slow = not self.estimates.is_in_time(moved)
+        return slow, self.rates.get(name, 0.0), self.estimates.size(layout, moved) / size
 
     def _slower_last(self, knobs: Knobs, moves: Sequence[tuple[str, Knobs]]) -> Iterator[tuple[str, Knobs]]:
-        """`moves`, but those last that make the best layout slower, whatever they save in the one that may be reached.
+        """Yield `moves`, last those that make the best layout slower, whatever they save in the layout aimed at.
 
         Lazily: to lay out a large network takes seconds.
         """
         slower = []
-        for name, turned in moves:
-            if self.foresight.is_slower(turned, knobs):
-                slower.append((name, turned))
+        for name, moved in moves:
+            if self.estimates.is_slower(moved, knobs):
+                slower.append((name, moved))
             else:
-                yield name, turned
+                yield name, moved
         yield from slower
 
-    def _judged(self, knobs: Knobs, good: FitPoint | None) -> FitPoint | None:
-        return self.judge(knobs, self.foresight.fastest(knobs), good)
+    def _evaluate(self, knobs: Knobs, parent: FitPoint | None) -> FitPoint | None:
+        return self.evaluate(knobs, self.estimates.best_layout(knobs), parent)
 
 
-def _is_far(knobs: Knobs, turned: Knobs) -> bool:
-    """Whether `turned` is so much less than `knobs` that training from their network finds no way."""
-    bits = max(knobs.weight_bits - turned.weight_bits, knobs.activation_bits - turned.activation_bits)
-    return bits > _MOST_BITS or turned.kept < _LEAST_KEPT * knobs.kept
+def _is_far(knobs: Knobs, moved: Knobs) -> bool:
+    """Tell whether `moved` is so much less than `knobs` that training from their network finds no way."""
+    bits = max(knobs.weight_bits - moved.weight_bits, knobs.activation_bits - moved.activation_bits)
+    return bits > _MOST_BITS or moved.kept < _LEAST_KEPT * knobs.kept

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from fpgaprune.design import VERILOG
 from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.files import make_folder, write_bytes
-from fpgaprune.fit.answer import Fit
 from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.options import SearchOptions
+from fpgaprune.fit.log import OnTrial
+from fpgaprune.fit.result import Fit
 from fpgaprune.fit.route import find_route
 from fpgaprune.fit.search import FitSearch
-from fpgaprune.fit.standing import Heard
+from fpgaprune.fit.workers import WorkerOptions
 from fpgaprune.flow import Flow, Progress, Silent, TargetConfig, parse_config
 from fpgaprune.keras_file import save_keras
 from fpgaprune.npz_file import write_npz
@@ -29,35 +29,35 @@ def fit_flow(
     config: Flow,
     out: Path,
     limits: Limits | None = None,
-    told: Progress | None = None,
+    progress: Progress | None = None,
     route: str | None = None,
-    options: SearchOptions | None = None,
-    heard: Heard | None = None,
+    options: WorkerOptions | None = None,
+    on_trial: OnTrial | None = None,
     *,
     replace: bool = False,
 ) -> Fit:
-    """The best network that the flow `config` can make for its part within `limits`; `out` holds it and the search.
+    """Find the best network that the flow `config` can make for its part within `limits`; `out` holds the search.
 
-    `out/best` is a whole run, `out/front.json` the answer, `out/trials` a run for each trial. A search that was ended
-    goes on when it is called again: no trial that has ended is done twice.
+    `out/best` is a whole run, `out/front.json` the result, `out/trials` a run for each trial. A search that was ended
+    goes on when it is called again: no trial that has ended is run twice.
 
     Args:
         config: the flow: model, data, part, clock, and what else shall hold. The search sets filters, sparsity, bits,
             layout and io type.
         out: the folder; it is new, or an earlier search's.
         limits: what must hold.
-        told: learns how far the search is.
+        progress: learns of trials in words.
         route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised. If left
             out, that of `[target]`.
-        options: how widely to search, and on which machines.
-        heard: learns how far the search is, after each trial.
+        options: where trials run.
+        on_trial: learns of the state of the search after each trial, as data.
         replace: whether the answer of a search of another network in `out` is lost.
 
     Raises:
         ConfigError: the flow does not fit its data or model.
-        EstimateError: the network or the part has no price.
+        EstimateError: the network or the part has no estimate.
         RunError: `out` holds something else or a search of another network, or is in use.
-        ToolError: Optuna or Dask is missing, or a scheduler is gone.
+        ToolError: Dask is missing, or a scheduler is gone.
     """
     limits = limits or Limits()
     target = config[TargetConfig]
@@ -69,9 +69,9 @@ def fit_flow(
         settled,
         out,
         limits,
-        told or Silent(),
-        options or SearchOptions(),
-        heard or (lambda _: None),
+        progress or Silent(),
+        options or WorkerOptions(),
+        on_trial or (lambda _: None),
         replace,
     ).run()
 
@@ -91,18 +91,16 @@ def fit(
     epochs: int | None = None,
     seed: int = 0,
     route: str | None = None,
-    told: Progress | None = None,
-    trials: int | None = None,
+    progress: Progress | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
-    front: bool = False,
     memory_gib: float | None = None,
     replace: bool = False,
 ) -> Fit:
-    """The best network that `target` takes and that loses at most `max_loss`; `out` holds it as a whole run.
+    """Find the best network that `target` takes and that loses at most `max_loss`; `out` holds it as a whole run.
 
-    What has no limit is made as small as possible, in this order: latency, shares of the part, loss. The shares of all
-    resources are added.
+    What has no limit is minimised, in this order: latency, shares of the part, loss. The shares of all resources are
+    added.
 
     Args:
         model: a trained Keras model, or the path of one. It is unchanged.
@@ -117,35 +115,32 @@ def fit(
         latency_us: longest latency in microseconds.
         interval_cycles: most cycles between two samples.
         samples_per_s: least samples a second.
-        minutes: time for everything, the run of the best network too; what a tool counts takes extra time.
+        minutes: time of the whole search, the run of the best network included; what a tool counts takes extra time.
         epochs: of fine-tuning of the best network, at the network's own learning rate; first trials take a fourth. If
             left out, the search chooses epochs, batches and rate.
         seed: of all random numbers.
         route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised. If left
             out, `verilog` for parts of Lattice and Gowin, whose tools compile no HLS, else `hls`.
-        told: learns how far the search is.
-        trials: after the descent, a study by Optuna suggests so many networks at most. It runs until the time is over
-            if only `workers`, `scheduler` or `front` is given; without any of these, there is the descent alone.
-        workers: processes on this machine that do trials at the same time. A script that gives it needs
+        progress: learns of trials in words.
+        workers: processes on this machine that run trials at the same time. A script that gives it needs
             `if __name__ == "__main__":`, as all scripts that start processes.
-        scheduler: address of a scheduler of Dask, as `tcp://host:8786`, whose workers do the trials. All of them see
+        scheduler: address of a scheduler of Dask, as `tcp://host:8786`, whose workers run the trials. All of them see
             `out` and the data.
-        front: the study searches the whole front of loss, share and latency, not only the best network.
         memory_gib: most memory of a worker on this machine in GiB.
         replace: whether the answer of a search of another network in `out` is lost. Without it, that is refused.
 
     Raises:
         ConfigError: a limit, the model or the data are not what they should be.
-        EstimateError: the network or the part has no price.
+        EstimateError: the network or the part has no estimate.
         RunError: `out` holds something else or a search of another network, or is in use.
-        ToolError: Optuna or Dask is missing (`fpgaprune[search]`), or a scheduler is gone.
+        ToolError: Dask is missing (`fpgaprune[search]`), or a scheduler is gone.
     """
-    options = SearchOptions(trials, workers, scheduler, front, memory_gib)
+    options = WorkerOptions(workers, scheduler, memory_gib)
     folder = make_folder(Path(out))
     document: dict[str, Any] = {
         "name": "fit",
         "seed": seed,
-        "data": {"source": _source(data, folder)},
+        "data": {"source": data_source(data, folder)},
         "train": {"model": str(_model_file(model, folder, replace))},
         "target": {
             "part": target.order_number,
@@ -161,10 +156,15 @@ def fit(
     if epochs is not None:
         document["finetune"] = {"epochs": epochs}
     limits = Limits(max_loss, share, latency_us, interval_cycles, samples_per_s, minutes)
-    return fit_flow(parse_config(document, "fit"), folder, limits, told, route, options, replace=replace)
+    return fit_flow(parse_config(document, "fit"), folder, limits, progress, route, options, replace=replace)
 
 
-def _source(data: Any, folder: Path) -> str:
+def data_source(data: Any, folder: Path) -> str:
+    """Return the source of `data` for a flow file; arrays in memory are written to `folder`.
+
+    Raises:
+        ConfigError: it is no path, no name and no mapping.
+    """
     if isinstance(data, str | Path):
         return str(data)
     if not isinstance(data, Mapping):
@@ -176,7 +176,7 @@ def _source(data: Any, folder: Path) -> str:
 
 
 def _named_arrays(data: Mapping[Any, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Each array of `data` with its name in an `.npz`: one of several inputs or outputs as `x_train.left`."""
+    """Yield each array of `data` with its name in an `.npz`: one of several inputs or outputs as `x_train.left`."""
     for key, value in data.items():
         if isinstance(value, Mapping):
             yield from ((f"{key}.{name}", np.asarray(array)) for name, array in value.items())

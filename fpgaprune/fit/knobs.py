@@ -1,19 +1,19 @@
-"""`Knobs`: what the search turns, as keys of a flow file."""
+"""`Knobs`: the point of the search space that makes a network, as keys of a flow file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 SPARSITIES = (0.0, 0.2, 0.35, 0.5, 0.6, 0.68, 0.75, 0.8, 0.84, 0.87, 0.9, 0.92, 0.94, 0.95)
 WIDTHS = (8, 7, 6, 5, 4, 3, 2)
-# Whole filters go before other units.
+# Whole filters are locked before other units.
 FILTER = "filter"
-# The smallest network that is hoped for: shares of filters and of other units that are locked, and bits.
-_MOST_FILTERS, _FEWEST_BITS = 0.5, 4
 # Values of weights that cost no adder: each kept weight is a power of two.
-CHEAP = "digits(1)"
+POWERS_OF_TWO = "digits(1)"
+# The smallest network that may succeed: shares of filters and of other units that are locked, and bits.
+_MOST_FILTERS, _FEWEST_BITS = 0.5, 4
 _ROUNDS = 4
 
 
@@ -25,10 +25,10 @@ class Knobs:
         granularity: the unit that is locked, as in `[select]`.
         sparsity: fraction of these units that is locked, 0..1, of the network without the locked `filters`.
         weight_bits: bits of a weight.
-        activation_bits: bits of what a layer hands on.
+        activation_bits: bits of an activation.
         hold: values at which kept weights are held, as in `[quantise]`; empty for any value.
         filters: fraction of whole filters that is locked first, 0..1.
-        narrow: layers with a bit less, each with `weight_bits` or `activation_bits`.
+        narrow: layers with one bit less, each with `weight_bits` or `activation_bits`.
     """
 
     granularity: str
@@ -41,14 +41,14 @@ class Knobs:
 
     @property
     def strongest(self) -> Iterator[Knobs]:
-        """The smallest network that is hoped for, 4 bits and few units left; then those that leave more and more."""
+        """The smallest network that may succeed, 4 bits and few units kept; then those that keep more and more."""
         few = replace(self, weight_bits=_FEWEST_BITS, activation_bits=_FEWEST_BITS)
         for filters in (0.0,) if self.granularity == FILTER else (_MOST_FILTERS, 0.0):
             yield from (replace(few, filters=filters, sparsity=sparsity) for sparsity in reversed(SPARSITIES))
 
     @property
     def kept(self) -> float:
-        """The share of the products that its zeros leave, 0..1.
+        """The share of the products that the zeros leave, 0..1.
 
         Half of the filters of a layer and of the layer before it leave a quarter of its kernels.
         """
@@ -56,7 +56,7 @@ class Knobs:
         return filters**2 * (units**2 if self.granularity == FILTER else units)
 
     def leads_to(self, other: Knobs) -> bool:
-        """Whether `other` is these knobs turned further, so that its network can be trained from theirs."""
+        """Tell whether `other` is as strong or stronger in every knob, so that its training can start from here."""
         return (
             self.granularity == other.granularity
             and self.filters <= other.filters
@@ -67,17 +67,17 @@ class Knobs:
             and (self.narrow <= other.narrow or self.activation_bits > other.activation_bits)
         )
 
-    def turned(self, name: str) -> Iterator[Knobs]:
-        """These knobs with the knob `name` turned further, from mild to strong."""
+    def stronger(self, name: str) -> Iterator[Knobs]:
+        """Yield these knobs with the knob `name` at each stronger value, from mild to strong."""
         if name == "sparsity":
             return (replace(self, sparsity=value) for value in SPARSITIES if value > self.sparsity)
         if name == "filters":
             return (replace(self, filters=value) for value in SPARSITIES if value > self.filters)
         if name == "hold":
-            return iter(() if self.hold else (replace(self, hold=CHEAP),))
-        # Layers have a bit less than one width; of another width they are others.
-        turns: Iterator[dict[str, Any]] = ({name: bits} for bits in WIDTHS if bits < getattr(self, name))
-        return (replace(self, **turn, narrow=frozenset()) for turn in turns)
+            return iter(() if self.hold else (replace(self, hold=POWERS_OF_TWO),))
+        # Layers have one bit less than a certain width; at another width they would be other layers.
+        steps: Iterator[dict[str, Any]] = ({name: bits} for bits in WIDTHS if bits < getattr(self, name))
+        return (replace(self, **step, narrow=frozenset()) for step in steps)
 
     @property
     def of_layers(self) -> dict[str, dict[str, int]]:
@@ -88,7 +88,7 @@ class Knobs:
         return found
 
     def settings(self) -> dict[str, dict[str, Any]]:
-        """Sections of a flow file to their keys."""
+        """Return sections of a flow file to the keys that make this network."""
         held = {"quantise": {"hold": self.hold, "rounds": _ROUNDS, "epochs": _ROUNDS}} if self.hold else {}
         # Filters that the flow itself names stay in force.
         filters = {"filters": self.filters} if self.filters else {}
@@ -104,21 +104,6 @@ class Knobs:
             },
         }
 
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Knobs:
-        """The knobs whose settings these are; settings of a layout may be among them."""
-        select, hls = settings["select"], settings["hls"]
-        bits = hls["weight_bits"], hls["activation_bits"]
-        hold = settings.get("quantise", {}).get("hold", "")
-        narrow = frozenset(
-            (name, role)
-            for name, entry in hls.get("layers", {}).items()
-            for role in ("weight_bits", "activation_bits")
-            if entry.get(role) == hls[role] - 1
-        )
-        filters = select.get("filters", SPARSITIES[0])
-        return cls(select["granularity"], select["sparsity"], *bits, hold, filters, narrow)
-
     @property
     def locked(self) -> str:
         """What is locked, in words; empty if nothing is."""
@@ -127,7 +112,7 @@ class Knobs:
 
     @property
     def less(self) -> str:
-        """What has a bit less, in words; empty if nothing has."""
+        """The layers with one bit less, in words; empty if there are none."""
         return ", ".join(sorted(f"{name}'s weights" if role == "weight_bits" else name for name, role in self.narrow))
 
     def __str__(self) -> str:

@@ -1,42 +1,76 @@
-"""`SearchLog`: every network that a search has judged, and what is told of it after each trial."""
+"""`SearchLog`: every network of a search, its time, and what is reported after each trial."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
-from fpgaprune.fit.answer import FitPoint
-from fpgaprune.fit.doubts import few_samples
-from fpgaprune.fit.ending import RunTimes
-from fpgaprune.fit.job import Job, Outcome
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.ranking import Ranking
-from fpgaprune.fit.standing import Heard, Standing
+from fpgaprune.fit.budget import RunTimes
+from fpgaprune.fit.limits import Limits, Ranking
+from fpgaprune.fit.result import VALIDATION, FitPoint
+from fpgaprune.fit.trial import Outcome, Trial
 from fpgaprune.flow import Progress
+from fpgaprune.measure import to_plain
 
-# The end of a search takes this share of its time at most: a search that tries nothing finds nothing.
+# The final runs take this share of the time of a search at most: a search that tries nothing finds nothing.
 _MOST_RESERVED = 0.3
+
+
+class SearchStatus(Struct, frozen=True):
+    """The state of a search after a trial.
+
+    Attributes:
+        trial: number of the trial that has just ended.
+        message: its result, in words.
+        running: number of trials that are running.
+        best_trial: number of the best trial so far; None if no network was judged.
+        best: its network.
+        seconds_left: what is left of the time of the search; 0 if it is over.
+    """
+
+    trial: int
+    message: str
+    running: int
+    best_trial: int | None
+    best: FitPoint | None
+    seconds_left: float
+
+    def summary(self) -> str:
+        """Return the result of the trial, the best trial so far, and the time that is left, in words."""
+        best = "" if self.best_trial is None else f"; best so far: trial {self.best_trial}"
+        minutes, seconds = divmod(round(self.seconds_left), 60)
+        left = f"; {minutes} min {seconds:02} s left" if minutes else f"; {seconds} s left"
+        return f"{self.message}{best}{left}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the state as JSON data."""
+        return {**to_plain(self), "best": None if self.best is None else self.best.to_json()}
+
+
+# Learns of the state of a search after each trial.
+OnTrial = Callable[[SearchStatus], None]
 
 
 @dataclass
 class SearchLog:
-    """The networks of a search and its time; it tells what each trial brought.
+    """The networks of a search and its time; it reports the result of each trial.
 
     Attributes:
         ranking: which network is better.
-        told: learns how far the search is, in words.
-        heard: learns how far the search is, as data.
+        progress: learns of trials in words.
+        on_trial: learns of the state of the search as data.
         points: key of a trial to the network that it judged.
         times: how long runs take, by what the trials took.
         final: the seconds of the final run: with all its epochs, and with the fewest.
     """
 
     ranking: Ranking
-    told: Progress
-    heard: Heard
+    progress: Progress
+    on_trial: OnTrial
     points: dict[str, FitPoint] = field(default_factory=dict)
     times: RunTimes = field(default_factory=RunTimes)
     final: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0)
@@ -46,7 +80,7 @@ class SearchLog:
         self._started = time.monotonic()
 
     def at(self, share: float) -> float:
-        """The moment at which `share` of the search is over.
+        """Return the moment at which `share` of the search is over.
 
         It leaves time for the final run, and for a second one of the fewest epochs if the first breaks a limit.
         """
@@ -61,27 +95,27 @@ class SearchLog:
 
     @property
     def seconds_left(self) -> float:
-        """What is left of the time that was asked for."""
+        """What is left of the time of the search."""
         return max(self._started + 60.0 * self.ranking.limits.minutes - time.monotonic(), 0.0)
 
     @property
     def seconds_passed(self) -> float:
-        """What has passed of it, and beyond."""
+        """What has passed of the time of the search, and beyond."""
         return time.monotonic() - self._started
 
     def warn_if_short(self, shortest: float) -> None:
-        """Tells at once if the shortest search takes `shortest` seconds more than have passed, and that is too long."""
+        """Warn if the shortest search takes `shortest` seconds more than have passed, and that is too long."""
         minutes, least = self.ranking.limits.minutes, self.seconds_passed + shortest
         if least > 60 * minutes:
-            self.told.stage(
+            self.progress.stage(
                 "time",
                 "warning",
                 f"a search of this network takes about {least:.0f} s at least, and {minutes:g} min were asked for; it "
                 "ends as early as it can",
             )
 
-    def beyond(self) -> str | None:
-        """A sentence if no final run ends in the time that is left; None if one can."""
+    def overrun(self) -> str | None:
+        """Return a sentence if no final run ends in the time that is left; None if one can."""
         final = self.final()[1]
         late = final - self.seconds_left
         if late < 1.0:
@@ -91,43 +125,72 @@ class SearchLog:
             f"{self.ranking.limits.minutes:g} min"
         )
 
-    def judge_by(self, limits: Limits) -> None:
-        """These limits hold from now on, for what was judged before, too."""
+    def change_limits(self, limits: Limits) -> None:
+        """Judge by these limits from now on, what was judged before too."""
         self.ranking = replace(self.ranking, limits=limits)
         for key, point in self.points.items():
-            room = limits.room(point.lost, point.lost_error, searching=True)
-            self.points[key] = structs.replace(point, loses_little=room >= 0)
+            margin = limits.margin(point.lost, point.lost_error, searching=True)
+            self.points[key] = structs.replace(point, loses_little=margin >= 0)
 
-    def warn(self, doubt: str) -> None:
-        """Tells at once what the samples cannot tell."""
-        self.told.stage("samples", "warning", doubt)
+    def warn_of_samples(self, warning: str) -> None:
+        """Warn of what the samples cannot tell."""
+        self.progress.stage("samples", "warning", warning)
 
-    def begin(self, job: Job) -> None:
-        """The trial is running, unless a phase before had its network judged."""
-        if job.key not in self.points:
-            self.told.stage(self._name(job), "running")
+    def begin(self, trial: Trial) -> None:
+        """Report that a trial is running, unless a phase before had its network judged."""
+        if trial.key not in self.points:
+            self.progress.stage(self._name(trial), "running")
 
-    def end(self, job: Job, outcome: Outcome, running: int = 0, seconds: float | None = None) -> None:
-        """Tells what a trial brought, which is the best so far, and how much time is left; once for each network."""
-        if job.key in self.points:
+    def end(self, trial: Trial, outcome: Outcome, running: int = 0, seconds: float | None = None) -> None:
+        """Record and report the outcome of a trial, the best one so far and the time left; once for each network."""
+        if trial.key in self.points:
             return
         if not isinstance(outcome, str):
-            if not self.points and (doubt := few_samples(outcome, self.ranking.limits)):
-                self.warn(doubt)
-            self.points[job.key] = outcome
-            self.times.learn(outcome)
+            if not self.points and (warning := few_samples(outcome, self.ranking.limits)):
+                self.warn_of_samples(warning)
+            self.points[trial.key] = outcome
+            self.times.record(outcome)
         key = min(self.points, key=lambda key: self.ranking.rank(self.points[key]), default=None)
-        name = self._name(job)
-        standing = Standing(
-            self._numbers[job.key],
-            f"{job.knobs}: {outcome}" if isinstance(outcome, str) else outcome.in_words(),
+        name = self._name(trial)
+        status = SearchStatus(
+            self._numbers[trial.key],
+            f"{trial.knobs}: {outcome}" if isinstance(outcome, str) else outcome.summary(),
             running,
             None if key is None else self._numbers.setdefault(key, len(self._numbers) + 1),
             None if key is None else self.points[key],
             self.seconds_left,
         )
-        self.told.stage(name, "skipped" if isinstance(outcome, str) else "done", standing.in_words(), seconds)
-        self.heard(standing)
+        self.progress.stage(name, "skipped" if isinstance(outcome, str) else "done", status.summary(), seconds)
+        self.on_trial(status)
 
-    def _name(self, job: Job) -> str:
-        return f"trial {self._numbers.setdefault(job.key, len(self._numbers) + 1)}"
+    def _name(self, trial: Trial) -> str:
+        return f"trial {self._numbers.setdefault(trial.key, len(self._numbers) + 1)}"
+
+
+def few_samples(point: FitPoint, limits: Limits) -> str | None:
+    """Return a sentence if the samples that judged `point` tell its loss less exactly than the limit needs."""
+    if not 0 < limits.max_loss_fraction < point.lost_error:
+        return None
+    key = "x_valid" if point.judged_on == VALIDATION else "x_test"
+    return (
+        f"{point.samples:,} {point.judged_on} samples tell a loss only to ± {100 * point.lost_error:.2f} %, and at "
+        f"most {100 * limits.max_loss_fraction:g} % may be lost: chance decides whether a network keeps this limit; "
+        f"give more {key}"
+    )
+
+
+def seen_samples(limits: Limits) -> str:
+    """Return a sentence: the trained network has seen the validation samples, so the search allows more loss."""
+    return (
+        "the trained network has seen the samples that judge this search: trained without them, it loses "
+        f"{100 * limits.retraining_loss:.2f} % on them by itself, so the search allows so much more; give x_valid and "
+        "y_valid that the network has not seen"
+    )
+
+
+def unmeasured_samples() -> str:
+    """Return a sentence: no trial measured what the trained network gains from having seen the validation samples."""
+    return (
+        "there was no time to measure how well the trained network knows the samples that judge this search; give more "
+        "--minutes, or x_valid and y_valid that the network has not seen"
+    )

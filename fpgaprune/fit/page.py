@@ -1,27 +1,89 @@
-"""The answer of a search as a page, and in the words of the page and the terminal."""
+"""The result of a search as a page, and in the words of the page and the terminal."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from fpgaprune.fit.answer import Fit, FitPoint
-from fpgaprune.fit.changes import layer_changes, reasons
+from fpgaprune.design import Design, LayerSpec
 from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.result import Fit, FitPoint
+from fpgaprune.flow import RunDirectory
+from fpgaprune.masks import MaskSet
 from fpgaprune.measure import interval_words
-from fpgaprune.report import LABELS, NO_BREAK, FrontPoint, FrontReport, time_text, write_front
+from fpgaprune.report import LABELS, NO_BREAK, FrontPoint, FrontReport, LayerChange, time_text, write_front
 
+_WORDS = {
+    "sparsity": "zeros",
+    "weight_bits": "bits of weights",
+    "activation_bits": "bits of activations",
+    "filters": "filters",
+    "hold": "powers of two",
+}
 # Where a line of a narrow table ends: at a comma outside of brackets, and before a bracket.
 _APART = re.compile(r", (?![^(]*\))| (?=\()")
 
 
+def layer_changes(folder: Path) -> list[LayerChange]:
+    """Return what the run in `folder` did to each layer with weights, in the order of the network."""
+    run = RunDirectory.existing(folder)
+    masks, design = MaskSet.load(run.file("masks.npz")), Design.load(run.file("design.json"))
+    by_weight = {layer.sources["weight"]: layer for layer in design.layers if "weight" in layer.sources}
+    found = []
+    for layer in run.read_json("report.json")["layers"]:
+        path = f"{layer['name']}/kernel"
+        spec = by_weight.get(path)
+        mask = masks.get(path)
+        found.append(
+            LayerChange(
+                layer["name"],
+                0.0 if mask is None else float(1 - mask.mean()),
+                tuple(layer["channels_before"]),
+                None if layer["channels_after"] is None else tuple(layer["channels_after"]),
+                None if spec is None else spec.types["weight"].width,
+                None if spec is None else _last_before_weights(design, spec).types["result"].width,
+                None if spec is None or spec.strategy is None else f"{spec.strategy}, reuse {spec.reuse_factor}",
+            )
+        )
+    return found
+
+
+def reasons(answer: Fit) -> list[str]:
+    """Return sentences on why the best network has these locks, bits and layout."""
+    knobs, sentences = answer.best.knobs, []
+    if locked := knobs.locked:
+        config = RunDirectory.existing(Path(answer.best.folder)).manifest["config"]["select"]
+        sentences.append(f"Locked: {locked}, those with the lowest score ({config['criterion']}).")
+    if less := knobs.less:
+        sentences.append(f"A bit less: {less}; without it the outputs move least for what the hardware saves.")
+    if answer.rates:
+        rates = sorted(answer.rates.items(), key=lambda rate: rate[1])
+        words = ", ".join(f"{_WORDS.get(name, name)} {100 * rate:.2f} %" for name, rate in rates)
+        sentences.append(f"Moved: the knob that lost least for each halving of the size. At its last move: {words}.")
+    sentences.append(
+        "Layout: the fastest whose estimate keeps the share of the part."
+        if answer.limits["latency_us"] is None
+        else "Layout: the smallest that is fast enough."
+    )
+    return sentences
+
+
+def _last_before_weights(design: Design, layer: LayerSpec) -> LayerSpec:
+    """Return the layer whose result the next layer with weights reads: an activation, a pool or `layer` itself."""
+    while True:
+        readers = [one for one in design.layers if layer.name in one.inputs]
+        if len(readers) != 1 or readers[0].weights or len(readers[0].inputs) != 1:
+            return layer
+        layer = readers[0]
+
+
 def write_page(answer: Fit, folder: Path) -> Path:
-    """`folder` holds report.html, the page of `answer`."""
+    """Write the page of `answer` to report.html in `folder`."""
     front = set(map(id, answer.front))
     points = [
         FrontPoint(
             number,
-            point.knobs,
+            str(point.knobs),
             point.lost,
             point.lost_error,
             point.share,
@@ -44,7 +106,7 @@ def write_page(answer: Fit, folder: Path) -> Path:
             facts(answer.best, answer),
             answer.best.folder,
             points,
-            _limits(answer).most_loss(searching=True),
+            _limits(answer).loss_limit(searching=True),
             _limits(answer).share,
             f"Shares are upper ends of the {answer.price}, divided by what the part has.",
             answer.notes,
@@ -55,12 +117,12 @@ def write_page(answer: Fit, folder: Path) -> Path:
 
 
 def headline(answer: Fit) -> str:
-    """The answer in a sentence."""
+    """Return the result in a sentence."""
     best = answer.best
-    loss = f"{best.metric} {best.lost_in_words()} on {best.samples:,} held-out samples"
-    price = f"{best.share:.0%} of the {LABELS[best.resource]}s, {best.latency_cycles:,} cycles"
+    loss = f"{best.metric} {best.loss_text()} on {best.samples:,} held-out samples"
+    taken = f"{best.share:.0%} of the {LABELS[best.resource]}s, {best.latency_cycles:,} cycles"
     if answer.meets_limits:
-        return f"Fits: {price}; {loss}."
+        return f"Fits: {taken}; {loss}."
     broken = [
         *([] if best.fits else [f"it takes {best.share:.0%} of the {LABELS[best.resource]}s"]),
         *([] if best.loses_little else [loss]),
@@ -74,16 +136,16 @@ def headline(answer: Fit) -> str:
 
 
 def front_title(answer: Fit) -> str:
-    """What stands over the table of the points that no other beats."""
-    more = f"; in the search {100 * extra:.2f} % more may be lost" if (extra := _limits(answer).forgotten) else ""
+    """Return the title of the table of the Pareto front."""
+    more = f"; in the search {100 * extra:.2f} % more may be lost" if (extra := _limits(answer).retraining_loss) else ""
     return f"the best networks: no other is better in loss, share and latency at once{more}"
 
 
 def front_rows(answer: Fit) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The headings and the rows of a table of the points that no other beats."""
+    """Return the headings and the rows of the table of the Pareto front."""
     rows: list[tuple[str, ...]] = [
         (
-            _APART.sub("\n", point.knobs),
+            _APART.sub("\n", str(point.knobs)),
             f"{100 * point.lost:.2f} ± {100 * point.lost_error:.2f} %",
             f"{point.share:.0%} {LABELS[point.resource]}",
             f"{point.latency_cycles:,}",
@@ -95,11 +157,11 @@ def front_rows(answer: Fit) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 
 def limit_words(answer: Fit) -> list[str]:
-    """What must hold, each in words."""
+    """Return what must hold, each limit in words."""
     limits = _limits(answer)
     words = [f"{answer.clock_ns:g} ns", f"at most {limits.max_loss} lost, plus one standard error"]
-    if limits.forgotten:
-        words.append(f"in the search {100 * limits.forgotten:.2f} % more")
+    if limits.retraining_loss:
+        words.append(f"in the search {100 * limits.retraining_loss:.2f} % more")
     words.append(f"at most {100 * limits.share:g} % of each resource")
     if limits.latency_us is not None:
         words.append(f"at most {limits.latency_us:g} µs")
@@ -111,14 +173,14 @@ def limit_words(answer: Fit) -> list[str]:
 
 
 def facts(best: FitPoint, answer: Fit) -> list[tuple[str, str]]:
-    """Name and text of each fact of the best network."""
-    priced = [f"{count:,} {LABELS[name]}" for name, count in best.used.items() if count is not None]
+    """Return name and text of each fact of the best network."""
+    estimated = [f"{count:,} {LABELS[name]}" for name, count in best.used.items() if count is not None]
     measured = [f"{count:,} {LABELS[name]}" for name, count in (best.measured or {}).items() if count is not None]
     latency = time_text(best.latency_cycles * answer.clock_ns / 1000).replace(NO_BREAK, " ")
     return [
-        ("network", best.knobs),
-        (best.metric, f"{best.value:.4g} in hardware, {best.lost_in_words()}"),
-        ("takes", f"{', '.join(priced)} ({answer.price})"),
+        ("network", str(best.knobs)),
+        (best.metric, f"{best.value:.4g} in hardware, {best.loss_text()}"),
+        ("takes", f"{', '.join(estimated)} ({answer.price})"),
         *([("measured", f"{', '.join(measured)} ({answer.counted_by})")] if measured else []),
         (
             "nearest limit",

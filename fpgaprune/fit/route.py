@@ -1,4 +1,4 @@
-"""`Route`: the way to hardware that a search prices: hls4ml's project, or our own Verilog."""
+"""`Route`: the kind of hardware that a search estimates: an hls4ml project, or our own Verilog."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, EstimateError
 from fpgaprune.estimate import estimate
 from fpgaprune.fabric import family_of
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.ranking import Ranking
+from fpgaprune.fit.limits import Limits, Ranking
 from fpgaprune.flow import Flow, HlsConfig, MeasureConfig, RunDirectory, TargetConfig
 from fpgaprune.hls import COUNTING, can_count
 from fpgaprune.layout import (
@@ -31,14 +30,14 @@ from fpgaprune.measure import ChosenLayout, Measured, Resources
 from fpgaprune.target import Part, Target, parts_like
 from fpgaprune.vendor import find_reports
 
-# A trial is priced; no tool runs, and nobody asks what would make it fit.
+# A trial is estimated; no tool runs, and nobody asks what would make it fit.
 _NOT_BUILT: dict[str, Any] = {"hls": {"simulate": 0, "build": []}, "estimate": {"advice": False}}
 # Steps of a vendor's tool whose reports count resources: the one before them only estimates.
 _COUNTED = ("synth", "route")
 
 
 class Route(Protocol):
-    """Prices designs on the way to one kind of hardware."""
+    """Estimate designs as one kind of hardware."""
 
     name: ClassVar[str]
     """As the command line writes it."""
@@ -54,39 +53,39 @@ class Route(Protocol):
         """Sections of a flow file to the keys of every trial."""
 
     def layouts(self, design: Design) -> list[DesignLayout]:
-        """`design` in every layout that has a price, in both io types.
+        """Return `design` in every layout that has an estimate, in both io types.
 
         Raises:
             EstimateError: none has.
         """
 
-    def at(self, design: Design, rung: str) -> DesignLayout | None:
-        """The one of the `layouts` that `rung` names, in less time; None if there is none."""
+    def at(self, design: Design, name: str) -> DesignLayout | None:
+        """Return the one of the `layouts` with this name, in less time; None if there is none."""
 
     def own(self, design: Design, config: Flow) -> DesignLayout:
-        """`design` in the layout that `config` asks for.
+        """Return `design` in the layout that `config` asks for.
 
         Raises:
-            EstimateError: it has no price.
+            EstimateError: it has no estimate.
         """
 
     def counting(self, design: Design, document: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What the flow `document` of a whole run must say too, so that a tool counts `design`; None if none can.
+        """Return what a whole run of the flow `document` needs too, so that a tool counts `design`; None if none can.
 
         Raises:
             ToolError: a variable points to a tool that is not there.
         """
 
     def measured(self, run: RunDirectory, config: Flow) -> Resources[int] | None:
-        """What a tool counted in `run`, whose flow is `config`; None if none did."""
+        """Return what a tool counted in `run`, whose flow is `config`; None if none did."""
 
     def on(self, part: Part) -> Route:
-        """The same way to hardware on another part."""
+        """Return the same route on another part."""
 
 
 @dataclass(frozen=True)
 class HlsRoute:
-    """hls4ml's project, by the analytic estimate of logic synthesis."""
+    """An hls4ml project, by the analytic estimate of logic synthesis."""
 
     target: Target
     name: ClassVar[str] = "hls"
@@ -96,43 +95,43 @@ class HlsRoute:
 
     @property
     def searched(self) -> dict[str, Any]:
-        """No trial is simulated or built."""
+        """Sections that keep a trial from being simulated or built."""
         return _NOT_BUILT
 
     def layouts(self, design: Design) -> list[DesignLayout]:
-        """`design` with each strategy and reuse factor."""
+        """Return `design` with each strategy and reuse factor."""
         found: list[DesignLayout] = []
-        said: EstimateError | None = None
-        for rung, edit in every_layout(design):
+        reason: EstimateError | None = None
+        for name, edit in every_layout(design):
             try:
-                found.append(self._laid(edit.design, rung, edit))
+                found.append(self._estimated(edit.design, name, edit))
             except EstimateError as error:
-                said = error
+                reason = error
         if not found:
-            raise said or EstimateError("no layer of the network multiplies by weights, so nothing can be laid out")
+            raise reason or EstimateError("no layer of the network multiplies by weights, so nothing can be laid out")
         return found
 
-    def at(self, design: Design, rung: str) -> DesignLayout | None:
-        """`design` with one strategy and reuse factor."""
-        for name, edit in every_layout(design):
-            if name == rung:
+    def at(self, design: Design, name: str) -> DesignLayout | None:
+        """Return `design` with one strategy and reuse factor."""
+        for other, edit in every_layout(design):
+            if other == name:
                 with suppress(EstimateError):
-                    return self._laid(edit.design, rung, edit)
+                    return self._estimated(edit.design, name, edit)
         return None
 
     def own(self, design: Design, config: Flow) -> DesignLayout:  # noqa: ARG002
-        """`design` as it is: an hls4ml project holds its layout."""
-        return self._laid(design)
+        """Return `design` as it is: an hls4ml project holds its layout."""
+        return self._estimated(design)
 
     def counting(self, design: Design, document: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The vendor's tool builds the project, if it is found; steps that the flow itself asks for stay in force."""
+        """Ask for a build by the vendor's tool, if it is found; steps that the flow itself asks for stay in force."""
         asked = document.get("hls", {}).get("build")
         if asked is None:
             return {"hls": {"build": list(COUNTING)}} if can_count(design) else None
         return {} if asked else None
 
     def measured(self, run: RunDirectory, config: Flow) -> Resources[int] | None:
-        """What the vendor's tool counted after logic synthesis, or after place and route."""
+        """Return what the vendor's tool counted after logic synthesis, or after place and route."""
         if not config[HlsConfig].build:
             return None
         reports = [report for report in find_reports(run.file("hls")) if report.stage.step in _COUNTED]
@@ -140,27 +139,27 @@ class HlsRoute:
         return counted[-1] if counted else None
 
     def on(self, part: Part) -> Route:
-        """The same project for `part`."""
+        """Return the same project for `part`."""
         return HlsRoute(replace(self.target, part=part, order_number=part.name))
 
-    def _laid(self, design: Design, name: str = "", edit: Edit | None = None) -> DesignLayout:
+    def _estimated(self, design: Design, name: str = "", edit: Edit | None = None) -> DesignLayout:
         made = estimate(design, replace(self.target, io_type=design.io_type))
         if made.fits is None:
             raise EstimateError(
                 f"whether {design.name} fits {self.target.part.name} is unknown; wanted a part whose capacity is "
-                "listed, and a price for every layer"
+                "listed, and an estimate for every layer"
             )
         return DesignLayout.of_project(made, name, None if edit is None else edit.settings)
 
 
 @dataclass(frozen=True)
 class VerilogRoute:
-    """Our own Verilog, by its price for open synthesis of one family; the best network is synthesised.
+    """Our own Verilog, by its estimate for open synthesis of one family; the best network is synthesised.
 
     Attributes:
         part: the part.
         family: its family for open synthesis.
-        share: of each resource that a layout chosen for the part may take, upper end of the price.
+        share: of each resource that a layout chosen for the part may take, upper end of the estimate.
     """
 
     part: Part
@@ -173,19 +172,19 @@ class VerilogRoute:
 
     @property
     def searched(self) -> dict[str, Any]:
-        """No trial is simulated, built or synthesised."""
+        """Sections that keep a trial from being simulated, built or synthesised."""
         return {**_NOT_BUILT, "measure": {"families": []}}
 
     def layouts(self, design: Design) -> list[DesignLayout]:
-        """`design` with a sample as often as it can be, and more slowly, in both io types."""
+        """Return `design` at its shortest interval and at longer ones, in both io types."""
         return list(self._every(design))
 
-    def at(self, design: Design, rung: str) -> DesignLayout | None:
-        """`design` with a sample as often as `rung` says."""
-        return next((laid for laid in self._every(design, rung.split()[0]) if laid.name == rung), None)
+    def at(self, design: Design, name: str) -> DesignLayout | None:
+        """Return `design` at one interval."""
+        return next((layout for layout in self._every(design, name.split()[0]) if layout.name == name), None)
 
     def own(self, design: Design, config: Flow) -> DesignLayout:
-        """`design` with the interval of `[measure]`."""
+        """Return `design` with the interval of `[measure]`."""
         asked = config[MeasureConfig]
         if asked.part is None:
             return self._named(at_interval(design, self.part, asked.interval))
@@ -193,26 +192,26 @@ class VerilogRoute:
         try:
             chosen = choose_layout(design, self.part, share=asked.share, interval=interval)
         except EstimateError:
-            # Trained, the network takes more than was hoped for: the nearest layout says how much.
-            return min(map(self._named, slower_layouts(design, self.part)), key=lambda laid: laid.share)
+            # Trained, the network takes more than was estimated: the nearest layout says how much.
+            return min(map(self._named, slower_layouts(design, self.part)), key=lambda layout: layout.share)
         return self._as_chosen(chosen, "", asked.interval)
 
     def counting(self, design: Design, document: Mapping[str, Any]) -> dict[str, Any] | None:  # noqa: ARG002
-        """Nothing more: each layout asks for open synthesis."""
+        """Ask for nothing more: each layout asks for open synthesis."""
         return {}
 
     def measured(self, run: RunDirectory, config: Flow) -> Resources[int] | None:  # noqa: ARG002
-        """What open synthesis counted."""
+        """Return what open synthesis counted."""
         content = run.read_json("measure.json")
         found = None if content is None else Measured.from_json(content).synthesis.get(self.family)
         return None if found is None else found.total
 
     def on(self, part: Part) -> Route:
-        """The same Verilog on `part`, priced for the same family."""
+        """Return the same Verilog on `part`, estimated for the same family."""
         return replace(self, part=part)
 
     def _every(self, design: Design, io_type: str | None = None) -> Iterator[DesignLayout]:
-        """The layouts of one io type, or of both."""
+        """Yield the layouts of one io type, or of both."""
         if io_type in (None, design.io_type):
             yield from self._slower(design, {})
         if io_type != design.io_type and (other := other_io_type(design)) is not None:
@@ -220,9 +219,9 @@ class VerilogRoute:
 
     def _slower(self, design: Design, settings: Settings) -> Iterator[DesignLayout]:
         fits = False
-        for laid in slower_layouts(design, self.part):
-            fits |= laid.share <= self.share
-            yield self._named(laid, f"{design.io_type} {laid.name}", settings)
+        for layout in slower_layouts(design, self.part):
+            fits |= layout.share <= self.share
+            yield self._named(layout, f"{design.io_type} {layout.name}", settings)
         if not fits:
             # Choosing for each layer takes seconds, so it is done where one rule for all layers is not enough.
             with suppress(EstimateError):
@@ -233,21 +232,27 @@ class VerilogRoute:
         asked = {"interval": interval, "part": chosen.part, "share": chosen.share}
         return self._named(DesignLayout.of_chosen(chosen, self.part), name, settings, asked)
 
-    def _named(self, laid: DesignLayout, name: str = "", settings: Settings = {}, asked: Settings = {}) -> DesignLayout:  # noqa: B006
-        """`laid` with the sections of a flow file that ask for it, those of `[measure]` in `asked` or its interval.
+    def _named(
+        self,
+        layout: DesignLayout,
+        name: str = "",
+        settings: Settings | None = None,
+        asked: Settings | None = None,
+    ) -> DesignLayout:
+        """Return `layout` with the sections of a flow file that ask for it: `asked` in `[measure]`, or its interval.
 
         Raises:
             EstimateError: no capacity of the part is known.
         """
-        laid.occupancy.require_nearest()
-        measure = {"families": [self.family], **(asked or {"interval": laid.fields.get("interval", 0)})}
-        return structs.replace(laid, name=name, settings={**settings, "measure": measure})
+        layout.occupancy.require_nearest()
+        measure = {"families": [self.family], **(asked or {"interval": layout.fields.get("interval", 0)})}
+        return structs.replace(layout, name=name, settings={**(settings or {}), "measure": measure})
 
 
 def smallest_part(route: Route, design: Design, config: Flow, share: float) -> Part | None:
-    """The smallest listed part of the same maker and family that takes `design` in its layout; None if none does.
+    """Return the smallest listed part of the same maker and family that takes `design` in its layout, or None.
 
-    The upper end of the price may take at most `share` of each resource.
+    The upper end of the estimate may take at most `share` of each resource.
     """
     target = config[TargetConfig].target()
     for part in parts_like(target.part):
@@ -259,7 +264,7 @@ def smallest_part(route: Route, design: Design, config: Flow, share: float) -> P
 
 
 def verilog_instead(route: Route, design: Design, target: Target, limits: Limits) -> DesignLayout | None:
-    """The best layout of `design` as our Verilog where `route` is another and it keeps to `limits`; else None."""
+    """Return the best layout of `design` as our Verilog, if that keeps `limits` and `route` is another; else None."""
     family = family_of(target.part)
     if route.name == VerilogRoute.name or family is None:
         return None
@@ -273,7 +278,7 @@ def verilog_instead(route: Route, design: Design, target: Target, limits: Limits
 
 
 def find_route(name: str | None, target: Target, share: float = 0.8) -> Route:
-    """The route `name` to `target`, of which a layout may take `share`: `hls` or `verilog`.
+    """Return the route `name`, `hls` or `verilog`, to `target`, of which a layout may take `share`.
 
     Without a name it is `verilog` for parts of Lattice and Gowin, whose tools compile no HLS, else `hls`.
 

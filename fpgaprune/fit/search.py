@@ -1,4 +1,4 @@
-"""`FitSearch`: the descent, a study around it if asked for, then the best network whole."""
+"""`FitSearch`: the whole search: trials by descent and around its end, then the best network trained to the end."""
 
 from __future__ import annotations
 
@@ -10,32 +10,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.errors import RunError
+from fpgaprune.errors import ConfigError, HlsError, RunError, UnsupportedLayerError
 from fpgaprune.files import write_bytes
-from fpgaprune.fit.answer import Fit, FitPoint
-from fpgaprune.fit.document import search_document
-from fpgaprune.fit.doubts import few_samples, unknown_samples
-from fpgaprune.fit.ending import run_seconds
-from fpgaprune.fit.finalists import BEST, Finalists
-from fpgaprune.fit.foresight import Foresight
-from fpgaprune.fit.held_back import write_held_back
+from fpgaprune.fit.budget import Training, expected_seconds, most_samples, run_seconds, seconds_of_training
+from fpgaprune.fit.estimates import Estimates
+from fpgaprune.fit.finalists import Finalists
+from fpgaprune.fit.folder import BEST, FRONT, SPLIT, TRIALS, locked_folder, require_search_folder, write_split
 from fpgaprune.fit.knobs import FILTER, Knobs
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.log import SearchLog
-from fpgaprune.fit.options import SearchOptions
-from fpgaprune.fit.own_folder import FRONT, SAMPLES, TRIALS, require_own, used_alone
+from fpgaprune.fit.limits import Limits, Ranking
+from fpgaprune.fit.log import OnTrial, SearchLog, few_samples, unmeasured_samples
 from fpgaprune.fit.page import write_page
 from fpgaprune.fit.phases import Phases
-from fpgaprune.fit.ranking import Ranking
+from fpgaprune.fit.result import Fit, FitPoint
 from fpgaprune.fit.route import Route, VerilogRoute, smallest_part, verilog_instead
-from fpgaprune.fit.standing import Heard
-from fpgaprune.fit.steps import Steps
-from fpgaprune.fit.study import require_optuna
-from fpgaprune.fit.suggested import try_suggested
-from fpgaprune.fit.training import Training, expected_seconds, most_samples, seconds_of_training
-from fpgaprune.fit.trial import Trials
-from fpgaprune.fit.workers import Workers
-from fpgaprune.fit.workplace import Here, Workplace
+from fpgaprune.fit.trial import Executor, TrialRunner
+from fpgaprune.fit.workers import WorkerOptions
 from fpgaprune.flow import (
     Dataset,
     Flow,
@@ -52,10 +41,12 @@ from fpgaprune.flow import (
     start_session,
     starting_model,
 )
+from fpgaprune.keras_file import trained_bits
 from fpgaprune.layout import joined
 from fpgaprune.measure import LABELS
 
-# A trial that only tells what the trained network knows of the samples is made if so many times its time is left.
+# A trial that only measures what the trained network gains from having seen the validation samples is made if so many
+# times its time is left.
 _SURELY = 1.5
 
 
@@ -64,13 +55,13 @@ class FitSearch:
     """One search.
 
     Attributes:
-        route: the way to hardware.
+        route: the route to hardware.
         config: the flow that the search starts from.
         out: folder of the answer.
         limits: what must hold.
-        told: learns how far the search is, in words.
-        options: how widely to search, and where.
-        heard: learns how far the search is, as data.
+        progress: learns of trials in words.
+        options: where trials run.
+        on_trial: learns of the state of the search as data.
         replace: whether the answer of a search of another network in `out` is lost.
         notes: sentences on what stopped it.
     """
@@ -79,91 +70,60 @@ class FitSearch:
     config: Flow
     out: Path
     limits: Limits
-    told: Progress
-    options: SearchOptions
-    heard: Heard
+    progress: Progress
+    options: WorkerOptions
+    on_trial: OnTrial
     replace: bool = False
     notes: list[str] = field(default_factory=list)
 
     def run(self) -> Fit:
-        """The answer, which `out` holds too.
+        """Search, and return the result, which `out` holds too.
 
         Raises:
             RunError: `out` holds something else or is in use, or no network was found.
             ToolError: a package or a scheduler for workers is missing.
         """
-        log = SearchLog(Ranking(self.limits, self.config[TargetConfig].clock_ns), self.told, self.heard)
-        require_own(self.out)
-        if self.options.searches:
-            require_optuna()
-        config, data = self.config, check_flow(self.config, self.told)
+        log = SearchLog(Ranking(self.limits, self.config[TargetConfig].clock_ns), self.progress, self.on_trial)
+        require_search_folder(self.out)
+        config, data = self.config, check_flow(self.config, self.progress)
         if not self.replace and (best := self.out / BEST).is_dir():
             Origin.of(config, data).require_same(RunDirectory(best))
         start_session(config.seed)
         model = starting_model(config[TrainConfig].model, data)
         document = search_document(config, model, self.notes)
-        with used_alone(self.out), closing(self._place()) as place:
-            return self._run(place, log, document, data, model)
+        with locked_folder(self.out), closing(self.options.executor(self.progress)) as executor:
+            return self._run(executor, log, document, data, model)
 
-    def _run(self, place: Workplace, log: SearchLog, document: dict[str, Any], data: Dataset, model: Any) -> Fit:
-        config = self.config
-        source = self.out / SAMPLES
-        write_held_back(source, data, config.seed, most_samples(model))
-        searched = load_data(str(source))
-        content = flow_key(config, data)
-        trials = Trials(self.route, document, self.out / TRIALS, source, self.limits, place, content)
-        foresight = Foresight(self.route, document, searched, model, self.limits)
-        start, names = self._knobs(document)
-        if (design := foresight.design(start)) is not None:
+    def _run(self, executor: Executor, log: SearchLog, document: dict[str, Any], data: Dataset, model: Any) -> Fit:
+        source = self.out / SPLIT
+        write_split(source, data, self.config.seed, most_samples(model))
+        split = load_data(str(source))
+        more = count_of(data.x_train) / count_of(split.x_train)
+        content = flow_key(self.config, data)
+        trials = TrialRunner(self.route, document, self.out / TRIALS, source, self.limits, executor, content)
+        estimates = Estimates(self.route, document, split, model, self.limits)
+        start, names = self._start(document)
+        if (design := estimates.design(start)) is not None:
             # A wrong path of a tool is an error now, not when the search is over.
             self.route.counting(design, document)
-        seconds = seconds_of_training(self.limits.minutes)
-        bolder = Training.at_a_higher_rate(config, searched, model, seconds)
-        usual = Training.asked(config, searched, model, seconds)
-        ways: Sequence[Training] = [usual] if bolder is None else [bolder, usual]
-        phases = Phases(trials, foresight, log, names, self.notes)
-        more = count_of(data.x_train) / count_of(searched.x_train)
-
-        def final() -> tuple[float, float]:
-            most, fewest = phases.training.long, phases.training.whole
-            return log.times.seconds(most, more), log.times.seconds(fewest, more)
-
-        log.final = final
-        trial, whole = (expected_seconds(model, searched, epochs) for epochs in (ways[0].short, ways[0].whole))
-        log.times.expected = expected_seconds(model, searched, 1)
-        log.warn_if_short(run_seconds(trial, more * whole))
-        remembers = data.x_valid is None
-        if remembers and _SURELY * run_seconds(whole, trial, more * whole) > log.seconds_left:
-            # The first trial is then a network that may be the answer.
-            remembers = False
-            self.notes.append(unknown_samples())
-        # In few epochs a higher rate only loses the network, so a large one is first made narrow at its own rate.
-        narrows = ways[0].is_cut and "filters" in names
-        first = phases.first(start, ways[-1:] if narrows else ways, remembers=remembers)
-        if narrows:
-            start, first, ways = phases.narrow(start, first, ways, searched)
-            phases.first(start, ways, remembers=False, good=first)
-        phases.descend(start, first, before_study=self.options.searches)
-        if self.options.searches:
-            self.notes += try_suggested(trials, foresight, log, self.options, names, phases.training, self.out)
-        else:
-            phases.look_around()
+        phases = Phases(trials, estimates, log, names, self.notes)
+        self._train(phases, start, split, model, more, seen=data.x_valid is None)
         points = tuple(log.points.values())
         if not points:
             reason = "; ".join(trials.left_out()) or "no trial came to its end"
             raise RunError(f"the search found no network: {reason}")
-        if (late := log.beyond()) is not None:
-            log.told.stage(BEST, "warning", late)
-        epochs, milder = partial(phases.final_epochs, more), phases.milder
-        best = Finalists(trials, log.ranking, epochs, self.out, self.told, milder, self.notes).best(points)
-        if doubt := few_samples(best, self.limits):
-            self.notes.append(doubt)
+        if (overrun := log.overrun()) is not None:
+            log.progress.stage(BEST, "warning", overrun)
+        epochs = partial(phases.final_epochs, more)
+        best = Finalists(trials, log.ranking, epochs, self.out, self.progress, phases.milder, self.notes).best(points)
+        if warning := few_samples(best, self.limits):
+            self.notes.append(warning)
         if not best.fits:
             self.notes += [*self._our_verilog(best), self._larger_part(best)]
         self.notes += trials.left_out()
-        target = config[TargetConfig].target()
-        answer = Fit(
-            config.name,
+        target = self.config[TargetConfig].target()
+        found = Fit(
+            self.config.name,
             target.part.name,
             target.clock_ns,
             self.route.name,
@@ -175,41 +135,95 @@ class FitSearch:
             phases.rates,
             self.route.counted_by,
         )
-        write_page(answer, self.out)
-        write_bytes(self.out / FRONT, (json.dumps(answer.to_json(), indent=1) + "\n").encode())
-        return answer
+        write_page(found, self.out)
+        write_bytes(self.out / FRONT, (json.dumps(found.to_json(), indent=1) + "\n").encode())
+        return found
+
+    def _train(self, phases: Phases, start: Knobs, split: Dataset, model: Any, more: float, *, seen: bool) -> None:
+        """Fill the log of `phases` with trials: descent first, then neighbours of the best network.
+
+        A final run trains on `more` times the samples of a trial. If the trained network has `seen` the validation
+        samples, a first trial measures what it gains from that.
+        """
+        log, seconds = phases.log, seconds_of_training(self.limits.minutes)
+        usual = Training.from_flow(self.config, split, model, seconds)
+        faster = Training.at_higher_rate(self.config, split, model, seconds)
+        ways: Sequence[Training] = [usual] if faster is None else [faster, usual]
+
+        def final() -> tuple[float, float]:
+            most, fewest = phases.training.long, phases.training.whole
+            return log.times.seconds(most, more), log.times.seconds(fewest, more)
+
+        log.final = final
+        short, whole = (expected_seconds(model, split, epochs) for epochs in (ways[0].short, ways[0].whole))
+        log.times.expected = expected_seconds(model, split, 1)
+        log.warn_if_short(run_seconds(short, more * whole))
+        if seen and _SURELY * run_seconds(whole, short, more * whole) > log.seconds_left:
+            # The first trial is then a network that may be the answer.
+            seen = False
+            self.notes.append(unmeasured_samples())
+        # In few epochs a higher rate only loses the network, so a large one first loses filters at its own rate.
+        narrows = ways[0].is_cut and "filters" in phases.names
+        first = phases.first(start, ways[-1:] if narrows else ways, has_seen_samples=seen)
+        if narrows:
+            start, first, ways = phases.narrow(start, first, ways, split)
+            phases.first(start, ways, has_seen_samples=False, parent=first)
+        phases.descend(start, first)
+        phases.search_neighbours()
 
     def _our_verilog(self, best: FitPoint) -> list[str]:
-        """A sentence if the nearest network would fit as our Verilog."""
-        laid = verilog_instead(self.route, best.design(), self.config[TargetConfig].target(), self.limits)
-        if laid is None:
+        """Return a sentence if the nearest network would fit as our Verilog."""
+        layout = verilog_instead(self.route, best.design(), self.config[TargetConfig].target(), self.limits)
+        if layout is None:
             return []
         return [
-            f"as our own Verilog the nearest network fits, by its price: {laid.share:.0%} of the "
-            f"{LABELS[laid.resource]}s, {laid.latency_cycles:,} cycles; try --route {VerilogRoute.name}"
+            f"as our own Verilog the nearest network fits, by its estimate: {layout.share:.0%} of the "
+            f"{LABELS[layout.resource]}s, {layout.latency_cycles:,} cycles; try --route {VerilogRoute.name}"
         ]
 
     def _larger_part(self, best: FitPoint) -> str:
-        """A sentence: the part that would take the nearest network."""
+        """Return a sentence: the part that would take the nearest network."""
         config = parse_config(joined(self.config.model_dump(mode="json", exclude_unset=True), best.settings), "fit")
         part = smallest_part(self.route, best.design(), config, self.limits.share)
         if part is None:
             return "no listed part of the same family takes the nearest network"
         return f"the smallest listed part of the same family that takes the nearest network is {part.name}"
 
-    def _place(self) -> Workplace:
-        options = self.options
-        if options.workers is None and options.scheduler is None:
-            return Here(Steps(self.told))
-        return Workers(options.workers or 1, options.scheduler, options.memory_gib)
-
-    def _knobs(self, document: dict[str, Any]) -> tuple[Knobs, list[str]]:
-        """Where the descent starts, and the names of the knobs that may be turned."""
-        asked = document.get("select", {})
-        granularity, left_out = asked.get("granularity", "weight"), set()
-        if granularity == FILTER or asked.get("filters"):
-            left_out.add("filters")
+    def _start(self, document: dict[str, Any]) -> tuple[Knobs, list[str]]:
+        """Return where the descent starts, and the names of the knobs that may move."""
+        select = document.get("select", {})
+        granularity, fixed = select.get("granularity", "weight"), set()
+        if granularity == FILTER or select.get("filters"):
+            fixed.add("filters")
         if not document["finetune"].get("quantised", False):
-            # Cheap values are held in a network that rounds while it trains.
-            left_out.add("hold")
-        return Knobs(granularity), [name for name in self.route.knobs if name not in left_out]
+            # Powers of two are held in a network that rounds while it trains.
+            fixed.add("hold")
+        return Knobs(granularity), [name for name in self.route.knobs if name not in fixed]
+
+
+def search_document(config: Flow, model: Any, notes: list[str]) -> dict[str, Any]:
+    """Return the flow of every trial as plain data; the network rounds in fine-tuning, else `notes` says why not.
+
+    Raises:
+        ConfigError: it names no trained network, or one that cannot be trained on.
+    """
+    document: dict[str, Any] = config.model_dump(mode="json", exclude_unset=True)
+    path = config[TrainConfig].model
+    if path is None:
+        raise ConfigError("fit starts from a trained network: name it with train.model, or as MODEL.keras")
+    library = trained_bits(path)
+    if library is not None:
+        raise ConfigError(
+            f"{path} has weights whose bits {library} trained, and fit would train them anew; "
+            "make its hardware with 'fpgaprune run'"
+        )
+    document.setdefault("finetune", {})
+    if "quantised" not in document["finetune"] and "fit" not in document["finetune"]:
+        from fpgaprune.lowering import require_roundable
+
+        try:
+            require_roundable(model)
+            document["finetune"]["quantised"] = True
+        except (HlsError, UnsupportedLayerError) as error:
+            notes.append(f"the network is fine-tuned without rounding: {error}")
+    return document

@@ -1,41 +1,266 @@
-"""`Trials`: the networks of one flow as trials, each with a run of its own."""
+"""`Trial`: one training of the search as plain data, which any process can run, and which is never run twice."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import fcntl
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
-from fpgaprune.design import Design
-from fpgaprune.fit.answer import HELD_BACK, FitPoint
-from fpgaprune.fit.candidate import Candidate
-from fpgaprune.fit.job import Job, read_outcome
+from msgspec import Struct, structs
+
+from fpgaprune.design import Design, ReuseWarning
+from fpgaprune.documents import read_json
+from fpgaprune.errors import EstimateError, HlsError, MaskError, RemovalError, RunError
+from fpgaprune.files import make_folder, storage, write_bytes
 from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.ranking import Judged
-from fpgaprune.fit.route import Route
-from fpgaprune.fit.workplace import Workplace
-from fpgaprune.flow import TargetConfig, parse_config
+from fpgaprune.fit.limits import Limits, Ranking, Sized
+from fpgaprune.fit.result import HELD_OUT, VALIDATION, FitPoint
+from fpgaprune.fit.route import Route, find_route
+from fpgaprune.flow import Progress, TargetConfig, parse_config, run_flow
+from fpgaprune.hls import StrategyWarning
 from fpgaprune.layout import DesignLayout, joined
+from fpgaprune.measure import ESTIMATED, from_plain, occupancy_of, to_plain
 
+# A network that cannot have these knobs; anything else ends the search.
+_IMPOSSIBLE = (MaskError, HlsError, EstimateError, RemovalError)
+_REASON = "impossible"
 # The network of a run before channels are removed: a later trial can start from it.
 _TRAINED = "finetuned.keras"
 
+# The point of a trial, or why there is no such network.
+Outcome = FitPoint | str
 
-@dataclass
-class Trials:
-    """Trains networks of one flow and judges them.
+
+class Trial(Struct, frozen=True):
+    """One trial: a network to train and to judge.
 
     Attributes:
-        route: the way to hardware.
+        route: name of the route to hardware.
+        target: the section of the search's flow that names the part.
+        clock_ns: clock period in ns.
+        limits: what must hold.
+        document: the flow file of the trial, as plain data.
+        knobs: what is locked, and with how many bits it computes.
+        settings: sections of a flow file to the keys that make this network in this layout.
+        judged_on: the samples that judge it: `validation` or `held-out`.
+        folder: holds a folder and a file for each trial of the search.
+        content: digest of what the search reads: the trained network, the samples, the code.
+    """
+
+    route: str
+    target: dict[str, Any]
+    clock_ns: float
+    limits: Limits
+    document: dict[str, Any]
+    knobs: Knobs
+    settings: dict[str, Any]
+    judged_on: str
+    folder: str
+    content: str
+
+    @property
+    def key(self) -> str:
+        """Twelve hex digits over the flow file and what it reads: equal trials have equal keys.
+
+        A network that is trained again under its old name is another one.
+        """
+        text = json.dumps([self.content, self.document], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def run_folder(self) -> Path:
+        """The folder of its run."""
+        return Path(self.folder) / self.key
+
+    @property
+    def outcome_file(self) -> Path:
+        """The file that holds its outcome once it has ended."""
+        return self.run_folder.with_suffix(".json")
+
+
+# Runs one trial; the progress learns of its stages.
+RunTrial = Callable[[Trial, Progress], FitPoint]
+
+
+def saved_outcome(trial: Trial) -> Outcome | None:
+    """Read the outcome of a trial that has ended; None if it has not. Its verdicts are those of `trial.limits`.
+
+    Raises:
+        RunError: its file is damaged.
+    """
+    path = trial.outcome_file
+    try:
+        content = read_json(path, RunError, "a trial of this search", "delete it; the trial is then made anew")
+    except FileNotFoundError:
+        return None
+    if isinstance(content, dict) and isinstance(content.get(_REASON), str):
+        return str(content[_REASON])
+    return _with_verdicts(from_plain(content, FitPoint, str(path)), trial)
+
+
+def outcome_of(trial: Trial, progress: Progress, run: RunTrial) -> Outcome:
+    """Return the outcome of `trial`; `run` runs it unless it has ended before. Its file holds the outcome.
+
+    A second process that is given the same trial waits for the first one.
+    """
+    outcome = saved_outcome(trial)
+    if outcome is not None:
+        return outcome
+    with _locked(trial):
+        outcome = saved_outcome(trial)
+        if outcome is None:
+            try:
+                outcome = _with_verdicts(run(trial, progress), trial)
+                content = to_plain(outcome)
+            except _IMPOSSIBLE as error:
+                outcome = str(error)
+                if trial.judged_on != VALIDATION:
+                    # A whole run also uses tools, and the next time they may be there.
+                    return outcome
+                content = {_REASON: outcome}
+            write_bytes(trial.outcome_file, (json.dumps(content, indent=1) + "\n").encode())
+    return outcome
+
+
+def run_trial(trial: Trial, progress: Progress) -> FitPoint:
+    """Run the flow of `trial` in its folder, and return its point, without verdicts on limits.
+
+    Raises:
+        EstimateError: nothing says whether it fits.
+    """
+    config = parse_config(trial.document, "fit")
+    route = find_route(trial.route, parse_config({"target": trial.target}, "fit")[TargetConfig].target())
+    with warnings.catch_warnings():
+        # The reports of the runs say this, and a search makes dozens.
+        warnings.simplefilter("ignore", ReuseWarning)
+        warnings.simplefilter("ignore", StrategyWarning)
+        run = run_flow(config, trial.run_folder, progress)
+    metric = run.read_json("report.json")["metric"]
+    hardware = metric["hardware"]
+    layout = route.own(Design.load(run.file("design.json")), config)
+    measured = route.measured(run, config)
+    taken = layout.occupancy if measured is None else occupancy_of(measured, config[TargetConfig].target().part)
+    nearest = taken.require_nearest("high")
+    return FitPoint(
+        knobs=trial.knobs,
+        settings=trial.settings,
+        metric=metric["name"],
+        value=metric["after"] if hardware is None else hardware,
+        lost=metric["lost"],
+        lost_error=metric["lost_error"] or 0.0,
+        judged_on=trial.judged_on,
+        samples=metric["samples"],
+        used=layout.counts(),
+        resource=nearest.resource,
+        measured=None if measured is None else {name: measured[name] for name in ESTIMATED},
+        share=nearest.share("high"),
+        latency_cycles=layout.latency_cycles,
+        interval_cycles=layout.interval_cycles,
+        loses_little=False,
+        fits=False,
+        in_time=False,
+        epochs=trial.document["finetune"]["epochs"],
+        folder=str(trial.run_folder),
+        size=taken.size("high"),
+        priced=layout.share,
+    )
+
+
+def _with_verdicts(point: FitPoint, trial: Trial) -> FitPoint:
+    """Return `point` with its verdicts by the limits of this search, whatever an earlier one had."""
+    limits = trial.limits
+    return structs.replace(
+        point,
+        loses_little=limits.margin(point.lost, point.lost_error, point.judged_on == VALIDATION) >= 0,
+        fits=point.share <= limits.share,
+        in_time=Ranking(limits, trial.clock_ns).keeps_time(point),
+    )
+
+
+@contextmanager
+def _locked(trial: Trial) -> Iterator[None]:
+    """Let no other process run this trial within the block; the lock ends with the process in any case."""
+    path = make_folder(trial.folder) / f".{trial.key}.lock"
+    with storage(path), open(path, "a") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+class Executor(Protocol):
+    """Run trials, some of them at the same time."""
+
+    concurrent: ClassVar[bool]
+    """Whether trials run while this process does something else."""
+
+    def free(self) -> int:
+        """Return how many more trials can be submitted at once."""
+
+    def submit(self, trial: Trial) -> None:
+        """Begin a trial; one that has ended before costs nothing."""
+
+    def completed(self) -> list[tuple[Trial, Outcome]]:
+        """Return the trials that have ended since the last call, with their outcomes; wait for one if none has.
+
+        Empty if no trial is running.
+        """
+
+    def result(self, trial: Trial) -> Outcome:
+        """Return the outcome of a trial, begun now if it was not submitted; `completed` leaves it out."""
+
+    def close(self) -> None:
+        """Let no trial run any more."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A network that may be the answer, whether the search has trained it or not.
+
+    Attributes:
+        knobs: its knobs.
+        settings: sections of a flow file to the keys that make it.
+        design: what its hardware computes; of a network that was never trained, an approximation.
+        parent: the point whose network its training starts from; None is the trained network.
+        promise: why it was chosen although a limit may refute it, in words; empty if there is no such reason.
+        point: its trial; None if the search has not trained it.
+    """
+
+    knobs: Knobs
+    settings: Mapping[str, Any]
+    design: Design
+    parent: FitPoint | None
+    promise: str = ""
+    point: FitPoint | None = None
+
+    @classmethod
+    def tried(cls, point: FitPoint, promise: str = "") -> Candidate:
+        """Make a candidate of the network of `point`, whose training goes on."""
+        return cls(point.knobs, point.settings, point.design(), point, promise, point)
+
+    @classmethod
+    def untried(cls, knobs: Knobs, design: Design, parent: FitPoint | None) -> Candidate:
+        """Make a candidate of a network that the search has not trained, and that is likely to lose little."""
+        return cls(knobs, knobs.settings(), design, parent, "was likely to lose little, and broke a limit")
+
+
+@dataclass
+class TrialRunner:
+    """Make the trials of one flow, and run them.
+
+    Attributes:
+        route: the route to hardware.
         document: the flow file, as plain data.
         folder: holds a folder for each trial.
         source: the `.npz` with the samples of the search.
-        limits: what a point must keep to.
-        place: where they are done.
+        limits: what a point must keep.
+        executor: runs trials.
         content: digest of what the search reads.
-        impossible: knobs in words, to why a network cannot have them.
+        impossible: knobs to why a network cannot have them.
     """
 
     route: Route
@@ -43,26 +268,52 @@ class Trials:
     folder: Path
     source: Path
     limits: Limits
-    place: Workplace
+    executor: Executor
     content: str
-    impossible: dict[str, str] = field(default_factory=dict)
+    impossible: dict[Knobs, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._target = dict(self.document.get("target", {}))
         self._clock_ns = float(parse_config({"target": self._target}, "fit")[TargetConfig].clock_ns)
 
-    def job(self, knobs: Knobs, laid: DesignLayout, epochs: int, good: FitPoint | None = None) -> Job:
-        """The network of `knobs` in the layout `laid`, trained for `epochs` on the samples of the search.
+    def trial(self, knobs: Knobs, layout: DesignLayout, epochs: int, parent: FitPoint | None = None) -> Trial:
+        """Return the trial that trains `knobs` in `layout` for `epochs`, from the network of `parent`.
 
-        It is trained from the network of the point `good`, or from the trained one.
+        Without a parent it starts from the trained network. Validation samples judge it.
         """
-        asked = joined(knobs.settings(), laid.settings)
+        settings = joined(knobs.settings(), layout.settings)
         searched = {**self.route.searched, "data": {"source": str(self.source)}}
-        return self._job(asked, epochs, searched, str(knobs), HELD_BACK, good)
+        return self._trial(settings, epochs, searched, knobs, VALIDATION, parent)
+
+    def whole(self, candidate: Candidate, layout: Sized, epochs: int) -> FitPoint | None:
+        """Train a candidate in `layout` for `epochs` on all samples, judged on held-out ones; None if impossible.
+
+        A tool counts what it takes, unless its estimate is far beyond the part: that takes minutes, and changes
+        nothing.
+        """
+        counting = None if self.limits.is_far(layout.share) else self.counting(candidate.design)
+        more = self.route.searched if counting is None else counting
+        settings = joined(candidate.settings, layout.settings)
+        return self.evaluate(self._trial(settings, epochs, more, candidate.knobs, HELD_OUT, candidate.parent))
+
+    def counting(self, design: Design) -> dict[str, Any] | None:
+        """Return what the flow of a whole run needs, so that a tool counts what `design` takes; None if none can."""
+        return self.route.counting(design, self.document)
+
+    def evaluate(self, trial: Trial) -> FitPoint | None:
+        """Run a trial and return its point; None if there is no such network, and `impossible` says why."""
+        return self.note(trial, self.executor.result(trial))
+
+    def note(self, trial: Trial, outcome: Outcome) -> FitPoint | None:
+        """Return the point of an outcome; None if there is no such network, and note why."""
+        if isinstance(outcome, str):
+            self.impossible[trial.knobs] = outcome
+            return None
+        return outcome
 
     def left_out(self) -> list[str]:
-        """A sentence for each reason for which networks were left out; it names the first one, and how many more."""
-        named: dict[str, list[str]] = {}
+        """Return a sentence for each reason for which networks were left out: the first one, and how many more."""
+        named: dict[str, list[Knobs]] = {}
         for knobs, reason in self.impossible.items():
             named.setdefault(reason, []).append(knobs)
         return [
@@ -70,71 +321,44 @@ class Trials:
             for reason, knobs in named.items()
         ]
 
-    def recall(self, key: str) -> FitPoint | None:
-        """The point of the trial `key` on the samples of the search, which has ended; None if its file is gone."""
-        found = read_outcome(self.folder / f"{key}.json", self.limits, self._clock_ns)
-        return None if isinstance(found, str) else found
-
-    def whole(self, candidate: Candidate, laid: Judged, epochs: int) -> FitPoint | None:
-        """A network in the layout `laid`, trained for `epochs` on all samples, judged on held-out ones.
-
-        A tool counts what it takes, unless its price is far beyond the part: that takes minutes, and changes nothing.
-        None if there is no such network; `impossible` says why.
-        """
-        counting = None if self.limits.is_far(laid.share) else self.counting(candidate.design)
-        more = self.route.searched if counting is None else counting
-        asked = joined(candidate.settings, laid.settings)
-        return self.judge(self._job(asked, epochs, more, candidate.knobs, "held-out", candidate.good))
-
-    def counting(self, design: Design) -> dict[str, Any] | None:
-        """What the flow of a whole run must say too, so that a tool counts what `design` takes; None if none can."""
-        return self.route.counting(design, self.document)
-
-    def judge(self, job: Job) -> FitPoint | None:
-        """The point of a network; None if there is no such network, and `impossible` says why."""
-        found = self.place.outcome(job)
-        if isinstance(found, str):
-            self.impossible[job.knobs] = found
-            return None
-        return found
-
-    def _job(
+    def _trial(
         self,
-        asked: dict[str, Any],
+        settings: dict[str, Any],
         epochs: int,
         more: Mapping[str, Any],
-        knobs: str,
+        knobs: Knobs,
         judged_on: str,
-        good: FitPoint | None,
-    ) -> Job:
-        """The trial of a network with the settings `asked`, trained from that of `good`."""
+        parent: FitPoint | None,
+    ) -> Trial:
         finetune: dict[str, Any] = {"epochs": epochs}
-        if good is not None:
-            finetune["start"] = str(Path(good.folder) / _TRAINED)
-        gradual = bool(asked["select"]["sparsity"]) and "fit" not in self.document.get("finetune", {})
+        if parent is not None:
+            finetune["start"] = str(Path(parent.folder) / _TRAINED)
+        gradual = bool(settings["select"]["sparsity"]) and "fit" not in self.document.get("finetune", {})
         if not gradual:
             finetune["schedule"] = {"kind": "one_shot"}
         elif "schedule" not in self.document.get("finetune", {}):
-            finetune["schedule"] = {"kind": "polynomial_decay", "initial_sparsity": _locked(good, asked["select"])}
+            locked = _locked_before(parent, settings["select"])
+            finetune["schedule"] = {"kind": "polynomial_decay", "initial_sparsity": locked}
         more = joined({"verdict": {"max_loss": self.limits.max_loss}}, more)
-        if held := asked.get("quantise"):
+        if held := settings.get("quantise"):
             more["quantise"] = {"epochs": max(held["epochs"], epochs // 2)}
-        document = joined(self.document, asked, {"finetune": finetune}, more)
-        return Job(
+        document = joined(self.document, settings, {"finetune": finetune}, more)
+        return Trial(
             self.route.name,
             self._target,
             self._clock_ns,
-            asdict(self.limits),
+            self.limits,
             document,
             knobs,
-            asked,
+            settings,
             judged_on,
             str(self.folder),
             self.content,
         )
 
 
-def _locked(good: FitPoint | None, select: Mapping[str, Any]) -> float:
-    """The sparsity that the network of `good` has in the units of `select`: its locks are there from the first step."""
-    own = {} if good is None else good.settings["select"]
-    return min(own["sparsity"], select["sparsity"]) if own.get("granularity") == select["granularity"] else 0.0
+def _locked_before(parent: FitPoint | None, select: Mapping[str, Any]) -> float:
+    """Return the sparsity of the parent in the units of `select`: its locks are there from the first step."""
+    if parent is None or parent.knobs.granularity != select["granularity"]:
+        return 0.0
+    return min(parent.knobs.sparsity, float(select["sparsity"]))

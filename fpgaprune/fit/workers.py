@@ -1,4 +1,4 @@
-"""`Workers`: trials in other processes, on this machine or on many, through Dask."""
+"""Executors of trials: in this process, or on workers of Dask, on this machine or on many."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import os
 import platform
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from multiprocessing import parent_process
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from fpgaprune import __version__
 from fpgaprune.errors import ConfigError, FpgaPruneError, RunError, ToolError
-from fpgaprune.fit.answer import FitPoint
-from fpgaprune.fit.job import Doing, Job, Outcome, flow_point, kept_outcome, outcome_of
-from fpgaprune.flow import Silent
+from fpgaprune.fit.result import FitPoint
+from fpgaprune.fit.trial import Executor, Outcome, RunTrial, Trial, outcome_of, run_trial, saved_outcome
+from fpgaprune.flow import Progress, Silent
 from fpgaprune.measure import from_plain, to_plain
 
 _INSTALL = "pip install 'fpgaprune[search]'"
@@ -25,7 +26,7 @@ _CONNECT_S = 30
 # A process on a busy machine loads what it needs for longer.
 _START_S = 300
 # Seconds between two looks at the workers.
-_LOOK_S = 10
+_POLL_S = 10
 # A trial whose worker ended so often takes more memory than a worker has, or crashes.
 _TRIES = 3
 _GIB = 1 << 30
@@ -45,28 +46,123 @@ _SETTINGS = {
 }
 
 
-class Workers:
-    """Does trials on workers of Dask: one trial a worker at a time, in a process of its own.
+@dataclass(frozen=True)
+class WorkerOptions:
+    """Where trials run: in this process, in several on this machine, or on the workers of a Dask scheduler.
 
-    The workers see the folder of the search. What a worker was doing when it was killed is done again by another.
+    Attributes:
+        workers: processes on this machine that run trials at the same time.
+        scheduler: address of a scheduler of Dask, as `tcp://host:8786`, whose workers run the trials.
+        memory_gib: most memory of a worker on this machine in GiB; its part of what there is if None.
     """
 
-    def __init__(self, count: int, scheduler: str | None, memory_gib: float | None, do: Doing = flow_point) -> None:
-        """Workers are there.
+    workers: int | None = None
+    scheduler: str | None = None
+    memory_gib: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise ConfigError(f"workers is {self.workers}; wanted 1 or more, or nothing")
+        if self.memory_gib is not None and not 0 < self.memory_gib < float("inf"):
+            raise ConfigError(f"memory_gib is {self.memory_gib}; wanted a number above 0")
+        if self.workers is not None and self.scheduler is not None:
+            raise ConfigError(
+                f"workers is {self.workers} and scheduler is {self.scheduler}; wanted one of them: "
+                "a scheduler has workers of its own"
+            )
+        if self.memory_gib is not None and self.workers is None:
+            raise ConfigError("memory_gib bounds workers on this machine; name their number with workers")
+
+    def executor(self, progress: Progress) -> Executor:
+        """Start the workers; without any, trials run in this process, and `progress` learns of their stages.
+
+        Raises:
+            ToolError: Dask is missing, or the scheduler does not answer.
+        """
+        if self.workers is None and self.scheduler is None:
+            return InProcess(TrialProgress(progress))
+        return Workers(self.workers or 1, self.scheduler, self.memory_gib)
+
+
+@dataclass
+class TrialProgress:
+    """Show the stages of one trial as the steps of one long stage."""
+
+    progress: Progress
+    _stage: str = ""
+
+    def stage(self, name: str, state: str, note: str = "", seconds: float | None = None) -> None:  # noqa: ARG002
+        """Show that the run has begun the stage `name`; its end is not shown."""
+        if state == "running":
+            self._stage = name
+            self.progress.step(0, 0, name)
+
+    def step(self, done: int, total: int, note: str = "") -> None:
+        """Show how far the stage is."""
+        self.progress.step(done, total, f"{self._stage}: {note}" if note else self._stage)
+
+
+@dataclass
+class InProcess:
+    """Run trials in this process, one at a time.
+
+    Attributes:
+        progress: learns of the stages of a trial.
+        run: runs a trial.
+    """
+
+    progress: Progress
+    run: RunTrial = run_trial
+    concurrent: ClassVar[bool] = False
+    _waiting: Trial | None = field(default=None, init=False)
+
+    def free(self) -> int:
+        """Return 1, or 0 if a trial waits."""
+        return int(self._waiting is None)
+
+    def submit(self, trial: Trial) -> None:
+        """Let the trial wait until its outcome is asked for."""
+        self._waiting = trial
+
+    def completed(self) -> list[tuple[Trial, Outcome]]:
+        """Run the trial that waits, and return it with its outcome."""
+        trial = self._waiting
+        return [] if trial is None else [(trial, self.result(trial))]
+
+    def result(self, trial: Trial) -> Outcome:
+        """Run the trial, and return its outcome."""
+        if self._waiting == trial:
+            self._waiting = None
+        return outcome_of(trial, self.progress, self.run)
+
+    def close(self) -> None:
+        """Do nothing: no process was started."""
+
+
+class Workers:
+    """Run trials on workers of Dask: one trial a worker at a time, in a process of its own.
+
+    The workers see the folder of the search. A trial whose worker was killed is run again by another one.
+    """
+
+    concurrent: ClassVar[bool] = True
+
+    def __init__(self, count: int, scheduler: str | None, memory_gib: float | None, run: RunTrial = run_trial) -> None:
+        """Start or find the workers.
 
         Args:
             count: processes to start on this machine, if no scheduler is named.
             scheduler: address of a scheduler, as `tcp://host:8786`.
             memory_gib: most memory of a process on this machine in GiB; its part of what there is if None.
-            do: does a trial; a function that the workers can import.
+            run: runs a trial; a function that the workers can import.
 
         Raises:
             ToolError: Dask is missing, or the scheduler does not answer.
             ConfigError: a script starts workers whenever it is imported.
         """
-        self._distributed, self._do, self._scheduler = _distributed(), do, scheduler
-        self._jobs: dict[str, tuple[Job, Any]] = {}
-        self._read: list[tuple[Job, Outcome]] = []
+        self._distributed, self._run, self._scheduler = _distributed(), run, scheduler
+        self._running: dict[str, tuple[Trial, Any]] = {}
+        self._ended: list[tuple[Trial, Outcome]] = []
         with ExitStack() as stack:
             stack.enter_context(_settings(count))
             self._count, self._cluster = count, None
@@ -83,85 +179,89 @@ class Workers:
                 ) from error
             self._opened = stack.pop_all()
 
-    def room(self) -> int:
-        """One trial for each thread of the workers that are there now; the first ones wait for a worker."""
+    def free(self) -> int:
+        """Return the threads of the workers that are there now (one if none is yet), less the running trials."""
         with self._scheduler_lost():
             threads = int(sum(self._client.nthreads().values()))
-        return max(threads, 1) - len(self._jobs)
+        return max(threads, 1) - len(self._running)
 
-    def begin(self, job: Job) -> None:
-        """The trial is begun, unless it has been or has ended before."""
-        if job.key in self._jobs or any(one.key == job.key for one, _ in self._read):
+    def submit(self, trial: Trial) -> None:
+        """Begin a trial, unless it is running or has ended before."""
+        if trial.key in self._running or any(one.key == trial.key for one, _ in self._ended):
             return
-        kept = kept_outcome(job)
-        if kept is not None:
-            self._read.append((job, kept))
+        outcome = saved_outcome(trial)
+        if outcome is not None:
+            self._ended.append((trial, outcome))
             return
-        text = msgspec.json.encode(job)
+        text = msgspec.json.encode(trial)
         with self._scheduler_lost():
             future = self._client.submit(
-                do_job, text, os.getcwd(), __version__, self._do, key=f"{job.run.resolve()}", pure=True
+                run_encoded, text, os.getcwd(), __version__, self._run, key=str(trial.run_folder.resolve()), pure=True
             )
-        self._jobs[job.key] = job, future
+        self._running[trial.key] = trial, future
 
-    def ended(self) -> list[tuple[Job, Outcome]]:
-        """The trials that have ended; waits for one."""
-        if not self._read:
+    def completed(self) -> list[tuple[Trial, Outcome]]:
+        """Return the trials that have ended, with their outcomes; wait for one."""
+        if not self._ended:
             self._wait()
-        found, self._read = self._read, []
-        return found
+        ended, self._ended = self._ended, []
+        return ended
 
-    def outcome(self, job: Job) -> Outcome:
-        """What the trial brought; other trials go on in the meantime."""
-        self.begin(job)
+    def result(self, trial: Trial) -> Outcome:
+        """Return the outcome of a trial; others go on in the meantime."""
+        self.submit(trial)
         while True:
-            for number, (one, found) in enumerate(self._read):
-                if one.key == job.key:
-                    del self._read[number]
-                    return found
+            for number, (other, outcome) in enumerate(self._ended):
+                if other.key == trial.key:
+                    del self._ended[number]
+                    return outcome
             self._wait()
 
     def close(self) -> None:
-        """The processes on this machine have ended; those of a scheduler go on without a trial."""
+        """End the processes on this machine; those of a scheduler go on without a trial."""
         with suppress(OSError, TimeoutError):
             self._opened.close()
 
     def _wait(self) -> None:
-        """At least one trial that was running has ended, if one was."""
-        if not self._jobs:
+        """Wait until at least one running trial has ended, if one is running."""
+        if not self._running:
             return
-        futures = [future for _, future in self._jobs.values()]
+        futures = [future for _, future in self._running.values()]
         while not any(future.done() for future in futures):
             with self._scheduler_lost(), self._client.as_current():
                 try:
-                    self._distributed.wait(futures, timeout=_LOOK_S, return_when="FIRST_COMPLETED")
+                    self._distributed.wait(futures, timeout=_POLL_S, return_when="FIRST_COMPLETED")
                 except TimeoutError:
                     self._replace_workers()
-        for key, (job, future) in list(self._jobs.items()):
+        for key, (trial, future) in list(self._running.items()):
             if future.done():
-                del self._jobs[key]
-                self._read.append((job, self._found(job, future)))
+                del self._running[key]
+                self._ended.append((trial, self._outcome(trial, future)))
 
     def _replace_workers(self) -> None:
-        """Dask gives up a worker of this machine that does not start in time; another one then takes its place."""
+        """Start a worker for each one of this machine that Dask gave up because it did not start in time."""
         if self._cluster is not None:
             self._cluster.scale(self._count)
 
-    def _found(self, job: Job, future: Any) -> Outcome:
-        """The outcome of a trial whose future is done, or the error that ended the search there."""
-        if future.status == "finished" and (kept := kept_outcome(job)) is not None:
+    def _outcome(self, trial: Trial, future: Any) -> Outcome:
+        """Return the outcome of a trial whose future is done.
+
+        Raises:
+            ToolError: the scheduler is gone.
+        """
+        if future.status == "finished" and (saved := saved_outcome(trial)) is not None:
             # The worker may have been killed since, and what it sent with it; the file is whole.
-            return kept
+            return saved
         try:
             with self._scheduler_lost():
-                found = msgspec.json.decode(future.result(timeout=_START_S))
+                decoded = msgspec.json.decode(future.result(timeout=_START_S))
         except self._distributed.scheduler.KilledWorker:
             return f"{_TRIES} workers ended in the middle of it; does it take more memory than a worker has?"
-        return found if isinstance(found, str) else from_plain(found, FitPoint, str(job.kept))
+        return decoded if isinstance(decoded, str) else from_plain(decoded, FitPoint, str(trial.outcome_file))
 
     @contextmanager
     def _scheduler_lost(self) -> Iterator[None]:
-        """Within the block, a lost scheduler becomes one line."""
+        """Turn a lost scheduler into one line within the block."""
         try:
             yield
         except FpgaPruneError:
@@ -183,7 +283,7 @@ class Workers:
                 "a script that starts workers is imported by each of them, and then would start workers again; "
                 "write its calls below: if __name__ == '__main__':"
             )
-        said: Exception | None = None
+        reason: Exception | None = None
         for _ in range(_TRIES):
             # A worker that is killed while it starts ends the start of all.
             try:
@@ -196,28 +296,28 @@ class Workers:
                     dashboard_address="127.0.0.1:0",
                 )
             except (OSError, RuntimeError, TimeoutError) as error:
-                said = error
-        raise ToolError(f"{count} workers cannot be started: {said}; try fewer") from said
+                reason = error
+        raise ToolError(f"{count} workers cannot be started: {reason}; try fewer") from reason
 
 
-def do_job(text: bytes, folder: str, version: str, do: Doing) -> str:
-    """The outcome of a job as JSON; its file holds it. A worker runs this in the coordinator's working folder.
+def run_encoded(text: bytes, folder: str, version: str, run: RunTrial) -> str:
+    """Run a trial on a worker, in the coordinator's working folder, and return its outcome as JSON.
 
     Raises:
         RunError: this worker has another fpgaprune, or does not see the folder of the search.
     """
-    job = msgspec.json.decode(text, type=Job)
+    trial = msgspec.json.decode(text, type=Trial)
     if version != __version__:
         raise RunError(f"{platform.node()} has fpgaprune {__version__}, the coordinator {version}; install the same")
     if not Path(folder).is_dir():
         raise RunError(f"{platform.node()} sees no folder {folder}; coordinator and workers need a shared file system")
     os.chdir(folder)
-    if not Path(job.folder).parent.is_dir():
+    if not Path(trial.folder).parent.is_dir():
         raise RunError(
-            f"{platform.node()} does not see {job.folder}; coordinator and workers need a shared file system"
+            f"{platform.node()} does not see {trial.folder}; coordinator and workers need a shared file system"
         )
-    found = outcome_of(job, Silent(), do)
-    return msgspec.json.encode(found if isinstance(found, str) else to_plain(found)).decode()
+    outcome = outcome_of(trial, Silent(), run)
+    return msgspec.json.encode(outcome if isinstance(outcome, str) else to_plain(outcome)).decode()
 
 
 def _distributed() -> Any:
@@ -232,7 +332,7 @@ def _distributed() -> Any:
 
 @contextmanager
 def _settings(count: int) -> Iterator[None]:
-    """Within the block, Dask is silent, and each of `count` workers has its part of the processors."""
+    """Silence Dask within the block, and give each of `count` workers its part of the processors."""
     import dask
 
     threads = str(max((os.cpu_count() or 1) // count, 1))

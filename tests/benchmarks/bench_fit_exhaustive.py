@@ -3,10 +3,10 @@
     python tests/benchmarks/bench_fit_exhaustive.py [--full]
 
 The network is an MLP on 8 × 8 digits, trained here in some seconds. A combination of zeros, bits of weights and bits
-of activations is judged by its emulated hardware without fine-tuning, and priced as our Verilog, so that all of them
-can be tried. The descent gets the same judge, and after it the outlook, twelve trials. An answer is wrong if a part of
+of activations is judged by its emulated hardware without fine-tuning, and estimated as our Verilog, so that all of them
+can be tried. The descent gets the same judge, and then twelve neighbours. An answer is wrong if a part of
 half to twice the size of the smallest good network takes that one and not the one that was found. Sizes are sums of the
-shares of all resources. The outlook also tries sparsities between those of the descent.
+shares of all resources. The neighbours also have sparsities between those of the descent.
 """
 
 from __future__ import annotations
@@ -26,14 +26,19 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
 from fpgaprune.emulate import emulate  # noqa: E402
-from fpgaprune.fit.answer import FitPoint  # noqa: E402
-from fpgaprune.fit.descent import Descent  # noqa: E402
-from fpgaprune.fit.foresight import Foresight  # noqa: E402
-from fpgaprune.fit.knobs import SPARSITIES, WIDTHS, Knobs  # noqa: E402
-from fpgaprune.fit.limits import Limits  # noqa: E402
-from fpgaprune.fit.outlook import Outlook  # noqa: E402
-from fpgaprune.fit.ranking import Ranking  # noqa: E402
-from fpgaprune.fit.route import find_route  # noqa: E402
+from fpgaprune.fit import (  # noqa: E402
+    SPARSITIES,
+    WIDTHS,
+    Descent,
+    Estimates,
+    FitPoint,
+    Knobs,
+    Limits,
+    Neighbourhood,
+    Ranking,
+    find_route,
+    size_of,
+)
 from fpgaprune.flow import load_data, parse_config  # noqa: E402
 from fpgaprune.loss_limit import loss_text  # noqa: E402
 from fpgaprune.target import Target  # noqa: E402
@@ -42,7 +47,7 @@ NAMES = ("sparsity", "weight_bits", "activation_bits")
 # A sample every cycle: the layout is one, so that the price of a combination does not depend on the limit.
 TIME = {"latency_us": 1.0, "interval_cycles": 1}
 # Trials after the descent.
-OUTLOOK = 12
+NEIGHBOURS = 12
 LOSSES = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 
@@ -79,50 +84,53 @@ def main() -> None:
     target = Target.of("xc7z020clg400-1", io_type="io_parallel")
     with tempfile.TemporaryDirectory() as name:
         model, data, document = trained(Path(name))
-        foresight = Foresight(find_route("verilog", target), document, data, model, Limits(**TIME))
+        estimates = Estimates(find_route("verilog", target), document, data, model, Limits(**TIME))
         outputs = model.predict(data.x_test, verbose=0)
         right = float((outputs.argmax(1) == data.y_test).mean())
 
         @cache
         def lost(knobs: Knobs) -> float:
-            made = emulate(foresight.design(knobs), data.x_test)
+            made = emulate(estimates.design(knobs), data.x_test)
             return right - float((np.asarray(made).argmax(1) == data.y_test).mean())
 
         @cache
         def size(knobs: Knobs) -> float:
-            return foresight.fastest(knobs).price
+            return size_of(estimates.best_layout(knobs))
 
         turns = (SPARSITIES, WIDTHS, WIDTHS) if full else (SPARSITIES[:3], WIDTHS[:2], WIDTHS[:2])
         every = [Knobs("weight", *one) for one in itertools.product(*turns)]
-        every = [knobs for knobs in every if foresight.is_possible(knobs)]
+        every = [knobs for knobs in every if estimates.is_possible(knobs)]
         print(f"{len(every)} combinations; the trained network has {100 * right:.1f} % of {len(outputs)} samples right")
         print(
-            "| largest loss | smallest good network, size | descent | ratio | with outlook | ratio | trials | wrong |"
+            "| largest loss | smallest good network, size | descent | ratio "
+            "| with neighbours | ratio | trials | wrong |"
         )
         print("|---:|---:|---:|---:|---:|---:|---:|---|")
         for limit in LOSSES if full else LOSSES[:1]:
             trials = []
 
-            def judge(knobs, laid, good, limit=limit, trials=trials):
+            def evaluate(knobs, layout, parent, limit=limit, trials=trials):
                 trials.append(knobs)
                 return FitPoint(
-                    str(knobs), knobs.settings(), "accuracy", 0.0, lost(knobs), 0.0, "held-back", len(outputs), {},
-                    None, laid.resource, laid.share, 1, 1, lost(knobs) <= limit, True, True, 1, "", laid.price,
+                    knobs, knobs.settings(), "accuracy", 0.0, lost(knobs), 0.0, "validation", len(outputs), {},
+                    None, layout.resource, layout.share, 1, 1, lost(knobs) <= limit, True, True, 1, "", size_of(layout),
                 )  # fmt: skip
 
-            def room(point, limit=limit):
+            def margin(point, limit=limit):
                 return limit - point.lost
 
-            found = [point for _, point in Descent(NAMES, foresight, judge, lambda: True, room).run(Knobs("weight"))]
+            found = [
+                point for _, point in Descent(NAMES, estimates, evaluate, lambda: True, margin).run(Knobs("weight"))
+            ]
             first = [*found]
-            outlook = Outlook(
-                NAMES, foresight, Ranking(Limits(max_loss=loss_text(limit), **TIME), target.clock_ns), whole=1, epochs=1
+            neighbourhood = Neighbourhood(
+                NAMES, estimates, Ranking(Limits(max_loss=loss_text(limit), **TIME), target.clock_ns), whole=1, epochs=1
             )
-            for _ in range(OUTLOOK):
-                asked = outlook.next(found)
+            for _ in range(NEIGHBOURS):
+                asked = neighbourhood.next(found)
                 if asked is None:
                     break
-                found.append(judge(asked[0], foresight.fastest(asked[0]), asked[1]))
+                found.append(evaluate(asked[0], estimates.best_layout(asked[0]), asked[1]))
             there = min((size(knobs) for knobs in every if lost(knobs) <= limit), default=None)
             by_descent, mine = smallest(first), smallest(found)
             if there is None or mine is None or by_descent is None:

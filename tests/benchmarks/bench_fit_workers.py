@@ -5,45 +5,40 @@ import os
 import resource
 import shutil
 import time
-from dataclasses import asdict
 from pathlib import Path
 
-from fpgaprune.fit.held_back import write_held_back
-from fpgaprune.fit.job import Job
-from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.workers import Workers
+from fpgaprune.fit import Knobs, Limits, Trial, Workers, write_split
 from fpgaprune.flow import load_data
 
 
-def jobs(folder, model, count, epochs):
+def trials(folder, model, count, epochs):
     """`count` different trials, as a search would make them."""
     for number in range(count):
         knobs = Knobs("weight", (0.5, 0.75)[number % 2], 8 - number % 5, 8 - number // 5 % 5)
         document = {
             "name": "bench",
             "train": {"model": str(model)},
-            "data": {"source": str(folder / "held_back.npz")},
+            "data": {"source": str(folder / "split.npz")},
             "target": {"part": "xc7z020clg400-1"},
             "finetune": {"epochs": epochs, "quantised": True},
             "hls": {**knobs.settings()["hls"], "simulate": 0},
             "select": {**knobs.settings()["select"], "scope": "network"},
         }
-        yield Job(
-            "hls", document["target"], 5.0, asdict(Limits()), document, str(knobs), knobs.settings(), "held-back",
+        yield Trial(
+            "hls", document["target"], 5.0, Limits(), document, knobs, knobs.settings(), "validation",
             str(folder / "trials"), "",
         )  # fmt: skip
 
 
-def done(place, some):
+def done(executor, some):
     """Seconds for `some` trials, as many at a time as there is room for."""
     began, left, ended = time.monotonic(), list(some), 0
     while ended < len(some):
-        while left and place.room() > 0:
-            place.begin(left.pop(0))
-        for job, outcome in place.ended():
+        while left and executor.free() > 0:
+            executor.submit(left.pop(0))
+        for trial, outcome in executor.completed():
             if isinstance(outcome, str):
-                raise SystemExit(f"{job.knobs}: {outcome}")
+                raise SystemExit(f"{trial.knobs}: {outcome}")
             ended += 1
     return time.monotonic() - began
 
@@ -63,14 +58,14 @@ def main():
         folder = given.folder / str(count)
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "trials").mkdir(parents=True)
-        write_held_back(folder / "held_back.npz", load_data(given.data), 0)
-        every = list(jobs(folder, given.model.resolve(), given.trials + count, given.epochs))
-        place, load = Workers(count, None, None), os.getloadavg()[0]
+        write_split(folder / "split.npz", load_data(given.data), 0)
+        every = list(trials(folder, given.model.resolve(), given.trials + count, given.epochs))
+        executor, load = Workers(count, None, None), os.getloadavg()[0]
         # The first trial of each worker also loads TensorFlow.
-        done(place, every[:count])
-        seconds = done(place, every[count:])
+        done(executor, every[:count])
+        seconds = done(executor, every[count:])
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        place.close()
+        executor.close()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / len(every)
         print(

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import keras
@@ -14,8 +15,7 @@ from typer.testing import CliRunner
 import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, HlsError, RunError, ToolError
-from fpgaprune.fit import job, phases, route
-from fpgaprune.fit.training import Training
+from fpgaprune.fit import Training
 from fpgaprune.flow import FinetuneConfig, RunDirectory, SelectConfig, verify_run
 from fpgaprune.hls import can_count
 from tests.unit.vendor.texts import utilization
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.flow
 def no_vendor_tool():
     """No vendor's tool of this machine counts: that would take many minutes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(route, "can_count", lambda design: False)
+        patch.setattr(import_module("fpgaprune.fit.route"), "can_count", lambda design: False)
         yield
 
 
@@ -70,7 +70,7 @@ def test_the_answer_is_a_whole_run_that_verifies(searched):
     assert found.meets_limits
     assert found.best.judged_on == "held-out"
     assert found.best.samples == len(data["x_test"])
-    assert found.points[0].judged_on == "held-back"
+    assert found.points[0].judged_on == "validation"
     assert verify_run(folder / "out" / "best")[1] == []
     # It is trained on from the network of the search, under the locks that this had.
     asked = RunDirectory.existing(folder / "out" / "best").manifest["config"]["finetune"]
@@ -92,7 +92,11 @@ def test_the_answer_is_a_whole_run_that_verifies(searched):
 
 def test_a_second_start_trains_nothing(searched, monkeypatch):
     folder, data, found = searched
-    monkeypatch.setattr(job, "run_flow", lambda *_: pytest.fail("a trial that has ended was done again"))
+    monkeypatch.setattr(
+        import_module("fpgaprune.fit.trial"),
+        "run_flow",
+        lambda *_: pytest.fail("a trial was run again"),
+    )
     monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
     again = fp.fit(
         folder / "out" / "model.keras", data, fp.Target.of("pynq-z2"), max_loss="5 %", out=folder / "out",
@@ -111,7 +115,7 @@ def test_a_wish_that_cannot_be_met_ends_with_the_nearest_network(searched, tmp_p
         return RunDirectory.existing(run)
 
     monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
-    monkeypatch.setattr(job, "run_flow", same_again)
+    monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", same_again)
     command = ["fit", str(folder / "mine.keras"), "--data", str(folder / "mine.npz"), "--part", "pynq-z2"]
     options = [
         "--share",
@@ -149,7 +153,7 @@ def test_a_vendors_tool_builds_the_answer_and_its_count_decides(searched, tmp_pa
     tool.write_text(f'#!/bin/sh\npwd >> "{tmp_path}/called.txt"\ncp "{tmp_path}/counted.rpt" vivado_synth.rpt\n')
     tool.chmod(0o755)
     monkeypatch.setenv("FPGAPRUNE_VITIS_RUN", str(tool))
-    monkeypatch.setattr(route, "can_count", can_count)
+    monkeypatch.setattr(import_module("fpgaprune.fit.route"), "can_count", can_count)
     monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
     out = tmp_path / "out"
     built = fp.fit(
@@ -170,8 +174,8 @@ def test_a_vendors_tool_builds_the_answer_and_its_count_decides(searched, tmp_pa
 def test_a_wrong_path_of_a_tool_is_an_error_before_anything_is_trained(searched, tmp_path, monkeypatch):
     folder, data, _ = searched
     monkeypatch.setenv("FPGAPRUNE_VITIS_RUN", str(tmp_path / "nowhere"))
-    monkeypatch.setattr(route, "can_count", can_count)
-    monkeypatch.setattr(job, "run_flow", lambda *_: pytest.fail("a trial began"))
+    monkeypatch.setattr(import_module("fpgaprune.fit.route"), "can_count", can_count)
+    monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", lambda *_: pytest.fail("a trial began"))
     with pytest.raises(ToolError, match=r"FPGAPRUNE_VITIS_RUN is .*nowhere', which is not an executable file"):
         fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), out=tmp_path / "out", minutes=0.01)
 
@@ -191,9 +195,9 @@ def test_a_higher_rate_that_loses_the_network_is_given_up(searched, tmp_path, mo
         return RunDirectory.existing(run)
 
     bolder = Training(2, 8, 8, {"finetune": {"learning_rate": 0.02}})
-    monkeypatch.setattr(Training, "at_a_higher_rate", classmethod(lambda *_: bolder))
+    monkeypatch.setattr(Training, "at_higher_rate", classmethod(lambda *_: bolder))
     monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
-    monkeypatch.setattr(job, "run_flow", run)
+    monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", run)
     fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss="5 %", out=tmp_path / "out", minutes=0.01)
     assert asked[0] == 0.02
     assert set(asked[1:]) == {rate}
@@ -213,15 +217,18 @@ def test_a_large_network_loses_filters_first_and_is_then_trained_for_longer(sear
         (run / "report.json").write_text(json.dumps(report))
         return RunDirectory.existing(run)
 
-    own, bolder = Training(2, 4, 4, wanted=32), Training(2, 4, 4, {"finetune": {"learning_rate": 0.02}}, wanted=32)
-    monkeypatch.setattr(Training, "asked", classmethod(lambda *_: own))
-    monkeypatch.setattr(Training, "at_a_higher_rate", classmethod(lambda *_: bolder))
-    # However slow the machine is, two of six seconds are left for what comes behind.
-    monkeypatch.setattr(phases, "_NARROW", 0.7)
-    monkeypatch.setattr(phases, "_ROUGH", 1.0)
+    own, bolder = (
+        Training(2, 4, 4, wanted_epochs=32),
+        Training(2, 4, 4, {"finetune": {"learning_rate": 0.02}}, wanted_epochs=32),
+    )
+    monkeypatch.setattr(Training, "from_flow", classmethod(lambda *_: own))
+    monkeypatch.setattr(Training, "at_higher_rate", classmethod(lambda *_: bolder))
+    # However slow the machine is, a third of the time is left for what comes behind.
+    monkeypatch.setattr(import_module("fpgaprune.fit.phases"), "_NARROW", 0.7)
+    monkeypatch.setattr(import_module("fpgaprune.fit.phases"), "_SHORT_TRIALS", 1.0)
     monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
-    monkeypatch.setattr(job, "run_flow", run)
-    fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss="20 %", out=tmp_path / "out", minutes=0.1)
+    monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", run)
+    fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss="20 %", out=tmp_path / "out", minutes=0.2)
     narrowing = [one for one in asked if one[2] == 2]
     filters = [one[0] for one in narrowing]
     assert narrowing[0] == (0.0, 0.0, 2, None)
@@ -248,7 +255,7 @@ def test_samples_of_a_start_that_failed_do_not_stay(searched, tmp_path, monkeypa
     options = ["fit", str(folder / "mine.keras"), "--part", "pynq-z2", "--out", str(tmp_path / "out"), "--data"]
     with pytest.raises(ConfigError, match="takes samples of shape"):
         CliRunner().invoke(app, [*options, str(tmp_path / "wrong.npz")], catch_exceptions=False)
-    monkeypatch.setattr(job, "run_flow", lambda *_: pytest.fail("so far it comes"))
+    monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", lambda *_: pytest.fail("so far it comes"))
     with pytest.raises(pytest.fail.Exception, match="so far it comes"):
         CliRunner().invoke(app, [*options, str(folder / "mine.npz")], catch_exceptions=False)
 
@@ -274,7 +281,7 @@ def test_another_network_or_other_samples_under_the_old_names_are_tried_anew(sea
         return RunDirectory.existing(run)
 
     began = []
-    monkeypatch.setattr(job, "run_flow", same_again)
+    monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", same_again)
     start()
     first, began = began, []
     if changed == "network":
@@ -310,11 +317,10 @@ def test_wrong_limits_and_folders_are_refused_before_anything_is_trained(searche
 
 
 @pytest.mark.slow
-def test_a_study_on_two_workers_goes_on_where_it_was(searched, tmp_path):
+def test_a_search_on_two_workers_goes_on_where_it_was(searched, tmp_path):
     pytest.importorskip("distributed")
-    pytest.importorskip("optuna")
     folder, data, _ = searched
-    given = {"max_loss": "5 %", "out": tmp_path / "out", "minutes": 1, "epochs": 4, "workers": 2, "trials": 6}
+    given = {"max_loss": "5 %", "out": tmp_path / "out", "minutes": 1, "epochs": 4, "workers": 2}
     found = fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), **given)
     assert found.meets_limits
     assert verify_run(tmp_path / "out" / "best")[1] == []

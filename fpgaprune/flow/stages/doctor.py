@@ -10,7 +10,6 @@ def examine() -> list[Row]:
     """One row for each package or tool, in the order of the stages; those of `fit`, which runs flows, come last."""
     return [
         *(row for stage in STAGES for row in stage.needs()),
-        package("fit", "optuna", "networks that a study suggests to fit", "search"),
         package("fit", "distributed", "trials of fit on several processes or machines", "search"),
     ]
 

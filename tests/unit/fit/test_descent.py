@@ -6,9 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.fit.descent import Descent
-from fpgaprune.fit.knobs import SPARSITIES, WIDTHS, Knobs
-from tests.unit.fit.made_up import LIMIT, Prices, laid_out, made
+from fpgaprune.fit import SPARSITIES, WIDTHS, Descent, Knobs
+from tests.unit.fit.made_up import LIMIT, MadeUp, laid_out, made
 
 NAMES = ("sparsity", "weight_bits", "activation_bits")
 
@@ -26,7 +25,7 @@ tolerances = st.tuples(st.floats(0.2, 0.95), st.integers(1, 6), st.integers(1, 6
 @given(tolerances)
 @settings(max_examples=60, deadline=None)
 def test_it_comes_near_the_smallest_network_there_is(tolerance):
-    prices, trials = Prices(), []
+    prices, trials = MadeUp(), []
 
     def judge(knobs, laid, good):
         trials.append(knobs)
@@ -36,9 +35,9 @@ def test_it_comes_near_the_smallest_network_there_is(tolerance):
     assert len(trials) == len(set(trials)) == len(found)
     good = [point.share for _, point in found if point.loses_little]
     every = [
-        prices.fastest(knobs).share
+        prices.best_layout(knobs).share
         for knobs in itertools.starmap(Knobs, itertools.product(["weight"], SPARSITIES, WIDTHS, WIDTHS))
-        if made(knobs, prices.fastest(knobs), tolerance).loses_little
+        if made(knobs, prices.best_layout(knobs), tolerance).loses_little
     ]
     if every and good:
         assert min(good) <= (1.6 if tolerance[0] < 0.9 else 1.75) * min(every)
@@ -47,7 +46,7 @@ def test_it_comes_near_the_smallest_network_there_is(tolerance):
 
 def descended(tolerance, goes_on=lambda: True, prices=None):
     """Every network of a descent, with its point."""
-    descent = Descent(NAMES, prices or Prices(), lambda knobs, laid, _: made(knobs, laid, tolerance), goes_on, room)
+    descent = Descent(NAMES, prices or MadeUp(), lambda knobs, laid, _: made(knobs, laid, tolerance), goes_on, room)
     return list(descent.run(Knobs("weight")))
 
 
@@ -61,8 +60,8 @@ def test_each_step_turns_one_knob_of_a_network_that_lost_little():
 
 
 def test_each_network_is_trained_from_the_last_good_one_and_a_bad_one_from_none():
-    prices, began = Prices(), {}
-    first = made(Knobs("weight"), prices.fastest(Knobs("weight")), (0.7, 3, 3))
+    prices, began = MadeUp(), {}
+    first = made(Knobs("weight"), prices.best_layout(Knobs("weight")), (0.7, 3, 3))
 
     def judge(knobs, laid, good):
         began[knobs] = good
@@ -77,7 +76,7 @@ def test_each_network_is_trained_from_the_last_good_one_and_a_bad_one_from_none(
     good = [point for point in found.values() if point.loses_little]
     for knobs, start in began.items():
         assert any(start is point for point in good)
-        assert Knobs.of(start.settings).leads_to(knobs)
+        assert start.knobs.leads_to(knobs)
     assert len({id(start) for start in began.values()}) > 2
     # What workers begin ahead of time, they begin from the same network.
     assert all(any(one is start for each, one in ahead if each == knobs) for knobs, start in began.items())
@@ -85,12 +84,12 @@ def test_each_network_is_trained_from_the_last_good_one_and_a_bad_one_from_none(
 
 def test_a_good_network_that_loses_more_the_next_time_is_still_where_it_goes_on():
     start = Knobs("weight")
-    good = made(start, Prices().fastest(start), (0.7, 3, 3))
+    good = made(start, MadeUp().best_layout(start), (0.7, 3, 3))
 
     def judge(knobs, laid, good):
         return made(knobs, laid, (-9.0, 40, 40) if knobs == start else (0.7, 3, 3))
 
-    found = list(Descent(NAMES, Prices(), judge, lambda: True, room).run(start, good))
+    found = list(Descent(NAMES, MadeUp(), judge, lambda: True, room).run(start, good))
     assert not found[0][1].loses_little
     # No bits are added, and the descent goes down from the good network.
     assert all(knobs.weight_bits <= 8 for knobs, _ in found)
@@ -104,7 +103,7 @@ def test_a_network_that_rounding_alone_hurts_gets_more_bits_first():
 
 
 def test_if_nothing_helps_it_says_so_and_keeps_the_best():
-    descent = Descent(NAMES, Prices(), lambda k, laid, _: made(k, laid, (-9.0, 40, 40)), lambda: True, room)
+    descent = Descent(NAMES, MadeUp(), lambda k, laid, _: made(k, laid, (-9.0, 40, 40)), lambda: True, room)
     found = list(descent.run(Knobs("weight")))
     assert found
     assert not any(point.loses_little for _, point in found)
@@ -121,7 +120,7 @@ def test_networks_that_cannot_be_are_passed_over():
     def judge(knobs, laid, good):
         return None if knobs.weight_bits < 8 else made(knobs, laid, (0.9, 1, 1))
 
-    found = list(Descent(NAMES, Prices(most=0.5), judge, lambda: True, room).run(Knobs("weight")))
+    found = list(Descent(NAMES, MadeUp(most=0.5), judge, lambda: True, room).run(Knobs("weight")))
     assert found
     assert all(knobs.sparsity <= 0.5 and knobs.weight_bits == 8 for knobs, _ in found)
 
@@ -134,11 +133,11 @@ def test_what_is_hopeless_is_not_tried_and_finer_steps_are():
         return made(knobs, laid, (0.6, 3, 3))
 
     def hopeless(knobs):
-        return not made(knobs, Prices().fastest(knobs), (0.6, 3, 3)).loses_little
+        return not made(knobs, MadeUp().best_layout(knobs), (0.6, 3, 3)).loses_little
 
     points = [
         point
-        for _, point in Descent(NAMES, Prices(), judge, lambda: True, room, hopeless=hopeless).run(Knobs("weight"))
+        for _, point in Descent(NAMES, MadeUp(), judge, lambda: True, room, hopeless=hopeless).run(Knobs("weight"))
     ]
     assert all(point.loses_little for point in points)
     usual = descended((0.6, 3, 3))
@@ -147,13 +146,13 @@ def test_what_is_hopeless_is_not_tried_and_finer_steps_are():
 
 
 def test_no_network_at_all_gives_nothing():
-    assert list(Descent(NAMES, Prices(), lambda *_: None, lambda: True, room).run(Knobs("weight"))) == []
+    assert list(Descent(NAMES, MadeUp(), lambda *_: None, lambda: True, room).run(Knobs("weight"))) == []
 
 
 def test_no_step_locks_nearly_all_that_is_free_where_zeros_alone_cannot_pay():
-    class Filled(Prices):
-        def fastest(self, knobs):
-            return laid_out("only", {}, 3.0 + 0.2 * super().fastest(knobs).share, 100, 100)
+    class Filled(MadeUp):
+        def best_layout(self, knobs):
+            return laid_out("only", {}, 3.0 + 0.2 * super().best_layout(knobs).share, 100, 100)
 
     found = descended((0.7, 3, 3), prices=Filled())
     little = {knobs for knobs, point in found if point.loses_little}
@@ -175,9 +174,9 @@ def test_a_turn_leaves_a_third_of_the_products(granularity, most):
         judged.append((knobs, good))
         return made(knobs, laid, (0.9, 3, 3))
 
-    list(Descent(["sparsity"], Prices(), judge, lambda: True, room).run(Knobs(granularity)))
+    list(Descent(["sparsity"], MadeUp(), judge, lambda: True, room).run(Knobs(granularity)))
     for knobs, good in judged[1:]:
-        assert 1 - knobs.sparsity >= (1 - most) * (1 - Knobs.of(good.settings).sparsity)
+        assert 1 - knobs.sparsity >= (1 - most) * (1 - good.knobs.sparsity)
     assert max(knobs.sparsity for knobs, _ in judged) > most
 
 
@@ -194,7 +193,7 @@ def test_filters_are_a_knob_of_their_own():
     def judge(knobs, laid, good):
         return made(knobs, laid, (0.5, 3, 3))
 
-    found = list(Descent([*NAMES, "filters"], Prices(), judge, lambda: True, room).run(Knobs("weight")))
+    found = list(Descent([*NAMES, "filters"], MadeUp(), judge, lambda: True, room).run(Knobs("weight")))
     best = min((pair for pair in found if pair[1].loses_little), key=lambda pair: pair[1].share)
     assert best[0].filters > 0
     assert best[0].sparsity > 0
@@ -203,7 +202,7 @@ def test_filters_are_a_knob_of_their_own():
     assert best[1].share < without
 
 
-class Slow(Prices):
+class Slow(MadeUp):
     """Only a network with fewer bits of activations is fast enough."""
 
     def is_in_time(self, knobs):
@@ -220,11 +219,11 @@ def test_what_brings_the_network_into_its_time_is_turned_first():
     list(Descent([*NAMES, "filters"], Slow(), judge, lambda: len(tried) < 3, room).run(Knobs("weight")))
     assert tried[1].activation_bits < 8
     tried.clear()
-    list(Descent([*NAMES, "filters"], Prices(), judge, lambda: len(tried) < 3, room).run(Knobs("weight")))
+    list(Descent([*NAMES, "filters"], MadeUp(), judge, lambda: len(tried) < 3, room).run(Knobs("weight")))
     assert tried[1].activation_bits == 8
 
 
-class SlowUnlessSparse(Prices):
+class SlowUnlessSparse(MadeUp):
     """Only a network that has lost six of ten weights is fast enough."""
 
     def is_in_time(self, knobs):
@@ -238,14 +237,14 @@ def test_a_turn_that_is_fast_enough_goes_before_a_milder_one():
         tried.append(knobs)
         return made(knobs, laid, (0.6, 3, 3))
 
-    for prices, sparsity in ((SlowUnlessSparse(), 0.6), (Prices(), 0.5)):
+    for prices, sparsity in ((SlowUnlessSparse(), 0.6), (MadeUp(), 0.5)):
         tried.clear()
         list(Descent(["sparsity"], prices, judge, lambda: len(tried) < 2, room).run(Knobs("weight")))
         assert tried[1].sparsity == sparsity
 
 
 def test_if_no_turn_is_fast_enough_the_mildest_is_made():
-    class Never(Prices):
+    class Never(MadeUp):
         def is_in_time(self, knobs):
             return False
 
@@ -253,11 +252,11 @@ def test_if_no_turn_is_fast_enough_the_mildest_is_made():
     assert judged == [knobs for knobs, _ in descended((0.7, 3, 3))]
 
 
-class SlowerWithFewBits(Prices):
+class SlowerWithFewBits(MadeUp):
     """Fewer bits of activations save most where a network may be laid out one day, and are slower as it is now."""
 
-    def price(self, rung, knobs):
-        return super().price(rung, knobs) * (0.1 if knobs.activation_bits < 8 else 1.0)
+    def size(self, layout, knobs):
+        return super().size(layout, knobs) * (0.1 if knobs.activation_bits < 8 else 1.0)
 
     def is_slower(self, turned, knobs):
         return turned.activation_bits < knobs.activation_bits
@@ -276,5 +275,5 @@ def test_what_makes_the_best_layout_slower_is_turned_last():
         return [knobs.activation_bits < 8 for knobs in tried[1:]]
 
     assert first(SlowerWithFewBits()) == [False, False, True]
-    unaware = type("Unaware", (SlowerWithFewBits,), {"is_slower": Prices.is_slower})
+    unaware = type("Unaware", (SlowerWithFewBits,), {"is_slower": MadeUp.is_slower})
     assert first(unaware())[0]

@@ -4,7 +4,7 @@ import keras
 import pytest
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.fit.document import search_document
+from fpgaprune.fit import search_document
 from fpgaprune.flow import parse_config
 from fpgaprune.keras_file import save_keras
 

@@ -6,17 +6,21 @@ from types import SimpleNamespace
 import pytest
 from msgspec import structs
 
-from fpgaprune.fit.answer import Fit
-from fpgaprune.fit.doubts import few_samples, known_samples
-from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.log import SearchLog
-from fpgaprune.fit.page import front_title, limit_words
-from fpgaprune.fit.phases import Phases
-from fpgaprune.fit.ranking import Ranking
-from fpgaprune.fit.training import Training
+from fpgaprune.fit import (
+    Fit,
+    Knobs,
+    Limits,
+    Phases,
+    Ranking,
+    SearchLog,
+    Training,
+    few_samples,
+    front_title,
+    limit_words,
+    seen_samples,
+)
 from fpgaprune.loss_limit import loss_text
-from tests.unit.fit.made_up import Prices, made
+from tests.unit.fit.made_up import MadeUp, made
 
 TOLERANCE = (0.6, 3, 3)
 LIMITS = Limits(max_loss="1 %")
@@ -34,9 +38,9 @@ class Told:
         pass
 
 
-def point(lost=0.0, error=0.0, judged_on="held-back"):
+def point(lost=0.0, error=0.0, judged_on="validation"):
     knobs = Knobs("weight")
-    found = made(knobs, Prices().fastest(knobs), TOLERANCE)
+    found = made(knobs, MadeUp().best_layout(knobs), TOLERANCE)
     return structs.replace(found, lost=lost, lost_error=error, judged_on=judged_on, samples=300)
 
 
@@ -51,7 +55,7 @@ def test_few_samples_are_those_whose_error_is_beyond_the_limit(limit, error, dou
     assert (few_samples(point(error=error), Limits(max_loss=loss_text(limit))) is not None) == doubted
 
 
-@pytest.mark.parametrize(("judged_on", "key"), [("held-back", "x_valid"), ("held-out", "x_test")])
+@pytest.mark.parametrize(("judged_on", "key"), [("validation", "x_valid"), ("held-out", "x_test")])
 def test_the_doubt_names_the_samples_of_which_there_are_too_few(judged_on, key):
     said = few_samples(point(error=0.0331, judged_on=judged_on), LIMITS)
     assert said.startswith(f"300 {judged_on} samples tell a loss only to ± 3.31 %, and at most 1 % may be lost")
@@ -64,7 +68,7 @@ def test_the_first_trial_warns_of_few_samples_and_the_next_ones_do_not():
         job = SimpleNamespace(key=str(number), knobs=Knobs("weight"))
         log.begin(job)
         log.end(job, "no price" if number == 0 else point(error=0.02))
-        assert len(log.told.warnings) == min(number, 1)
+        assert len(log.progress.warnings) == min(number, 1)
 
 
 @pytest.mark.parametrize(("lost", "warns"), [(0.14, True), (0.004, False)])
@@ -73,20 +77,21 @@ def test_a_network_that_knows_the_samples_of_the_search_is_named_before_the_next
     trials = SimpleNamespace(
         limits=LIMITS,
         document={},
-        place=None,
-        job=lambda knobs, *_: SimpleNamespace(key="a", knobs=knobs),
-        judge=lambda _: point(lost=lost),
+        trial=lambda knobs, *_: SimpleNamespace(key="a", knobs=knobs),
+        evaluate=lambda _: point(lost=lost),
     )
-    phases = Phases(trials, Prices(), log, ("sparsity",), [])
-    assert phases.first(Knobs("weight"), [Training(1, 1, 1)], remembers=True).loses_little
-    assert log.told.warnings == ([known_samples(replace(LIMITS, forgotten=lost))] if warns else [])
-    assert phases.notes == [known_samples(replace(LIMITS, forgotten=lost))]
+    phases = Phases(trials, MadeUp(), log, ("sparsity",), [])
+    assert phases.first(Knobs("weight"), [Training(1, 1, 1)], has_seen_samples=True).loses_little
+    assert log.progress.warnings == ([seen_samples(replace(LIMITS, retraining_loss=lost))] if warns else [])
+    assert phases.notes == [seen_samples(replace(LIMITS, retraining_loss=lost))]
 
 
 def test_the_table_says_that_the_search_allows_more():
     one = point(lost=0.14)
-    for forgotten, said in ((0.14, "in the search 14.00 % more"), (0.0, None)):
-        found = Fit("n", "p", 5.0, "hls", "estimate", asdict(replace(LIMITS, forgotten=forgotten)), one, (one,))
+    for retraining_loss, said in ((0.14, "in the search 14.00 % more"), (0.0, None)):
+        found = Fit(
+            "n", "p", 5.0, "hls", "estimate", asdict(replace(LIMITS, retraining_loss=retraining_loss)), one, (one,)
+        )
         assert (said in limit_words(found)) == bool(said)
         assert front_title(found).endswith(f"{said} may be lost" if said else "at once")
 

@@ -5,27 +5,26 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from msgspec import structs
 
-from fpgaprune.fit import log as fit_log
-from fpgaprune.fit.ending import RunTimes, run_seconds
-from fpgaprune.fit.job import Job
-from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.log import SearchLog
-from fpgaprune.fit.phases import Phases
-from fpgaprune.fit.ranking import Ranking
-from fpgaprune.fit.training import Training, seconds_of_training
-from fpgaprune.fit.trial import Trials
+from fpgaprune.fit import (
+    Knobs,
+    Limits,
+    Phases,
+    Ranking,
+    RunTimes,
+    SearchLog,
+    Training,
+    TrialRunner,
+    run_seconds,
+    seconds_of_training,
+)
 from fpgaprune.flow import Silent
-from tests.unit.fit.made_up import Prices, made
-
-JOB = Job("hls", {}, 5.0, {}, {}, "knobs", {}, "held-back", "folder", "content")
+from tests.unit.fit.made_up import made_point
 
 
 def point(folder="", epochs=4):
     knobs = Knobs("weight")
-    return structs.replace(made(knobs, Prices().fastest(knobs), (0.6, 3, 3)), folder=str(folder), epochs=epochs)
+    return made_point(knobs, (0.6, 3, 3), folder=str(folder), epochs=epochs)
 
 
 def ran(folder, epochs, training):
@@ -53,35 +52,35 @@ def log_of(minutes, most, fewest):
 
 def test_nothing_is_known_of_runs_before_the_first(tmp_path):
     times = RunTimes()
-    times.learn(point(tmp_path / "gone"))
+    times.record(point(tmp_path / "gone"))
     assert times.seconds(100) == 0.0
 
 
 def test_of_one_run_training_grows_with_epochs_and_samples_and_the_rest_stays(tmp_path):
     times = RunTimes()
-    times.learn(ran(tmp_path / "a", 4, 8.0))
+    times.record(ran(tmp_path / "a", 4, 8.0))
     assert times.seconds(4) == pytest.approx(1.1 * (5 + 8))
     assert times.seconds(8, 1.5) == pytest.approx(1.1 * (5 + 8 * 3))
 
 
 def test_an_epoch_far_slower_than_expected_is_mostly_preparation(tmp_path):
     times = RunTimes(expected=0.1)
-    times.learn(ran(tmp_path / "a", 2, 8.0))
+    times.record(ran(tmp_path / "a", 2, 8.0))
     assert times.seconds(2) == pytest.approx(1.1 * (5 + 8))
     assert times.seconds(12) == pytest.approx(1.1 * (5 + 8 + 10 * 0.15))
 
 
 def test_two_runs_tell_preparation_from_epochs(tmp_path):
     times = RunTimes()
-    times.learn(ran(tmp_path / "a", 2, 6.0))
-    times.learn(ran(tmp_path / "b", 12, 11.0))
+    times.record(ran(tmp_path / "a", 2, 6.0))
+    times.record(ran(tmp_path / "b", 12, 11.0))
     assert times.seconds(22, 2) == pytest.approx(1.1 * (5 + 5 + 0.5 * 22 * 2))
 
 
 def test_runs_with_nearly_the_same_epochs_do_not(tmp_path):
     times = RunTimes()
-    times.learn(ran(tmp_path / "a", 3, 6.0))
-    times.learn(ran(tmp_path / "b", 4, 6.1))
+    times.record(ran(tmp_path / "a", 3, 6.0))
+    times.record(ran(tmp_path / "b", 4, 6.1))
     assert times.seconds(8) == pytest.approx(1.1 * (5 + 2 * 6.1))
 
 
@@ -100,19 +99,19 @@ def test_the_search_ends_before_its_time_by_what_the_end_takes(most, fewest, res
 
 def test_what_the_end_takes_beyond_the_time_is_said_before_it(monkeypatch):
     log = log_of(1.0, 90.0, 30.0)
-    assert log.beyond() is None
+    assert log.overrun() is None
     now = time.monotonic()
-    monkeypatch.setattr(fit_log.time, "monotonic", lambda: now + 50.0)
-    assert log.beyond().startswith("the shortest training of the best network takes about 30 s, ")
-    assert log.beyond().endswith(" s more than are left of 1 min")
+    monkeypatch.setattr(time, "monotonic", lambda: now + 50.0)
+    assert log.overrun().startswith("the shortest training of the best network takes about 30 s, ")
+    assert log.overrun().endswith(" s more than are left of 1 min")
 
 
 @pytest.mark.parametrize(("minutes", "said"), [(1.0, []), (0.5, ["about 33 s at least, and 0.5 min were asked for"])])
 def test_a_time_that_is_too_short_is_said_at_once(minutes, said):
     log = log_of(minutes, 0.0, 0.0)
     log.warn_if_short(run_seconds(5.0, 8.0))
-    assert len(log.told.said) == len(said)
-    assert all(text in log.told.said[0] for text in said)
+    assert len(log.progress.said) == len(said)
+    assert all(text in log.progress.said[0] for text in said)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +130,7 @@ def test_a_time_that_is_too_short_is_said_at_once(minutes, said):
 )
 def test_the_final_run_has_the_epochs_for_which_there_is_time(tmp_path, left, first, epochs):
     times = RunTimes()
-    times.learn(ran(tmp_path / "a", 4, 4.0))
+    times.record(ran(tmp_path / "a", 4, 4.0))
     log = SimpleNamespace(times=times, seconds_left=left, final=lambda: (times.seconds(16), times.seconds(4)))
     phases = Phases(None, None, log, (), [], Training(1, 4, 16))
     assert phases.final_epochs(1.0, first) == epochs
@@ -148,6 +147,6 @@ def test_a_short_search_trains_for_less(minutes, seconds):
 
 
 def test_each_reason_for_what_was_left_out_is_told_once(tmp_path):
-    trials = Trials(None, {}, tmp_path, tmp_path, Limits(), None, "")
+    trials = TrialRunner(None, {}, tmp_path, tmp_path, Limits(), None, "")
     trials.impossible.update({"a": "no price", "b": "a filter", "c": "no price", "d": "no price"})
     assert trials.left_out() == ["left out: a, and 2 more: no price", "left out: b: a filter"]

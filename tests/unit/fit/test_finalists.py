@@ -6,16 +6,10 @@ import pytest
 from msgspec import structs
 
 from fpgaprune.errors import RunError
-from fpgaprune.fit.candidate import Candidate
-from fpgaprune.fit.finalists import BEST, Finalists
-from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.ranking import Ranking
-from fpgaprune.fit.route import VerilogRoute
-from fpgaprune.fit.trial import Trials
+from fpgaprune.fit import BEST, Candidate, Finalists, Knobs, Limits, Ranking, TrialRunner, VerilogRoute
 from fpgaprune.flow import Silent
 from fpgaprune.target import find_part
-from tests.unit.fit.made_up import Prices, laid_out, made
+from tests.unit.fit.made_up import MadeUp, laid_out, made, made_point
 from tests.unit.rtl.networks import parallel_design
 
 RANKING = Ranking(Limits(share=0.8), 5.0)
@@ -36,11 +30,11 @@ def chosen(folder, shares, counted, counts=True, priced=0.0):
         home = folder / str(number)
         home.mkdir()
         parallel_design(3, 3).save(home / "design.json")
-        point = made(knobs, Prices().fastest(knobs), (0.9, 1, 1))
+        point = made(knobs, MadeUp().best_layout(knobs), (0.9, 1, 1))
         points.append(structs.replace(point, share=share, used={"lut": 100}, fits=share <= 0.8, folder=str(home)))
 
     def whole(candidate, laid, epochs):
-        point = candidate.good
+        point = candidate.parent
         count = counted[points.index(point)]
         chosen_names.append(laid.name)
         if count is None:
@@ -56,7 +50,7 @@ def chosen(folder, shares, counted, counts=True, priced=0.0):
         return [laid_out(rung, {}, shares[0] / part, 10 * part, 10 * part) for rung, part in (("all", 1), ("half", 2))]
 
     route = SimpleNamespace(layouts=layouts)
-    impossible = {str(Knobs("weight", weight_bits=8 - number)): "no such network" for number in range(len(shares))}
+    impossible = {Knobs("weight", weight_bits=8 - number): "no such network" for number in range(len(shares))}
     trials = SimpleNamespace(
         whole=whole, route=route, impossible=impossible, counting=lambda point: {} if counts else None
     )
@@ -103,8 +97,9 @@ def test_the_margin_of_a_price_is_not_counted_twice(tmp_path, upper, layout):
 def test_the_final_network_keeps_the_layout_of_its_trial_unless_it_does_not_fit(tmp_path, own, others, ratio, wanted):
     parallel_design(3, 3).save(tmp_path / "design.json")
     knobs = Knobs("weight")
-    point = structs.replace(
-        made(knobs, Prices().fastest(knobs), (0.9, 1, 1)),
+    point = made_point(
+        knobs,
+        (0.9, 1, 1),
         share=own[0],
         latency_cycles=own[1],
         interval_cycles=own[1],
@@ -113,15 +108,15 @@ def test_the_final_network_keeps_the_layout_of_its_trial_unless_it_does_not_fit(
     layouts = [laid_out(name, {}, share, cycles, cycles) for name, (share, cycles) in others.items()]
     trials = SimpleNamespace(route=SimpleNamespace(layouts=lambda design: layouts))
     finalists = Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_milder)
-    finalists._ratio = ratio
-    assert getattr(finalists._laid_out(Candidate.tried(point)), "name", "") == wanted
+    finalists._correction = ratio
+    assert getattr(finalists._layout_of(Candidate.tried(point)), "name", "") == wanted
     # What the search has not trained has no layout of its own.
-    assert finalists._laid_out(Candidate.untried(knobs, point.design(), None)).name in others
+    assert finalists._layout_of(Candidate.untried(knobs, point.design(), None)).name in others
 
 
 def test_without_time_no_other_network_is_trained_whole(tmp_path):
     best, notes, asked = bold(tmp_path, lost_later=0.1, epochs=lambda first: 9 if first else None)
-    assert asked == [str(Knobs("weight", 0.5))]
+    assert asked == [Knobs("weight", 0.5)]
     assert not best.meets_limits
     assert notes[-1] == "no time was left to train another network whole; give more --minutes"
 
@@ -133,20 +128,20 @@ def test_each_network_is_trained_for_the_epochs_that_its_time_allows(tmp_path):
 
 def bold(folder, lost_later, price=0.5, epochs=lambda first: 9):
     """The answer where a smaller network lost a standard error too much in the search; what it loses later."""
-    best, near = made(Knobs("weight"), Prices().fastest(Knobs("weight")), (0.9, 1, 1)), Knobs("weight", 0.5)
+    best, near = made(Knobs("weight"), MadeUp().best_layout(Knobs("weight")), (0.9, 1, 1)), Knobs("weight", 0.5)
     points = []
-    for name, point in (("good", best), ("near", structs.replace(best, knobs=str(near), settings=near.settings()))):
+    for name, point in (("good", best), ("near", structs.replace(best, knobs=near, settings=near.settings()))):
         home = folder / name
         home.mkdir()
         parallel_design(3, 3).save(home / "design.json")
         share = 0.6 if name == "good" else 0.6 * price
         points.append(structs.replace(point, share=share, used={"lut": 100}, fits=True, folder=str(home)))
-    limit = RANKING.limits.most_lost
+    limit = RANKING.limits.max_loss_fraction
     points[1] = structs.replace(points[1], lost=limit + 0.002, lost_error=0.0025, loses_little=False)
     asked = []
 
     def whole(candidate, laid, epochs):
-        point = candidate.good
+        point = candidate.parent
         asked.append(point.knobs)
         if point is points[1]:
             point = structs.replace(point, lost=lost_later, loses_little=lost_later <= limit)
@@ -159,15 +154,15 @@ def bold(folder, lost_later, price=0.5, epochs=lambda first: 9):
 
 def test_a_much_smaller_network_that_lost_hardly_too_much_is_tried_first(tmp_path):
     best, notes, asked = bold(tmp_path, lost_later=0.0)
-    assert asked == [str(Knobs("weight", 0.5))]
+    assert asked == [Knobs("weight", 0.5)]
     assert best.meets_limits
     assert notes == []
 
 
 def test_if_it_loses_too_much_on_held_out_samples_the_best_one_is_the_answer(tmp_path):
     best, notes, asked = bold(tmp_path, lost_later=0.1)
-    assert asked == [str(Knobs("weight", 0.5)), str(Knobs("weight"))]
-    assert best.knobs == str(Knobs("weight"))
+    assert asked == [Knobs("weight", 0.5), Knobs("weight")]
+    assert best.knobs == Knobs("weight")
     (note,) = notes
     said = (
         f"{asked[0]}: lost hardly too much in the search, and broke a limit when it was trained whole: accuracy lost "
@@ -177,7 +172,7 @@ def test_if_it_loses_too_much_on_held_out_samples_the_best_one_is_the_answer(tmp
 
 
 def test_a_network_that_is_hardly_smaller_is_not_worth_a_training(tmp_path):
-    assert bold(tmp_path, lost_later=0.0, price=0.95)[2] == [str(Knobs("weight"))]
+    assert bold(tmp_path, lost_later=0.0, price=0.95)[2] == [Knobs("weight")]
 
 
 @pytest.mark.parametrize(
@@ -192,12 +187,12 @@ def test_after_a_network_that_loses_too_much_a_milder_one_comes_before_a_far_lar
     for name, share in (("good", 0.6), ("small", 0.3)):
         (tmp_path / name).mkdir()
         design.save(tmp_path / name / "design.json")
-        point = made(kinds[name], Prices().fastest(kinds[name]), (0.9, 1, 1))
+        point = made(kinds[name], MadeUp().best_layout(kinds[name]), (0.9, 1, 1))
         points[name] = structs.replace(point, share=share, used={"lut": 9}, fits=True, folder=str(tmp_path / name))
     asked, refuted = [], []
 
     def whole(candidate, laid, epochs):
-        name = next(name for name, knobs in kinds.items() if str(knobs) == candidate.knobs)
+        name = next(name for name, knobs in kinds.items() if knobs == candidate.knobs)
         asked.append(name)
         more = {"good": 0.0, "small": 0.1, "milder": lost}[name]
         return structs.replace(points["good"], knobs=candidate.knobs, lost=more, loses_little=more == 0)
@@ -210,7 +205,7 @@ def test_after_a_network_that_loses_too_much_a_milder_one_comes_before_a_far_lar
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: None)
     Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), milder).best(points.values())
     assert asked == wanted
-    assert refuted[0] == [str(kinds["small"])]
+    assert refuted[0] == [kinds["small"]]
 
 
 @pytest.mark.parametrize(
@@ -223,21 +218,21 @@ def test_after_a_network_that_loses_too_much_a_milder_one_comes_before_a_far_lar
 )
 def test_what_the_samples_of_the_search_hid_of_one_network_they_hid_of_the_next(tmp_path, losses, wanted):
     """On held-out samples each network loses twice the limit more than in the search."""
-    limit = RANKING.limits.most_lost
+    limit = RANKING.limits.max_loss_fraction
     points = []
     for number, lost in enumerate(losses):
         home = tmp_path / str(number)
         home.mkdir()
         parallel_design(3, 3).save(home / "design.json")
         knobs = Knobs("weight", 0.8 - number / 10)
-        point = made(knobs, Prices().fastest(knobs), (0.99, 1, 1))
+        point = made(knobs, MadeUp().best_layout(knobs), (0.99, 1, 1))
         points.append(structs.replace(point, lost=lost * limit, used={"lut": 9}, fits=True, folder=str(home)))
     asked = []
 
     def whole(candidate, laid, epochs):
         asked.append(candidate.knobs)
-        lost = candidate.good.lost + 2 * limit
-        return structs.replace(candidate.good, lost=lost, loses_little=lost <= limit)
+        lost = candidate.parent.lost + 2 * limit
+        return structs.replace(candidate.parent, lost=lost, loses_little=lost <= limit)
 
     route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 100, 100)])
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: None)
@@ -256,20 +251,20 @@ def test_if_synthesis_refutes_all_the_nearest_is_the_answer(tmp_path):
 def test_a_network_that_was_tried_twice_is_trained_whole_once(tmp_path):
     parallel_design(3, 3).save(tmp_path / "design.json")
     twice, other = (
-        structs.replace(made(knobs, Prices().fastest(knobs), (0.9, 1, 1)), fits=True, share=0.5, folder=str(tmp_path))
+        made_point(knobs, (0.9, 1, 1), fits=True, share=0.5, folder=str(tmp_path))
         for knobs in (Knobs("weight", 0.35), Knobs("weight", 0.2))
     )
     asked = []
 
     def whole(candidate, laid, epochs):
         asked.append(candidate.knobs)
-        return structs.replace(candidate.good, loses_little=False, lost=1.0)
+        return structs.replace(candidate.parent, loses_little=False, lost=1.0)
 
     route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 10, 10)])
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda point: None)
     points = [twice, structs.replace(twice, epochs=4), other]
     Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_milder).best(points)
-    assert sorted(asked) == sorted({twice.knobs, other.knobs})
+    assert sorted(asked, key=str) == sorted({twice.knobs, other.knobs}, key=str)
 
 
 @pytest.mark.parametrize("counts", [True, False])
@@ -282,17 +277,17 @@ def test_what_no_tool_has_counted_is_said(tmp_path, counts):
 
 @pytest.mark.parametrize(("share", "counted"), [(3.1, True), (3.3, False)])
 def test_no_tool_counts_what_is_far_beyond_the_part(tmp_path, share, counted):
-    jobs, limits = [], Limits(share=0.8)
+    trials_run, limits = [], Limits(share=0.8)
     parallel_design(3, 3).save(tmp_path / "design.json")
-    point = structs.replace(made(Knobs("weight"), Prices().fastest(Knobs("weight")), (0.9, 1, 1)), folder=str(tmp_path))
-    place = SimpleNamespace(outcome=lambda job: jobs.append(job) or point)
+    point = made_point(Knobs("weight"), (0.9, 1, 1), folder=str(tmp_path))
+    executor = SimpleNamespace(result=lambda trial: trials_run.append(trial) or point)
     route = VerilogRoute(find_part("xc7z020"), "xc7")
-    trials = Trials(
-        route, {"target": {"part": "xc7z020"}, "finetune": {}}, tmp_path, tmp_path / "x.npz", limits, place, ""
+    trials = TrialRunner(
+        route, {"target": {"part": "xc7z020"}, "finetune": {}}, tmp_path, tmp_path / "x.npz", limits, executor, ""
     )
     asked = {"measure": {"families": ["xc7"], "interval": 0}}
     trials.whole(Candidate.tried(point), laid_out("all", asked, share, 10, 10), 3)
-    assert jobs[0].document["measure"]["families"] == (["xc7"] if counted else [])
+    assert trials_run[0].document["measure"]["families"] == (["xc7"] if counted else [])
 
 
 def test_no_network_at_all_is_an_error_that_says_why(tmp_path):

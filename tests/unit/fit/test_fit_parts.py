@@ -11,14 +11,21 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from fpgaprune.errors import ConfigError, DataError
-from fpgaprune.fit.answer import Fit, FitPoint
-from fpgaprune.fit.changes import reasons
-from fpgaprune.fit.held_back import write_held_back
-from fpgaprune.fit.knobs import SPARSITIES, WIDTHS, Knobs
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.log import SearchLog
-from fpgaprune.fit.page import facts, front_rows, headline
-from fpgaprune.fit.ranking import Ranking
+from fpgaprune.fit import (
+    SPARSITIES,
+    WIDTHS,
+    Fit,
+    FitPoint,
+    Knobs,
+    Limits,
+    Ranking,
+    SearchLog,
+    facts,
+    front_rows,
+    headline,
+    reasons,
+    write_split,
+)
 from fpgaprune.flow import Dataset, RunDirectory, Silent, load_data, parse_config
 from fpgaprune.flow.run import FORMAT
 from fpgaprune.layout import joined
@@ -45,7 +52,7 @@ laid = st.builds(
 
 @given(knobs, st.sampled_from(NAMES))
 def test_each_turn_asks_for_less_and_is_a_flow(start, name):
-    turned = list(start.turned(name))
+    turned = list(start.stronger(name))
     for first, second in zip([start, *turned], turned, strict=False):
         cheaper = (
             getattr(second, name) > getattr(first, name)
@@ -75,36 +82,36 @@ def test_a_limit_that_cannot_be_is_refused_by_name(name, value):
 
 
 def test_limits_of_time_become_cycles_of_the_clock():
-    assert Limits().most_cycles(5.0) == (math.inf, math.inf)
-    assert Limits(latency_us=2.0).most_cycles(5.0)[0] == 400
-    assert Limits(samples_per_s=1e6).most_cycles(5.0)[1] == 200
-    assert Limits(samples_per_s=1e6, interval_cycles=50).most_cycles(5.0)[1] == 50
+    assert Limits().cycle_limits(5.0) == (math.inf, math.inf)
+    assert Limits(latency_us=2.0).cycle_limits(5.0)[0] == 400
+    assert Limits(samples_per_s=1e6).cycle_limits(5.0)[1] == 200
+    assert Limits(samples_per_s=1e6, interval_cycles=50).cycle_limits(5.0)[1] == 50
 
 
 def test_a_search_does_not_trust_luck():
-    assert Limits(max_loss="1 %").room(0.012, 0.003) > 0
-    assert Limits(max_loss="1 %").room(0.011, 0.006, searching=True) < 0
-    assert Limits(max_loss="1 %").room(0.009, 0.003, searching=True) > 0
+    assert Limits(max_loss="1 %").margin(0.012, 0.003) > 0
+    assert Limits(max_loss="1 %").margin(0.011, 0.006, searching=True) < 0
+    assert Limits(max_loss="1 %").margin(0.009, 0.003, searching=True) > 0
 
 
 def test_a_loss_that_is_just_the_limit_keeps_to_it():
-    assert Limits(max_loss="0.5 %").room(0.961 - 0.956, 0.0, searching=True) == 0
-    assert Limits(max_loss="0.5 %").room(0.961 - 0.956, 0.0) == 0
-    assert Limits(max_loss="0.5 %").room(0.0051, 0.0) < 0
+    assert Limits(max_loss="0.5 %").margin(0.961 - 0.956, 0.0, searching=True) == 0
+    assert Limits(max_loss="0.5 %").margin(0.961 - 0.956, 0.0) == 0
+    assert Limits(max_loss="0.5 %").margin(0.0051, 0.0) < 0
 
 
 def test_where_few_samples_judge_a_search_adds_half_of_the_standard_error():
-    assert Limits(max_loss="0.5 %").room(0.008, 0.008, searching=True) > 0
-    assert Limits(max_loss="0.5 %").room(0.010, 0.008, searching=True) < 0
-    assert Limits(max_loss="0.5 %").room(0.0056, 0.0038, searching=True) > 0
-    assert Limits(max_loss="0.5 %").room(0.0056, 0.0033, searching=True) < 0
+    assert Limits(max_loss="0.5 %").margin(0.008, 0.008, searching=True) > 0
+    assert Limits(max_loss="0.5 %").margin(0.010, 0.008, searching=True) < 0
+    assert Limits(max_loss="0.5 %").margin(0.0056, 0.0038, searching=True) > 0
+    assert Limits(max_loss="0.5 %").margin(0.0056, 0.0033, searching=True) < 0
 
 
 def test_what_training_without_a_sample_forgets_is_allowed_in_the_search_only():
-    limits = Limits(max_loss="1 %", forgotten=0.02)
-    assert limits.room(0.025, 0.0, searching=True) > 0
-    assert limits.room(0.035, 0.0, searching=True) < 0
-    assert limits.room(0.015, 0.0) < 0
+    limits = Limits(max_loss="1 %", retraining_loss=0.02)
+    assert limits.margin(0.025, 0.0, searching=True) > 0
+    assert limits.margin(0.035, 0.0, searching=True) < 0
+    assert limits.margin(0.015, 0.0) < 0
     # Two networks that take alike: the one nearer to its limit is the worse one, held-out or held back.
     ranking = Ranking(limits, 5.0)
     assert ranking.rank(point(0.009)) < ranking.rank(point(0.024, judged_on="held-out"))
@@ -115,9 +122,9 @@ def test_what_training_without_a_sample_forgets_is_allowed_in_the_search_only():
 def test_limits_that_become_known_later_hold_for_what_was_judged_before():
     log = SearchLog(Ranking(Limits(max_loss="1 %"), 5.0), Silent(), lambda _: None)
     log.points = {"a": point(0.025, loses_little=False), "b": point(0.035, loses_little=False)}
-    log.judge_by(Limits(max_loss="1 %", forgotten=0.02))
+    log.change_limits(Limits(max_loss="1 %", retraining_loss=0.02))
     assert [one.loses_little for one in log.points.values()] == [True, False]
-    assert log.ranking.limits.forgotten == 0.02
+    assert log.ranking.limits.retraining_loss == 0.02
 
 
 def test_a_network_that_two_phases_ask_for_is_told_once():
@@ -176,21 +183,21 @@ def arrays(count, first=0):
 def test_the_search_judges_by_training_samples_that_it_does_not_train_on(tmp_path):
     x, y = arrays(1000)
     x_test, y_test = arrays(50, 5000)
-    write_held_back(tmp_path / "a.npz", Dataset("mine", x, y, x_test, y_test), 3)
+    write_split(tmp_path / "a.npz", Dataset("mine", x, y, x_test, y_test), 3)
     found = load_data(str(tmp_path / "a.npz"))
     trained, judged = set(found.x_train[:, 0]), set(found.x_test[:, 0])
     assert len(judged) == 250
     assert len(trained) == 750
     assert trained | judged == set(x[:, 0])
     assert (found.y_test == found.x_test[:, 0].astype(np.int64) % 3).all()
-    write_held_back(tmp_path / "b.npz", Dataset("mine", x, y, x_test, y_test), 3)
+    write_split(tmp_path / "b.npz", Dataset("mine", x, y, x_test, y_test), 3)
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 
 def test_validation_samples_judge_if_there_are_some(tmp_path):
     x, y = arrays(100)
     x_valid, y_valid = arrays(20, 700)
-    write_held_back(tmp_path / "a.npz", Dataset("mine", x, y, x, y, x_valid, y_valid), 0)
+    write_split(tmp_path / "a.npz", Dataset("mine", x, y, x, y, x_valid, y_valid), 0)
     found = load_data(str(tmp_path / "a.npz"))
     assert (found.x_test == x_valid).all()
     assert (found.x_train == x).all()
@@ -199,7 +206,7 @@ def test_validation_samples_judge_if_there_are_some(tmp_path):
 def test_several_inputs_keep_their_names(tmp_path):
     x, y = arrays(200)
     pair = (x, -x)
-    write_held_back(tmp_path / "a.npz", Dataset("mine", pair, y, pair, y, inputs=("left", "right")), 0)
+    write_split(tmp_path / "a.npz", Dataset("mine", pair, y, pair, y, inputs=("left", "right")), 0)
     found = load_data(str(tmp_path / "a.npz"))
     assert found.inputs == ("left", "right")
     assert (found.x_train[0] == -found.x_train[1]).all()
@@ -208,14 +215,14 @@ def test_several_inputs_keep_their_names(tmp_path):
 def test_too_few_samples_are_refused_with_what_to_do(tmp_path):
     x, y = arrays(100)
     with pytest.raises(DataError, match=r"100 training samples; wanted 128 or more.*x_valid"):
-        write_held_back(tmp_path / "a.npz", Dataset("mine", x, y, x, y), 0)
+        write_split(tmp_path / "a.npz", Dataset("mine", x, y, x, y), 0)
     assert not (tmp_path / "a.npz").exists()
 
 
 def point(lost=0.0, share=0.5, latency=10, **more):
     given = {
-        "knobs": "nothing locked", "settings": {}, "metric": "accuracy", "value": 0.9, "lost": lost, "lost_error": 0.0,
-        "judged_on": "held-back", "samples": 100, "used": {"lut": 5}, "measured": None, "resource": "lut",
+        "knobs": Knobs("weight"), "settings": {}, "metric": "accuracy", "value": 0.9, "lost": lost, "lost_error": 0.0,
+        "judged_on": "validation", "samples": 100, "used": {"lut": 5}, "measured": None, "resource": "lut",
         "share": share, "latency_cycles": latency, "interval_cycles": latency, "loses_little": True,
         "fits": True, "in_time": True,
         "epochs": 1, "folder": "f",
@@ -242,19 +249,19 @@ def test_the_reasons_name_what_was_locked_and_what_has_a_bit_less(tmp_path):
     run.write_json("manifest.json", {"format": FORMAT, "stages": {}, "config": {"select": {"criterion": "l1"}}})
     narrow = frozenset({("d1_relu", "activation_bits"), ("out", "weight_bits")})
     own = Knobs("kernel", 0.6, 6, 4, filters=0.35, narrow=narrow)
-    best = structs.replace(point(), settings=own.settings(), folder=str(tmp_path))
+    best = structs.replace(point(), knobs=own, folder=str(tmp_path))
     said = reasons(Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), best, (best,), rates={"filters": 0.01}))
     assert said[0] == "Locked: 35% of filters, then 60% of kernels, those with the lowest score (l1)."
     assert said[1].startswith("A bit less: d1_relu, out's weights; without it the outputs move least")
     assert said[2].endswith("filters 1.00 %.")
-    best = structs.replace(best, settings=Knobs("weight").settings())
+    best = structs.replace(best, knobs=Knobs("weight"))
     plain = reasons(Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), best, (best,)))
-    assert plain == ["Layout: the fastest whose price keeps to the share of the part."]
+    assert plain == ["Layout: the fastest whose estimate keeps the share of the part."]
 
 
 def test_a_narrow_table_keeps_what_has_a_bit_less_together():
     narrow = frozenset({("input", "activation_bits"), ("out", "weight_bits")})
-    one = structs.replace(point(), knobs=str(Knobs("weight", 0.6, 6, 4, filters=0.35, narrow=narrow)))
+    one = structs.replace(point(), knobs=Knobs("weight", 0.6, 6, 4, filters=0.35, narrow=narrow))
     _, rows = front_rows(Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), one, (one,)))
     assert rows[0][0].splitlines() == [
         "35% of filters",
@@ -268,7 +275,7 @@ def test_a_narrow_table_keeps_what_has_a_bit_less_together():
 def test_the_answer_says_which_limit_is_broken():
     broken = point(loses_little=False, in_time=False)
     assert not broken.meets_limits
-    assert broken.in_words().endswith("loses too much and too slow")
+    assert broken.summary().endswith("loses too much and too slow")
     found = Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), broken, (broken, point())).to_json()
     assert found["meets_limits"] is False
     assert [each["on_front"] for each in found["points"]] == [True, True]
@@ -280,7 +287,7 @@ def test_the_answer_says_which_limit_is_broken():
 )
 def test_a_network_that_became_better_is_called_so(lost, said):
     one = point(lost, lost_error=0.002, metric="accuracy")
-    assert said in one.in_words()
+    assert said in one.summary()
     found = Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), one, (one,))
     assert said.rstrip(",") in headline(found)
-    assert one.lost_in_words() in dict(facts(one, found))["accuracy"]
+    assert one.loss_text() in dict(facts(one, found))["accuracy"]

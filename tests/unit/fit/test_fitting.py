@@ -1,11 +1,12 @@
 """`fit` of a model in memory: its file in the folder says which network a search is of."""
 
+from importlib import import_module
+
 import keras
 import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import RunError
-from fpgaprune.fit import fitting
 
 
 def network(start):
@@ -20,7 +21,9 @@ def network(start):
 
 def test_another_model_in_memory_does_not_replace_the_search_of_the_first(tmp_path, monkeypatch):
     begun = []
-    monkeypatch.setattr(fitting, "fit_flow", lambda *given, **more: begun.append(given[0]))
+    monkeypatch.setattr(
+        import_module("fpgaprune.fit.fitting"), "fit_flow", lambda config, *_, **more: begun.append(config)
+    )
     target = fp.Target.of("pynq-z2")
     fp.fit(network(0.5), "mine.npz", target, out=tmp_path)
     fp.fit(network(0.5), "mine.npz", target, out=tmp_path)

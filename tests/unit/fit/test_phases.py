@@ -3,19 +3,14 @@
 import time
 from contextlib import suppress
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 from msgspec import structs
 
-from fpgaprune.fit.ending import RunTimes
-from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.phases import Phases
-from fpgaprune.fit.ranking import Ranking
-from fpgaprune.fit.single_layers import SingleLayers
-from fpgaprune.fit.training import Training
+from fpgaprune.fit import Knobs, LayerSensitivity, Limits, Phases, Ranking, RunTimes, Training
 from fpgaprune.loss_limit import loss_text
-from tests.unit.fit.made_up import LIMIT, Prices, made
+from tests.unit.fit.made_up import LIMIT, MadeUp, made
 
 TOLERANCE = (0.6, 3, 3)
 TRAINING = Training(1, 1, 3)
@@ -26,19 +21,59 @@ class EnoughError(Exception):
     """One network is enough for the test."""
 
 
-class Made(Prices):
-    def single_layers(self, point):
-        return SingleLayers({}, ())
+class Made(MadeUp):
+    def layer_sensitivity(self, point):
+        return LayerSensitivity({}, ())
 
 
 NAMES = ("sparsity", "weight_bits", "activation_bits")
 
 
+class Asked(NamedTuple):
+    """A trial, which is its own key."""
+
+    knobs: Knobs
+    epochs: int
+
+    @property
+    def key(self):
+        return self
+
+
+class Trials:
+    """Makes trials, and runs as many at a time as `slots`: their points are what `judge` says."""
+
+    concurrent = False
+
+    def __init__(self, judge, slots=1):
+        self.judge, self.slots, self.running, self.impossible, self.executor = judge, slots, [], {}, self
+
+    def trial(self, knobs, layout, epochs, parent):
+        return Asked(knobs, epochs)
+
+    def evaluate(self, trial):
+        return self.note(trial, self.judge(trial))
+
+    def note(self, trial, outcome):
+        if isinstance(outcome, str):
+            self.impossible[trial.knobs] = outcome
+            return None
+        return outcome
+
+    def free(self):
+        return self.slots - len(self.running)
+
+    def submit(self, trial):
+        self.running.append(trial)
+
+    def completed(self):
+        """The first one that was submitted ends first."""
+        return [(trial := self.running.pop(0), self.judge(trial))] if self.running else []
+
+
 def phases_of(judge, points, deadline, training=TRAINING):
     """Phases whose trials `judge` makes, as a function of knobs and epochs; the search ends at `deadline`."""
-    trials = SimpleNamespace(
-        job=lambda knobs, laid, passes, good: (knobs, passes), judge=judge, impossible={}, place=None
-    )
+    trials = Trials(judge)
     ranking = Ranking(Limits(max_loss=loss_text(LIMIT), latency_us=10.0), 5.0)
     began = time.monotonic()
     log = SimpleNamespace(
@@ -54,7 +89,7 @@ def phases_of(judge, points, deadline, training=TRAINING):
 
 
 def point(knobs):
-    return made(knobs, Prices().fastest(knobs), TOLERANCE)
+    return made(knobs, MadeUp().best_layout(knobs), TOLERANCE)
 
 
 @pytest.mark.parametrize(("seconds", "left", "epochs"), [(0.0, 1.0, 3), (1.0, 10.0, 3), (1.0, 8.0, 1)])
@@ -69,7 +104,7 @@ def test_neighbours_are_trained_for_long_where_there_is_time_for_three(seconds, 
     phases = phases_of(judge, {knobs: point(knobs) for knobs in tried}, time.monotonic() + left)
     phases._slowest[TRAINING.whole] = seconds
     with pytest.raises(EnoughError):
-        phases.look_around()
+        phases.search_neighbours()
     assert asked == [epochs]
 
 
@@ -90,7 +125,7 @@ def test_short_trials_go_on_past_their_share_as_long_as_they_say_too_little(fits
 
     phases = phases_of(judge, points, 100.0, Training(1, WHOLE, WHOLE))
     with pytest.raises(EnoughError):
-        phases.descend(Knobs("weight"), None, before_study=False)
+        phases.descend(Knobs("weight"), None)
     assert len(asked) == trials
 
 
@@ -112,7 +147,7 @@ def test_without_time_for_two_whole_trials_short_ones_go_on(whole, trials, monke
     phases = phases_of(judge, points, 100.0, Training(1, WHOLE, WHOLE))
     phases.log.times = SimpleNamespace(seconds=lambda epochs: whole if epochs == WHOLE else 7)
     with suppress(EnoughError):
-        phases.descend(Knobs("weight"), None, before_study=False)
+        phases.descend(Knobs("weight"), None)
     assert len(asked) == trials
 
 
@@ -129,12 +164,14 @@ def test_no_trial_begins_that_the_final_run_has_no_time_for(known, latest, trial
     phases.log.latest = time.monotonic() + latest
     phases.log.times = SimpleNamespace(seconds=lambda epochs: 7)
     with suppress(EnoughError):
-        phases.descend(Knobs("weight", weight_bits=6), None, before_study=False)
+        phases.descend(Knobs("weight", weight_bits=6), None)
     assert len(asked) == trials
 
 
-@pytest.mark.parametrize(("anew", "seconds", "again"), [(True, 8, False), (False, 8, True), (False, 16, False)])
-def test_what_short_trials_end_with_is_trained_whole_if_others_go_on_from_it_in_time(anew, seconds, again, monkeypatch):
+@pytest.mark.parametrize(("restarts", "seconds", "again"), [(True, 8, False), (False, 8, True), (False, 16, False)])
+def test_what_short_trials_end_with_is_trained_whole_if_others_go_on_from_it_in_time(
+    restarts, seconds, again, monkeypatch
+):
     now, asked, points = [0.0], [], {}
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
@@ -145,9 +182,9 @@ def test_what_short_trials_end_with_is_trained_whole_if_others_go_on_from_it_in_
         points[knobs] = structs.replace(point(knobs), fits=True, epochs=passes)
         return points[knobs]
 
-    phases = phases_of(judge, points, 100.0, Training(1, WHOLE, WHOLE, anew=anew))
+    phases = phases_of(judge, points, 100.0, Training(1, WHOLE, WHOLE, restarts=restarts))
     phases._is_hopeless = lambda _: False
-    phases.descend(Knobs("weight"), None, before_study=False)
+    phases.descend(Knobs("weight"), None)
     short = {knobs for knobs, passes in asked if passes == 1}
     whole = [knobs for knobs, passes in asked if passes == WHOLE]
     assert whole
@@ -183,13 +220,47 @@ def test_a_milder_network_lies_between_the_refuted_one_and_the_best_other_one():
     tried = [Knobs("weight", sparsity, bits, 8) for sparsity in (0.0, 0.35, 0.6) for bits in (8, 6)]
     points = {knobs: structs.replace(point(knobs), loses_little=True, fits=True) for knobs in tried}
     phases = phases_of(None, points, time.monotonic() + 100)
-    phases.foresight.design = lambda knobs: knobs
+    phases.estimates.design = lambda knobs: knobs
     small, other = sorted(points.values(), key=lambda point: point.share)[:2]
     refuted = structs.replace(small, epochs=TRAINING.long, lost=1.1 * LIMIT, loses_little=False)
     found = phases.milder([refuted], 0.0)
-    assert small.share < Prices().fastest(found.design).share < other.share
-    assert found.good is None or found.good.loses_little
+    assert small.share < MadeUp().best_layout(found.design).share < other.share
+    assert found.parent is None or found.parent.loses_little
     # What is refuted counts: the networks between are likely to lose too much if all of them lost so much.
     bad = [structs.replace(one, epochs=TRAINING.long, lost=9 * LIMIT, loses_little=False) for one in points.values()]
     assert phases.milder(bad, 0.0) is None
     assert phases.milder([refuted], 9 * LIMIT) is None
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_neighbours_are_trained_at_the_same_time_and_none_twice(slots, monkeypatch):
+    now, running, most = [0.0], [], []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    tried = [Knobs("weight", sparsity, bits, 8) for sparsity in (0.0, 0.35, 0.5) for bits in (8, 6, 4)]
+    points = {knobs: point(knobs) for knobs in tried}
+    phases = phases_of(None, points, 100.0)
+
+    def judge(trial):
+        now[0] += 5
+        running.append(trial.knobs)
+        most.append(len(phases.trials.running) + 1)
+        if len(running) == 2:
+            return "no such network"
+        points[trial.knobs] = structs.replace(point(trial.knobs), epochs=trial.epochs)
+        return points[trial.knobs]
+
+    phases.trials = Trials(judge, slots)
+    phases.search_neighbours()
+    assert len(running) == len(set(running)) > slots
+    assert not set(running) & set(tried)
+    assert max(most) == slots
+    assert list(phases.trials.impossible) == [running[1]]
+    # No trial begins after the deadline: those that were running then are the last.
+    assert now[0] <= 100 + 5 * slots
+
+
+def test_a_search_without_time_or_without_a_good_network_trains_no_neighbour():
+    tried = [Knobs("weight", sparsity, bits, 8) for sparsity in (0.0, 0.35, 0.5) for bits in (8, 6, 4)]
+    bad = {knobs: structs.replace(point(knobs), loses_little=False) for knobs in tried}
+    for points, seconds in (({knobs: point(knobs) for knobs in tried}, -1.0), (bad, 100.0)):
+        phases_of(lambda _: pytest.fail("trained"), points, time.monotonic() + seconds).search_neighbours()

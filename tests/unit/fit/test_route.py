@@ -10,9 +10,7 @@ from msgspec import structs
 from fpgaprune.errors import ConfigError, EstimateError
 from fpgaprune.estimate import estimate, verilog_price
 from fpgaprune.fabric import family_of
-from fpgaprune.fit.foresight import _powers_of_two
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.route import HlsRoute, VerilogRoute, find_route, smallest_part, verilog_instead
+from fpgaprune.fit import HlsRoute, Limits, VerilogRoute, find_route, powers_of_two, smallest_part, verilog_instead
 from fpgaprune.flow import parse_config
 from fpgaprune.layout import choose_layout
 from fpgaprune.measure import Figure, Resources, occupancy_of
@@ -188,7 +186,7 @@ def test_the_smallest_part_is_the_first_that_takes_the_design():
 
 def test_powers_of_two_keep_zeros_and_signs():
     before = cnn()
-    after = _powers_of_two(before)
+    after = powers_of_two(before)
     for one, other in zip(before.layers, after.layers, strict=True):
         if "weight" not in one.weights:
             assert one is other

@@ -4,11 +4,10 @@ import keras
 import numpy as np
 import pytest
 
-from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.training import Training, expected_seconds, most_samples
+from fpgaprune.fit import Knobs, Training, expected_seconds, most_samples
 from fpgaprune.flow import Dataset, parse_config
 from fpgaprune.keras_file import save_keras
-from tests.unit.fit.made_up import TOLERANCE, Prices, made
+from tests.unit.fit.made_up import TOLERANCE, MadeUp, made
 
 
 def dense():
@@ -36,14 +35,14 @@ def flow(**finetune):
     ],
 )
 def test_of_few_samples_the_best_network_sees_each_more_often(samples, finetune, epochs):
-    made = Training.asked(flow(**finetune), data(samples), dense())
+    made = Training.from_flow(flow(**finetune), data(samples), dense())
     assert made.whole == made.long == epochs
     assert made.settings == {}
 
 
 @pytest.mark.parametrize(("whole", "short"), [(16, 4), (3, 2), (1, 1), (0, 0)])
 def test_a_first_trial_takes_a_fourth_of_the_epochs(whole, short):
-    assert Training.asked(flow(epochs=whole), data(100), dense()).short == short
+    assert Training.from_flow(flow(epochs=whole), data(100), dense()).short == short
 
 
 @pytest.mark.parametrize(
@@ -51,7 +50,7 @@ def test_a_first_trial_takes_a_fourth_of_the_epochs(whole, short):
     [(4096, 64, 0.005 * 2**0.5, 32), (18_000, 256, 0.005 * 8**0.5, 32), (10**6, 256, 0.005 * 8**0.5, 32)],
 )
 def test_many_samples_are_taken_in_larger_steps_at_a_higher_rate(samples, batch_size, rate, epochs):
-    made = Training.at_a_higher_rate(flow(), data(samples), dense())
+    made = Training.at_higher_rate(flow(), data(samples), dense())
     assert made.settings["finetune"] == {"batch_size": batch_size, "learning_rate": pytest.approx(rate)}
     assert made.settings["quantise"] == {"learning_rate": pytest.approx(rate)}
     assert (made.short, made.whole) == (epochs // 4, epochs)
@@ -59,9 +58,9 @@ def test_many_samples_are_taken_in_larger_steps_at_a_higher_rate(samples, batch_
 
 
 def test_a_whole_training_at_a_higher_rate_starts_anew_unless_it_goes_on():
-    asked = Training.asked(flow(), data(18_000), dense())
-    bolder = Training.at_a_higher_rate(flow(), data(18_000), dense())
-    good = made(Knobs("weight"), Prices().fastest(Knobs("weight")), TOLERANCE)
+    asked = Training.from_flow(flow(), data(18_000), dense())
+    bolder = Training.at_higher_rate(flow(), data(18_000), dense())
+    good = made(Knobs("weight"), MadeUp().best_layout(Knobs("weight")), TOLERANCE)
     other = Knobs("weight", 0.5)
     assert bolder.starts_from(good, other, bolder.whole) is None
     assert bolder.starts_from(good, other, bolder.long) is None
@@ -72,24 +71,24 @@ def test_a_whole_training_at_a_higher_rate_starts_anew_unless_it_goes_on():
 
 
 def test_a_large_network_is_cut_and_a_narrow_one_is_trained_for_longer():
-    made = Training.at_a_higher_rate(flow(), data(18_000), dense())
+    made = Training.at_higher_rate(flow(), data(18_000), dense())
     assert not made.is_cut
     large = keras.Sequential([keras.Input((400,)), keras.layers.Dense(1200), keras.layers.Dense(1200)])
     cut = made.of(data(18_000), large)
     assert cut.is_cut
-    assert (cut.whole, cut.long, cut.wanted, cut.settings) == (10, 10, 32, made.settings)
+    assert (cut.whole, cut.long, cut.wanted_epochs, cut.settings) == (10, 10, 32, made.settings)
     again = cut.of(data(18_000), dense())
     assert (again.short, again.whole, again.long) == (8, 32, 96)
-    assert not Training.asked(flow(epochs=3), data(18_000), large).is_cut
+    assert not Training.from_flow(flow(epochs=3), data(18_000), large).is_cut
 
 
 def test_few_samples_are_trained_on_as_the_flow_says():
-    assert Training.at_a_higher_rate(flow(), data(4095), dense()) is None
+    assert Training.at_higher_rate(flow(), data(4095), dense()) is None
 
 
 @pytest.mark.parametrize("said", [{"epochs": 3}, {"batch_size": 8}, {"learning_rate": 0.1}, {"fit": "mine:train"}])
 def test_what_the_flow_says_of_the_training_is_kept(said):
-    assert Training.at_a_higher_rate(flow(**said), data(18_000), dense()) is None
+    assert Training.at_higher_rate(flow(**said), data(18_000), dense()) is None
 
 
 @pytest.mark.parametrize(
@@ -108,7 +107,7 @@ def test_the_rate_follows_that_of_the_network(optimizer, rate, tmp_path):
     model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     save_keras(model, tmp_path / "mine.keras")
     config = parse_config({"train": {"model": str(tmp_path / "mine.keras")}}, "flow.toml")
-    made = Training.at_a_higher_rate(config, data(4096), model)
+    made = Training.at_higher_rate(config, data(4096), model)
     assert (None if made is None else made.settings["finetune"]["learning_rate"]) == (
         None if rate is None else pytest.approx(rate)
     )
@@ -117,22 +116,22 @@ def test_the_rate_follows_that_of_the_network(optimizer, rate, tmp_path):
 def test_a_large_network_is_trained_for_fewer_epochs_on_fewer_samples():
     large = keras.Sequential([keras.Input((1,)), keras.layers.Dense(100_000), keras.layers.Dense(10)])
     assert most_samples(large) < 20_000 < most_samples(dense())
-    made = Training.at_a_higher_rate(flow(), data(18_000), large)
+    made = Training.at_higher_rate(flow(), data(18_000), large)
     assert made.whole == 4
     # 2**24 values of all layers, for each of so many samples.
     assert made.settings["finetune"]["batch_size"] == 128
-    assert Training.asked(flow(), data(most_samples(large)), large).whole == 4
+    assert Training.from_flow(flow(), data(most_samples(large)), large).whole == 4
     # What the user says holds.
-    assert Training.asked(flow(epochs=50), data(18_000), large).whole == 50
+    assert Training.from_flow(flow(epochs=50), data(18_000), large).whole == 50
 
 
 def test_a_short_search_trains_for_fewer_epochs_but_its_best_network():
-    usual = Training.at_a_higher_rate(flow(), data(18_000), dense())
+    usual = Training.at_higher_rate(flow(), data(18_000), dense())
     epoch = expected_seconds(dense(), data(18_000), 1)
-    short = Training.at_a_higher_rate(flow(), data(18_000), dense(), 8.5 * epoch)
+    short = Training.at_higher_rate(flow(), data(18_000), dense(), 8.5 * epoch)
     assert (short.short, short.whole, short.long) == (2, 8, usual.long)
     # That is no large network, so it need not lose filters first.
     assert not short.is_cut
-    asked = Training.asked(flow(), data(100), dense(), 0.0)
+    asked = Training.from_flow(flow(), data(100), dense(), 0.0)
     assert (asked.whole, asked.long) == (4, 1000)
-    assert Training.asked(flow(epochs=50), data(100), dense(), 0.0).whole == 50
+    assert Training.from_flow(flow(epochs=50), data(100), dense(), 0.0).whole == 50

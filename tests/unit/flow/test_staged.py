@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.fabric import make_bitstream, synthesize
-from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit import Knobs
 from fpgaprune.flow import counts_of_run
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.measure import (
@@ -28,7 +28,7 @@ from fpgaprune.measure import (
     StagedCounts,
 )
 from fpgaprune.rtl import VerilogProject
-from tests.unit.fit.made_up import Prices
+from tests.unit.fit.made_up import MadeUp
 from tests.unit.fit.made_up import made as made_point
 from tests.unit.flow.test_handover import made, run, small_design, tools  # noqa: F401 (fixtures)
 
@@ -76,7 +76,7 @@ def estimated_lut(**fields):
 def test_four_commands_print_one_table_of_one_design(measured, monkeypatch):
     monkeypatch.setattr("fpgaprune.flow.settings_of", lambda *_, **__: None)
     monkeypatch.setattr("fpgaprune.flow.measure_run", lambda *_, **__: RunDirectory.existing(measured))
-    best = made_point(Knobs("weight"), Prices().fastest(Knobs("weight")), (0.9, 1, 1))
+    best = made_point(Knobs("weight"), MadeUp().fastest(Knobs("weight")), (0.9, 1, 1))
     limits = {name: getattr(fp.Limits(), name) for name in fp.Limits.__dataclass_fields__}
     best = structs.replace(best, folder=str(measured), loses_little=True, fits=True, in_time=True)
     answer = fp.Fit("small", "gw1nr-9", 37.0, "verilog", "estimate", limits, best, (best,))

@@ -4,11 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from fpgaprune.fit.foresight import Foresight
-from fpgaprune.fit.knobs import CHEAP, Knobs
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.ranking import Ranking, price_of
-from fpgaprune.fit.route import find_route
+from fpgaprune.fit import POWERS_OF_TWO, Estimates, Knobs, Limits, Ranking, find_route, size_of
 from fpgaprune.flow import Dataset
 from fpgaprune.lowering import Precision, make_design
 from fpgaprune.target import Target
@@ -34,18 +30,18 @@ def image_network():
 
 
 @pytest.fixture(scope="module")
-def foresight():
+def estimates():
     rng = np.random.default_rng(0)
     x, y = rng.uniform(size=(64, 6, 6, 1)).astype("float32"), rng.integers(0, 3, 64)
     document = {"name": "fit", "finetune": {"quantised": True}}
     route = find_route("verilog", Target.of("xc7z020clg400-1"))
-    return Foresight(route, document, Dataset("mine", x, y, x, y), image_network(), Limits())
+    return Estimates(route, document, Dataset("mine", x, y, x, y), image_network(), Limits())
 
 
-def test_filters_go_first_and_single_weights_of_what_is_left_go_too(foresight):
-    rung = foresight.rung(Knobs("weight"))
+def test_filters_go_first_and_single_weights_of_what_is_left_go_too(estimates):
+    rung = estimates.target_layout(Knobs("weight"))
     ways = [Knobs("weight"), Knobs("weight", filters=0.5), Knobs("weight", 0.6, filters=0.5)]
-    sizes = [price_of(foresight.at(rung, knobs)) for knobs in ways]
+    sizes = [size_of(estimates.in_layout(rung, knobs)) for knobs in ways]
     # Half of the filters are a quarter of the products of the second convolution.
     assert sizes[1] < 0.6 * sizes[0]
     assert sizes[2] < 0.9 * sizes[1]
@@ -61,15 +57,15 @@ def test_powers_of_two_are_priced_in_a_type_that_holds_them():
         kernel[0, 0, 0, 0] = 0.995 * 2 ** np.ceil(np.log2(np.abs(kernel).max()))
         model.get_layer(name).set_weights([kernel, bias])
     data, document = Dataset("mine", x, y, x, y), {"name": "fit"}
-    tight = Foresight(
+    tight = Estimates(
         find_route("verilog", Target.of("xc7z020clg400-1"), 0.02), document, data, model, Limits(share=0.02)
     )
-    assert tight.layouts(Knobs("weight", hold=CHEAP))
+    assert tight.layouts(Knobs("weight", hold=POWERS_OF_TWO))
 
 
-def test_a_network_with_too_few_channels_is_none_that_can_be_had(foresight):
-    assert foresight.is_possible(Knobs("weight", filters=0.5))
-    assert not foresight.is_possible(Knobs("weight", filters=0.95))
+def test_a_network_with_too_few_channels_is_none_that_can_be_had(estimates):
+    assert estimates.is_possible(Knobs("weight", filters=0.5))
+    assert not estimates.is_possible(Knobs("weight", filters=0.95))
 
 
 @pytest.mark.parametrize("rounds", [False, True])
@@ -86,10 +82,10 @@ def test_few_bits_are_priced_with_the_types_that_the_training_gets(rounds):
     route = find_route("verilog", target)
     document = {"name": "fit", "finetune": {"quantised": rounds}, "target": {"io_type": "io_parallel"}}
     data = Dataset("mine", x, y, x, y)
-    foresight = Foresight(route, document, data, model, Limits(interval_cycles=1))
+    estimates = Estimates(route, document, data, model, Limits(interval_cycles=1))
     design = make_design(model, target, x, Precision(3, 8, clips=rounds), "fit")
     wanted = min(laid.share for laid in route.layouts(design))
-    found = min(laid.share for laid in foresight.layouts(Knobs("weight", 0.0, 3, 8)).values())
+    found = min(laid.share for laid in estimates.layouts(Knobs("weight", 0.0, 3, 8)).values())
     assert found == pytest.approx(wanted, rel=0.1)
 
 
@@ -98,13 +94,13 @@ def test_few_bits_are_priced_with_the_types_that_the_training_gets(rounds):
     [(0.5, 104, None, False), (0.5, 130, None, True), (0.9, 60, None, True), (0.5, 130, 9.0, False)],
 )
 def test_a_network_is_slower_if_its_best_layout_takes_clearly_longer_or_does_not_fit(
-    foresight, monkeypatch, share, cycles, latency_us, slower
+    estimates, monkeypatch, share, cycles, latency_us, slower
 ):
     knobs, turned = Knobs("weight"), Knobs("weight", weight_bits=4)
     laid = {knobs: laid_out("a", {}, 0.7, 100, 100), turned: laid_out("b", {}, share, cycles, cycles)}
-    monkeypatch.setattr(foresight, "fastest", laid.get)
-    monkeypatch.setattr(foresight, "_ranking", Ranking(Limits(latency_us=latency_us), 5.0))
-    assert foresight.is_slower(turned, knobs) == slower
+    monkeypatch.setattr(estimates, "best_layout", laid.get)
+    monkeypatch.setattr(estimates, "_ranking", Ranking(Limits(latency_us=latency_us), 5.0))
+    assert estimates.is_slower(turned, knobs) == slower
     # Nothing is slower than what does not fit at all.
     laid[knobs] = laid_out("a", {}, 0.9, 10, 10)
-    assert not foresight.is_slower(turned, knobs)
+    assert not estimates.is_slower(turned, knobs)

@@ -1,4 +1,4 @@
-"""`Foresight`: what a network would take, known before it is trained."""
+"""`Estimates`: what a network would take of the part, estimated before it is trained."""
 
 from __future__ import annotations
 
@@ -14,117 +14,117 @@ from numpy.typing import NDArray
 from fpgaprune.advice import with_widths
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import MaskError
-from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.ranking import Ranking, price_of
+from fpgaprune.fit.limits import Limits, Ranking, size_of
+from fpgaprune.fit.result import FitPoint
 from fpgaprune.fit.route import Route
-from fpgaprune.fit.single_layers import SingleLayers
+from fpgaprune.fit.surrogate import LayerSensitivity
 from fpgaprune.flow import Dataset, Flow, TargetConfig, at, parse_config, untrained_design
 from fpgaprune.layout import DesignLayout, joined
 
-# Of what the strongest knobs take, this share is saved by none. A network has at least this share of its price left.
+# Of what the strongest knobs take, no knob saves this share. A network counts at least this share of its own size.
 _NEVER_SAVED, _LEAST = 0.9, 0.05
 # Designs are made with so many bits, and copies get fewer.
 _WIDE = 16
 
 
-class Foresight:
-    """Prices of one network for all knobs: a design for each choice of locks, made once, and copies with fewer bits.
+class Estimates:
+    """Estimates of one network for all knobs: a design for each choice of locks, made once, and copies with fewer bits.
 
-    The locks are those that `[select]` would choose in the trained network. Fine-tuning moves prices by a few per cent.
+    The locks are those that `[select]` would choose in the trained network. Fine-tuning moves estimates by a few per
+    cent.
     """
 
     def __init__(self, route: Route, document: dict[str, Any], data: Dataset, model: Any, limits: Limits) -> None:
-        """Prices `model`.
+        """Estimate `model`.
 
         Args:
-            route: the way to hardware.
+            route: the route to hardware.
             document: the flow file, as plain data.
             data: samples for criteria and for the ranges of values.
             model: the trained network.
-            limits: what the layouts must keep to.
+            limits: what the layouts must keep.
         """
         self._document, self._data, self._model, self._route = document, data, model, route
         self._ranking = Ranking(limits, self._config(Knobs("weight"))[TargetConfig].clock_ns)
         self._designs: Callable[[Knobs], Design | None] = cache(self._design)
         self.layouts: Callable[[Knobs], dict[str, DesignLayout]] = cache(self._layouts)
-        """Rung to layout for some knobs; empty if the network cannot have them."""
+        """Name to layout for some knobs; empty if the network cannot have them."""
         self._one: Callable[[str, Knobs], DesignLayout | None] = cache(self._only)
 
-    def fastest(self, knobs: Knobs) -> DesignLayout:
-        """The best layout of these knobs: one that fits, and of those the fastest; else the nearest to fitting."""
+    def best_layout(self, knobs: Knobs) -> DesignLayout:
+        """Return the best layout of these knobs: the fastest one that fits, else the nearest to fitting."""
         return min(self.layouts(knobs).values(), key=self._ranking.rank_layout)
 
     def is_in_time(self, knobs: Knobs) -> bool:
-        """Whether the best layout of these knobs keeps to the limits of time."""
-        if min(self._ranking.limits.most_cycles(self._ranking.clock_ns)) == math.inf:
+        """Tell whether the best layout of these knobs keeps the limits of time."""
+        if min(self._ranking.limits.cycle_limits(self._ranking.clock_ns)) == math.inf:
             return True
-        return self._ranking.keeps_time(self.fastest(knobs))
+        return self._ranking.keeps_time(self.best_layout(knobs))
 
-    def is_slower(self, turned: Knobs, knobs: Knobs) -> bool:
-        """Whether `knobs` fit, and the best layout of `turned` takes clearly longer or does not fit."""
-        was, now = self.fastest(knobs), self.fastest(turned)
+    def is_slower(self, moved: Knobs, knobs: Knobs) -> bool:
+        """Tell whether `knobs` fit, and the best layout of `moved` takes clearly longer or does not fit."""
+        was, now = self.best_layout(knobs), self.best_layout(moved)
         most = self._ranking.limits.share
         return was.share <= most and (now.share > most or self._ranking.is_slower(now, was))
 
     def is_possible(self, knobs: Knobs) -> bool:
-        """Whether the network can have these knobs: a sparsity may leave too few channels."""
+        """Tell whether the network can have these knobs: a sparsity may leave too few channels."""
         return self._wide(knobs) is not None
 
-    def single_layers(self, point: FitPoint) -> SingleLayers:
-        """The layers of the network of `point` that may have a bit less, in the layout that it has."""
+    def layer_sensitivity(self, point: FitPoint) -> LayerSensitivity:
+        """Return how sensitive each layer of the network of `point` is to one bit less, in the layout that it has."""
         config = parse_config(joined(self._document, point.settings), "fit")
 
-        def price(design: Design) -> float:
-            return price_of(self._route.own(design, config))
+        def size(design: Design) -> float:
+            return size_of(self._route.own(design, config))
 
         if self._document.get("hls", {}).get("layers"):
-            # What the flow says of single layers is kept.
-            return SingleLayers({}, ())
+            # What the flow says of single layers stays in force.
+            return LayerSensitivity({}, ())
         design = point.design()
-        return SingleLayers.of(design, price, at(self._data.x_test, slice(SingleLayers.samples(design))))
+        return LayerSensitivity.of(design, size, at(self._data.x_test, slice(LayerSensitivity.samples(design))))
 
-    def rung(self, start: Knobs) -> str:
-        """The fastest layout that the strongest knobs let fit: the search lowers what it takes."""
-        return self.fastest(self._strongest(start)).name
+    def target_layout(self, start: Knobs) -> str:
+        """Return the name of the fastest layout in which the strongest knobs fit: the search makes it smaller."""
+        return self.best_layout(self._strongest(start)).name
 
-    def at(self, rung: str, knobs: Knobs) -> DesignLayout:
-        """The layout `rung`; the best one if the network does not have that with these knobs."""
-        return self._one(rung, knobs) or self.fastest(knobs)
+    def in_layout(self, layout: str, knobs: Knobs) -> DesignLayout:
+        """Return the layout of this name; the best one if the network has none such with these knobs."""
+        return self._one(layout, knobs) or self.best_layout(knobs)
 
-    def price(self, rung: str, knobs: Knobs) -> float:
-        """What `knobs` take in the layout `rung`, above most of what the strongest knobs take: no knob saves that."""
-        price = price_of(self.at(rung, knobs))
-        strongest = price_of(self.at(rung, self._strongest(Knobs(knobs.granularity))))
-        return max(price - _NEVER_SAVED * strongest, _LEAST * price)
+    def size(self, layout: str, knobs: Knobs) -> float:
+        """Return what `knobs` take in a layout, above most of what the strongest knobs take: no knob saves that."""
+        size = size_of(self.in_layout(layout, knobs))
+        strongest = size_of(self.in_layout(layout, self._strongest(Knobs(knobs.granularity))))
+        return max(size - _NEVER_SAVED * strongest, _LEAST * size)
 
     def _strongest(self, start: Knobs) -> Knobs:
-        """The strongest knobs that the network can have."""
+        """Return the strongest knobs that the network can have."""
         return next(filter(self.is_possible, start.strongest), start)
 
     def design(self, knobs: Knobs) -> Design | None:
-        """The trained network with these knobs, not fine-tuned; None if it cannot have them."""
+        """Return the trained network with these knobs, not fine-tuned; None if it cannot have them."""
         wide = self._wide(knobs)
         if wide is None:
             return None
         # A network that rounds while it is trained cuts off its largest few weights, so fewer of the others become 0.
         clips = bool(self._document.get("finetune", {}).get("quantised"))
         design = with_widths(wide, knobs.weight_bits, knobs.activation_bits, clips, knobs.of_layers)
-        return _powers_of_two(design) if knobs.hold else design
+        return powers_of_two(design) if knobs.hold else design
 
     def _wide(self, knobs: Knobs) -> Design | None:
-        """The trained network with the locks of these knobs, which all widths have in common."""
+        """Return the trained network with the locks of these knobs, which all widths have in common."""
         return self._designs(Knobs(knobs.granularity, knobs.sparsity, _WIDE, _WIDE, filters=knobs.filters))
 
     def _layouts(self, knobs: Knobs) -> dict[str, DesignLayout]:
         design = self.design(knobs)
-        return {} if design is None else {laid.name: laid for laid in self._route.layouts(design)}
+        return {} if design is None else {layout.name: layout for layout in self._route.layouts(design)}
 
-    def _only(self, rung: str, knobs: Knobs) -> DesignLayout | None:
-        """The layout `rung`; a search asks for it far more often than for all, which take many times as long."""
+    def _only(self, layout: str, knobs: Knobs) -> DesignLayout | None:
+        """Return one layout; a search asks for it far more often than for all, which take many times as long."""
         design = self.design(knobs)
-        return None if design is None else self._route.at(design, rung)
+        return None if design is None else self._route.at(design, layout)
 
     def _design(self, wide: Knobs) -> Design | None:
         try:
@@ -137,8 +137,8 @@ class Foresight:
         return parse_config(joined(self._document, knobs.settings()), "fit")
 
 
-def _powers_of_two(design: Design) -> Design:
-    """`design` with the power of two that is nearest in size for each weight that is not zero."""
+def powers_of_two(design: Design) -> Design:
+    """Return `design` with the nearest power of two for each weight that is not zero."""
 
     def nearest(raw: NDArray[np.int64]) -> NDArray[np.int64]:
         exponents = np.round(np.log2(np.maximum(np.abs(raw), 1))).astype(np.int64)

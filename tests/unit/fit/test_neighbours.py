@@ -7,19 +7,24 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from fpgaprune.fit.descent import Descent
-from fpgaprune.fit.knobs import CHEAP, SPARSITIES, WIDTHS, Knobs
-from fpgaprune.fit.law import LossLaw
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.outlook import Outlook
-from fpgaprune.fit.ranking import Ranking
-from fpgaprune.fit.single_layers import SingleLayers
+from fpgaprune.fit import (
+    POWERS_OF_TWO,
+    SPARSITIES,
+    WIDTHS,
+    Descent,
+    Knobs,
+    LayerSensitivity,
+    Limits,
+    LossSurrogate,
+    Neighbourhood,
+    Ranking,
+)
 from fpgaprune.loss_limit import loss_text
-from tests.unit.fit.made_up import LIMIT, Prices, laid_out, made
+from tests.unit.fit.made_up import LIMIT, MadeUp, laid_out, made, made_point
 
 NAMES = ("sparsity", "weight_bits", "activation_bits")
 RANKING = Ranking(Limits(max_loss=loss_text(LIMIT), latency_us=10.0), 5.0)
-OUTLOOK = Outlook(NAMES, Prices(), RANKING, whole=1, epochs=1)
+NEIGHBOURHOOD = Neighbourhood(NAMES, MadeUp(), RANKING, whole=1, epochs=1)
 
 
 def descended(tolerance, most=99):
@@ -30,18 +35,18 @@ def descended(tolerance, most=99):
         found.append(made(knobs, laid, tolerance))
         return found[-1]
 
-    descent = Descent(NAMES, Prices(), judge, lambda: len(found) < most, lambda point: LIMIT - point.lost)
+    descent = Descent(NAMES, MadeUp(), judge, lambda: len(found) < most, lambda point: LIMIT - point.lost)
     return [point for _, point in descent.run(Knobs("weight"))]
 
 
 def looked(points, tolerance, most=12):
     """The points that the outlook adds."""
     found = []
-    while len(found) < most and (asked := OUTLOOK.next([*points, *found])):
+    while len(found) < most and (asked := NEIGHBOURHOOD.next([*points, *found])):
         knobs, good = asked
-        assert good is None or (good.loses_little and Knobs.of(good.settings).leads_to(knobs))
-        assert str(knobs) not in {point.knobs for point in [*points, *found]}
-        found.append(made(knobs, Prices().fastest(knobs), tolerance))
+        assert good is None or (good.loses_little and good.knobs.leads_to(knobs))
+        assert knobs not in {point.knobs for point in [*points, *found]}
+        found.append(made(knobs, MadeUp().best_layout(knobs), tolerance))
     return found
 
 
@@ -74,8 +79,8 @@ def test_it_turns_one_knob_back_to_turn_another_further():
         if not any(point.loses_little for point in points):
             continue
         best = min((point for point in points if point.loses_little), key=lambda point: point.share)
-        own = Knobs.of(best.settings)
-        turned = [Knobs.of(point.settings) for point in looked(points, tolerance)]
+        own = best.knobs
+        turned = [point.knobs for point in looked(points, tolerance)]
         back += any(not own.leads_to(knobs) for knobs in turned)
     assert back
 
@@ -83,20 +88,20 @@ def test_it_turns_one_knob_back_to_turn_another_further():
 def test_a_longer_training_makes_a_network_likely_that_lost_too_much():
     tolerance = (0.6, 3, 3)
     points = descended(tolerance)
-    law = LossLaw.fitted(points, 1, LIMIT, SingleLayers({}, ()))
-    best = Knobs.of(min((point for point in points if point.loses_little), key=lambda point: point.share).settings)
+    surrogate = LossSurrogate.fitted(points, 1, LIMIT, LayerSensitivity({}, ()))
+    best = min((point for point in points if point.loses_little), key=lambda point: point.share).knobs
     smaller = replace(best, sparsity=SPARSITIES[SPARSITIES.index(best.sparsity) + 1])
-    likely = [law.likelihood(smaller, epochs) for epochs in (1, 4, 16)]
+    likely = [surrogate.likelihood(smaller, epochs) for epochs in (1, 4, 16)]
     assert likely == sorted(likely)
     assert likely[0] < 0.3
     assert likely[2] > 0.7
     # What long trainings lost says the same as what short ones lose twice as much of.
     long = [structs.replace(point, lost=point.lost / 2, epochs=16 * point.epochs) for point in points]
-    assert LossLaw.fitted(long, 1, LIMIT, SingleLayers({}, ())).likelihood(smaller, 1) < 0.3
-    suggested, _ = replace(OUTLOOK, epochs=16).next(points)
-    usual = OUTLOOK.next(points)
+    assert LossSurrogate.fitted(long, 1, LIMIT, LayerSensitivity({}, ())).likelihood(smaller, 1) < 0.3
+    suggested, _ = replace(NEIGHBOURHOOD, epochs=16).next(points)
+    usual = NEIGHBOURHOOD.next(points)
     assert usual is None or suggested != usual[0]
-    assert Prices().fastest(suggested).share < 0.97 * Prices().fastest(best).share
+    assert MadeUp().best_layout(suggested).share < 0.97 * MadeUp().best_layout(best).share
 
 
 def test_hardly_a_network_that_loses_little_is_called_hopeless_and_many_are_that_lose_far_too_much():
@@ -105,10 +110,10 @@ def test_hardly_a_network_that_loses_little_is_called_hopeless_and_many_are_that
     for _ in range(20):
         tolerance = (rng.uniform(0.3, 0.9), *rng.integers(2, 6, 2))
         points = descended(tolerance, 8)
-        assert not OUTLOOK.is_hopeless(points[:5], Knobs("weight", 0.95, 2, 2))
+        assert not NEIGHBOURHOOD.is_hopeless(points[:5], Knobs("weight", 0.95, 2, 2))
         for knobs in starmap(Knobs, product(["weight"], SPARSITIES, WIDTHS, WIDTHS)):
-            lost.append(made(knobs, Prices().fastest(knobs), tolerance).lost)
-            called.append(OUTLOOK.is_hopeless(points, knobs))
+            lost.append(made(knobs, MadeUp().best_layout(knobs), tolerance).lost)
+            called.append(NEIGHBOURHOOD.is_hopeless(points, knobs))
     lost, called = np.array(lost), np.array(called)
     assert called[lost <= LIMIT].mean() < 0.05
     assert called[lost > 5 * LIMIT].mean() > 0.8
@@ -120,57 +125,57 @@ def test_filters_are_taken_back_where_single_weights_lose_less():
         Knobs("weight", share, 5, filters=filters) for filters, share in product((0.0, 0.2, 0.35), (0.0, 0.2, 0.35))
     ]
     knobs.remove(Knobs("weight", 0.35, 5))
-    points = [made(one, Prices().fastest(one), tolerance) for one in knobs]
+    points = [made(one, MadeUp().best_layout(one), tolerance) for one in knobs]
     best = min((point for point in points if point.loses_little), key=lambda point: point.share)
-    assert Knobs.of(best.settings).filters == 0.35
-    outlook, found = replace(OUTLOOK, names=names), []
-    while len(found) < 6 and (asked := outlook.next([*points, *found])):
-        found.append(made(asked[0], Prices().fastest(asked[0]), tolerance))
+    assert best.knobs.filters == 0.35
+    neighbourhood, found = replace(NEIGHBOURHOOD, names=names), []
+    while len(found) < 6 and (asked := neighbourhood.next([*points, *found])):
+        found.append(made(asked[0], MadeUp().best_layout(asked[0]), tolerance))
     smaller = [point for point in found if point.loses_little and point.share < 0.8 * best.share]
-    assert any(Knobs.of(point.settings).filters == 0.0 for point in smaller)
+    assert any(point.knobs.filters == 0.0 for point in smaller)
 
 
 def test_nothing_is_suggested_without_a_good_network_or_with_few():
     points = descended((0.8, 3, 3))
-    assert OUTLOOK.next([]) is None
-    assert OUTLOOK.next(points[:3]) is None
-    assert OUTLOOK.next([structs.replace(point, loses_little=False) for point in points]) is None
+    assert NEIGHBOURHOOD.next([]) is None
+    assert NEIGHBOURHOOD.next(points[:3]) is None
+    assert NEIGHBOURHOOD.next([structs.replace(point, loses_little=False) for point in points]) is None
 
 
 def test_what_was_trained_whole_is_not_tried_again():
     points = descended((0.8, 3, 3), 10)
-    knobs, _ = OUTLOOK.next(points)
-    again = structs.replace(made(knobs, Prices().fastest(knobs), (0.8, 3, 3)), lost=1.01 * LIMIT, loses_little=False)
-    found = OUTLOOK.next([*points, again])
+    knobs, _ = NEIGHBOURHOOD.next(points)
+    again = made_point(knobs, (0.8, 3, 3), lost=1.01 * LIMIT, loses_little=False)
+    found = NEIGHBOURHOOD.next([*points, again])
     assert found is None or found[0] != knobs
     # After a short training it may be.
     shortly = [structs.replace(point, epochs=0) for point in [*points, again]]
     turned = set()
-    while found := OUTLOOK.next(shortly, turned):
+    while found := NEIGHBOURHOOD.next(shortly, turned):
         turned.add(found[0])
     assert knobs in turned
 
 
 def test_knobs_that_no_network_can_have_are_passed_over():
     points = descended((0.8, 3, 3))
-    knobs, _ = OUTLOOK.next(points)
-    found = OUTLOOK.next(points, {knobs})
+    knobs, _ = NEIGHBOURHOOD.next(points)
+    found = NEIGHBOURHOOD.next(points, {knobs})
     assert found is None or found[0] != knobs
 
 
 @pytest.mark.parametrize("names", [NAMES, (*NAMES, "hold")])
 def test_only_knobs_that_may_be_turned_are(names):
     points = descended((0.8, 3, 3))
-    knobs, _ = replace(OUTLOOK, names=names).next(points)
+    knobs, _ = replace(NEIGHBOURHOOD, names=names).next(points)
     assert knobs.hold == "" or "hold" in names
-    held = replace(OUTLOOK, names=("hold",), foresight=Cheaper()).next(points)
-    assert held[0].hold == CHEAP
-    assert replace(held[0], hold="") in {Knobs.of(point.settings) for point in points}
+    held = replace(NEIGHBOURHOOD, names=("hold",), estimates=Cheaper()).next(points)
+    assert held[0].hold == POWERS_OF_TWO
+    assert replace(held[0], hold="") in {point.knobs for point in points}
 
 
-class Cheaper(Prices):
+class Cheaper(MadeUp):
     """Powers of two take half."""
 
-    def fastest(self, knobs):
-        laid = super().fastest(knobs)
+    def best_layout(self, knobs):
+        laid = super().best_layout(knobs)
         return laid_out("only", {}, laid.share / 2, 100, 100) if knobs.hold else laid

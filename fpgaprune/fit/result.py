@@ -8,40 +8,43 @@ from typing import Any
 from msgspec import Struct
 
 from fpgaprune.design import Design
+from fpgaprune.fit.knobs import Knobs
 from fpgaprune.measure import LABELS, to_plain
 
-# What judges the networks of a search; the best one is judged on held-out samples.
-HELD_BACK = "held-back"
+# The samples that judge trials: `x_valid`, or training samples that the trials are not trained on. The best network is
+# judged on held-out samples.
+VALIDATION = "validation"
+HELD_OUT = "held-out"
 
 
 class FitPoint(Struct, frozen=True):
     """One network that was trained and judged.
 
     Attributes:
-        knobs: what is locked and with how many bits it computes, in words.
+        knobs: what is locked, and with how many bits it computes.
         settings: sections of a flow file to the keys that make this network in this layout.
         metric: name of the metric.
         value: the metric of the hardware, emulated bit for bit.
         lost: how much worse that is than the trained network, as `Limits.max_loss` counts it.
         lost_error: standard error of `lost`.
-        judged_on: the samples that judged it: `held-back` training samples, or `held-out` samples.
+        judged_on: the samples that judged it: `validation` or `held-out`.
         samples: their number.
-        used: resource to the middle of its price.
+        used: resource to the middle of its estimate.
         measured: resource to what a tool counted; None if none ran.
         resource: the resource that is nearest to its capacity.
-        share: of this resource, what was measured / capacity, or the upper end of its price / capacity.
+        share: of this resource, counted / capacity, or the upper end of its estimate / capacity.
         latency_cycles: from the first input to the last output.
         interval_cycles: between two samples.
-        loses_little: whether the loss keeps to its limit, less one standard error.
+        loses_little: whether the loss keeps its limit, as `Limits.margin` counts it.
         fits: whether the upper end keeps to its share of every resource of the part.
         in_time: whether latency and interval keep to their limits.
         epochs: passes over the samples that the locked network was trained for.
         folder: its run.
         size: the sum of such shares of all resources; 0 counts as `share`.
-        priced: the share by the upper end of its price, whatever a tool counted; 0 if unknown.
+        priced: the share by the upper end of the estimate, whatever a tool counted; 0 if unknown.
     """
 
-    knobs: str
+    knobs: Knobs
     settings: dict[str, Any]
     metric: str
     value: float
@@ -65,39 +68,43 @@ class FitPoint(Struct, frozen=True):
 
     @property
     def meets_limits(self) -> bool:
-        """Whether it keeps to every limit."""
+        """Whether every limit is kept."""
         return self.loses_little and self.fits and self.in_time
 
     def design(self) -> Design:
-        """What its hardware computes, as its run says."""
+        """Return what its hardware computes, from the folder of its run."""
         return Design.load(Path(self.folder) / "design.json")
 
-    def in_words(self) -> str:
-        """The knobs, and what they bring, in a line."""
-        return f"{self.knobs}: {self.brings()}"
+    def summary(self) -> str:
+        """Return the knobs and the figures in a line."""
+        return f"{self.knobs}: {self.figures()}"
 
-    def brings(self) -> str:
-        """Loss, share and cycles, and the limits that they break."""
-        price = f"{self.share:.0%} of the {LABELS[self.resource]}s, {self.latency_cycles:,} cycles"
+    def figures(self) -> str:
+        """Return loss, share and cycles in words, and the limits that they break."""
+        taken = f"{self.share:.0%} of the {LABELS[self.resource]}s, {self.latency_cycles:,} cycles"
         reasons = [
             *([] if self.loses_little else ["loses too much"]),
             *([] if self.fits else ["does not fit"]),
             *([] if self.in_time else ["too slow"]),
         ]
-        said = f"; {' and '.join(reasons)}" if reasons else ""
-        return f"{self.metric} {self.lost_in_words()}, {price}{said}"
+        broken = f"; {' and '.join(reasons)}" if reasons else ""
+        return f"{self.metric} {self.loss_text()}, {taken}{broken}"
 
-    def lost_in_words(self) -> str:
-        """`lost 0.50 ± 0.20 %`, or `0.50 ± 0.20 % better` than the trained network."""
+    def loss_text(self) -> str:
+        """Return the loss in words: `lost 0.50 ± 0.20 %`, or `0.50 ± 0.20 % better` than the trained network."""
         percent = round(100 * self.lost, 2)
-        said = f"{abs(percent):.2f} ± {100 * self.lost_error:.2f} %"
-        return f"{said} better" if percent < 0 else f"lost {said}"
+        text = f"{abs(percent):.2f} ± {100 * self.lost_error:.2f} %"
+        return f"{text} better" if percent < 0 else f"lost {text}"
 
-    def beats(self, other: FitPoint) -> bool:
-        """Whether it is nowhere worse than `other`, and better in loss, share or latency."""
+    def dominates(self, other: FitPoint) -> bool:
+        """Tell whether it is nowhere worse than `other`, and better in loss, share or latency."""
         mine = (self.lost, self.share, self.latency_cycles)
         theirs = (other.lost, other.share, other.latency_cycles)
         return mine != theirs and all(a <= b for a, b in zip(mine, theirs, strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the point as JSON data; its knobs are words, because `settings` has their values."""
+        return {**to_plain(self), "knobs": str(self.knobs)}
 
 
 class Fit(Struct, frozen=True):
@@ -107,14 +114,14 @@ class Fit(Struct, frozen=True):
         name: name of the flow.
         part: name of the part.
         clock_ns: clock period in ns.
-        route: the way to hardware, `hls` or `verilog`.
-        price: what the prices are, in words.
+        route: the route to hardware, `hls` or `verilog`.
+        price: what the estimates are, in words.
         limits: limit to value.
-        best: the best network, trained to the end and judged on held-out samples. If no network keeps to every limit,
-            it is the one that came nearest.
+        best: the best network, trained to the end and judged on held-out samples. If no network keeps every limit, it
+            is the one that came nearest.
         points: every network that the search trained, in its order.
         notes: sentences on what stopped the search.
-        rates: knob to the loss for each halving of the price, the last time that the descent turned it.
+        rates: knob to the loss for each halving of the size, at the last step of the descent that moved it.
         counted_by: what counts resources, in words.
     """
 
@@ -132,17 +139,17 @@ class Fit(Struct, frozen=True):
 
     @property
     def front(self) -> tuple[FitPoint, ...]:
-        """The points that no other beats in loss, share of the part and latency together."""
-        return tuple(point for point in self.points if not any(other.beats(point) for other in self.points))
+        """The Pareto front: the points that no other dominates in loss, share of the part and latency."""
+        return tuple(point for point in self.points if not any(other.dominates(point) for other in self.points))
 
     @property
     def meets_limits(self) -> bool:
-        """Whether the best network keeps to every limit."""
+        """Whether the best network keeps every limit."""
         return self.best.meets_limits
 
     def to_json(self) -> dict[str, Any]:
-        """The whole answer as JSON data."""
+        """Return the whole result as JSON data."""
         front = set(map(id, self.front))
-        points = [{**to_plain(point), "on_front": id(point) in front} for point in self.points]
-        best = {**to_plain(self.best), "meets_limits": self.meets_limits}
+        points = [{**point.to_json(), "on_front": id(point) in front} for point in self.points]
+        best = {**self.best.to_json(), "meets_limits": self.meets_limits}
         return {**to_plain(self), "best": best, "points": points, "meets_limits": self.meets_limits}

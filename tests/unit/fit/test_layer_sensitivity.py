@@ -1,6 +1,7 @@
 """Which layers may have a bit less: what each loses and saves is measured on the trained design."""
 
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
 
 import keras
@@ -10,15 +11,9 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.advice import widths_of, with_widths
 from fpgaprune.errors import DesignError
-from fpgaprune.fit import single_layers
-from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.law import LossLaw
-from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.outlook import Outlook
-from fpgaprune.fit.ranking import Ranking
-from fpgaprune.fit.single_layers import SingleLayers
+from fpgaprune.fit import Knobs, LayerSensitivity, Limits, LossSurrogate, Neighbourhood, Ranking
 from fpgaprune.loss_limit import loss_text
-from tests.unit.fit.made_up import LIMIT, Prices, laid_out, made
+from tests.unit.fit.made_up import LIMIT, MadeUp, laid_out, made
 
 # With four bits of activations three quarters of the largest loss are lost, with three one and a half of it.
 TOLERANCE = (0.99, 1, 4.6)
@@ -48,7 +43,7 @@ def price(design):
 
 def test_what_costs_nothing_to_lose_goes_first_and_what_saves_nothing_stays(network):
     design, x = network
-    found = SingleLayers.of(design, price, x)
+    found = LayerSensitivity.of(design, price, x)
     assert {*found.order[:2]} == {("idle", "weight_bits"), ("idle_relu", "activation_bits")}
     assert ("d1", "weight_bits") not in found.order
     assert set(found.error) == {(name, role) for name, role, _ in widths_of(design)}
@@ -68,11 +63,11 @@ def dict_of(design):
 
 def test_a_large_network_is_judged_by_fewer_samples(network):
     design, _ = network
-    assert SingleLayers.samples(design) == 256
+    assert LayerSensitivity.samples(design) == 256
     large = [replace(layer, output_shape=(1000, 100, layer.output_shape[-1])) for layer in design.layers]
     # 132 products for each of 100,000 positions, and six widths that a flow can ask for.
     assert len(widths_of(design)) == 6
-    assert SingleLayers.samples(replace(design, layers=tuple(large))) == 2**32 // (132 * 100_000 * 6)
+    assert LayerSensitivity.samples(replace(design, layers=tuple(large))) == 2**32 // (132 * 100_000 * 6)
 
 
 def test_only_the_named_layer_gets_other_bits(network):
@@ -84,35 +79,34 @@ def test_only_the_named_layer_gets_other_bits(network):
 
 
 def test_groups_grow_along_the_order(network):
-    found = SingleLayers.of(network[0], price, network[1])
+    found = LayerSensitivity.of(network[0], price, network[1])
     groups = list(found.groups())
     assert [one < other for one, other in pairwise(groups)] == [True] * (len(groups) - 1)
     assert groups[-1] == frozenset(found.order)
     assert all(group == frozenset(found.order[: len(group)]) for group in groups)
-    assert list(SingleLayers({}, ()).groups()) == []
+    assert list(LayerSensitivity({}, ()).groups()) == []
 
 
-def test_knobs_with_a_bit_less_are_read_back_and_are_other_knobs_of_another_width():
+def test_layers_with_a_bit_less_are_keys_of_the_flow_and_are_others_at_another_width():
     narrow = frozenset({("d1_relu", "activation_bits"), ("out", "weight_bits")})
     knobs = Knobs("weight", 0.5, 6, 4, narrow=narrow)
     assert knobs.settings()["hls"]["layers"] == {"d1_relu": {"activation_bits": 3}, "out": {"weight_bits": 5}}
-    assert Knobs.of(knobs.settings()) == knobs
     assert str(knobs).endswith("4-bit activations (a bit less: d1_relu, out's weights)")
-    assert next(knobs.turned("activation_bits")) == Knobs("weight", 0.5, 6, 3)
+    assert next(knobs.stronger("activation_bits")) == Knobs("weight", 0.5, 6, 3)
     assert Knobs("weight", 0.5, 6, 4).leads_to(knobs)
     assert not knobs.leads_to(Knobs("weight", 0.5, 6, 4))
 
 
 def test_a_law_takes_all_layers_with_a_bit_less_for_a_width_less():
     layers = {("a", "activation_bits"): 0.25, ("b", "activation_bits"): 0.75}
-    single = SingleLayers(layers, tuple(layers))
+    sensitivity = LayerSensitivity(layers, tuple(layers))
     points = [
-        made(Knobs("weight", activation_bits=bits), Prices().fastest(Knobs("weight")), TOLERANCE)
+        made(Knobs("weight", activation_bits=bits), MadeUp().best_layout(Knobs("weight")), TOLERANCE)
         for bits in range(2, 9)
     ]
-    law = LossLaw.fitted(points, 1, LIMIT, single)
+    surrogate = LossSurrogate.fitted(points, 1, LIMIT, sensitivity)
     four, some, every, three = (
-        law.likelihood(knobs, 1)
+        surrogate.likelihood(knobs, 1)
         for knobs in (
             Knobs("weight", activation_bits=4),
             Knobs("weight", activation_bits=4, narrow=frozenset({("a", "activation_bits")})),
@@ -123,12 +117,12 @@ def test_a_law_takes_all_layers_with_a_bit_less_for_a_width_less():
     assert four > some > every == three
 
 
-class Halfway(Prices):
+class Halfway(MadeUp):
     """A bit less in one of two layers saves half of what a bit less everywhere saves."""
 
-    def fastest(self, knobs):
+    def best_layout(self, knobs):
         whole, less = (
-            super(Halfway, self).fastest(Knobs("weight", knobs.sparsity, knobs.weight_bits, bits))
+            super(Halfway, self).best_layout(Knobs("weight", knobs.sparsity, knobs.weight_bits, bits))
             for bits in (knobs.activation_bits, knobs.activation_bits - 1)
         )
         share = (len(knobs.narrow) * less.share + (2 - len(knobs.narrow)) * whole.share) / 2
@@ -137,12 +131,12 @@ class Halfway(Prices):
 
 def test_the_outlook_suggests_a_bit_less_here_and_there():
     layers = {("a", "activation_bits"): 0.01, ("b", "activation_bits"): 0.99}
-    single = SingleLayers(layers, tuple(layers))
+    sensitivity = LayerSensitivity(layers, tuple(layers))
     ranking = Ranking(Limits(max_loss=loss_text(LIMIT), latency_us=10.0), 5.0)
-    outlook = Outlook(("activation_bits",), Halfway(), ranking, 1, 1, lambda _: single)
+    neighbourhood = Neighbourhood(("activation_bits",), Halfway(), ranking, 1, 1, lambda _: sensitivity)
     # The layer `a` hardly matters.
     tried = [Knobs("weight", 0.8, activation_bits=bits) for bits in range(3, 9)]
-    knobs, _ = outlook.next([made(knobs, Halfway().fastest(knobs), TOLERANCE) for knobs in tried])
+    knobs, _ = neighbourhood.next([made(knobs, Halfway().best_layout(knobs), TOLERANCE) for knobs in tried])
     assert knobs == Knobs("weight", 0.8, activation_bits=4, narrow=frozenset({("a", "activation_bits")}))
 
 
@@ -154,8 +148,8 @@ def test_a_layer_whose_narrower_form_is_no_hardware_is_passed_over(network, monk
             raise DesignError("the order of additions is not known")
         return fp.emulate(made, samples)
 
-    whole = SingleLayers.of(design, lambda made: sum(bits for *_, bits in widths_of(made)), x)
-    monkeypatch.setattr(single_layers, "emulate", emulate)
-    found = SingleLayers.of(design, lambda made: sum(bits for *_, bits in widths_of(made)), x)
+    whole = LayerSensitivity.of(design, lambda made: sum(bits for *_, bits in widths_of(made)), x)
+    monkeypatch.setattr(import_module("fpgaprune.fit.surrogate"), "emulate", emulate)
+    found = LayerSensitivity.of(design, lambda made: sum(bits for *_, bits in widths_of(made)), x)
     assert [layer for layer in whole.order if layer != ("d1", "weight_bits")] == list(found.order)
     assert ("d1", "weight_bits") in whole.order

@@ -1,0 +1,263 @@
+"""The budget of a search: epochs and settings of its trainings, their seconds, and deadlines."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.documents import read_json
+from fpgaprune.errors import FpgaPruneError
+from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit.result import FitPoint
+from fpgaprune.flow import Dataset, FinetuneConfig, Flow, TrainConfig, count_of
+
+# A first trial trains for this part of the epochs of a usual one.
+_SHORT = 4
+# Least training steps of a usual trial. With few samples an epoch takes less time than a trial takes beside it.
+_STEPS = 4000
+# At a higher rate: most samples in a step, least steps in an epoch, and epochs.
+_LARGEST, _FEWEST, _EPOCHS = 256, 64, 32
+# At a higher rate so many times the epochs keep 0.2 to 0.7 points where a network has little room left:
+# docs/measurements/fit_training.md, "How long a network is trained".
+_LONGER = 3
+# The rate at a batch of 32, as a multiple of the network's own, and the highest rate. A network that rounds and loses
+# weights is trained anew, not only refined: docs/measurements/fit_training.md, "How a trial is trained".
+_FASTER, _HIGHEST, _USUAL = 5.0, 0.015, 1e-3
+_ADAPTIVE = {"Adam", "AdamW", "Nadam", "RMSprop"}
+# A whole training is expected to take so long at most on one core: more epochs of a large network would leave a search
+# time for a few trials only. It has so many epochs at least.
+_SECONDS, _LEAST_EPOCHS = 120.0, 4
+# A search has time for at least so many whole trainings, and takes so many seconds beside them: TensorFlow's start, and
+# the other stages of its first trials and of its final run.
+_TRAININGS, _BESIDE_ALL = 5, 40.0
+# Seconds for one sample of one epoch, for each value of an activation, and for each product.
+_PER_VALUE, _PER_PRODUCT = 15e-9, 3e-10
+# Values of all layers that a step of training holds in memory.
+_VALUES = 2**24
+# The stages of a run whose time grows with the epochs and the samples.
+_TRAINING = ("finetune", "quantise")
+# Two trials tell what an epoch takes if one has so many times the epochs of the other.
+_APART = 2
+# An epoch takes at most so many times what was expected of it.
+_SLOWER = 1.5
+# A run takes up to this multiple of what is expected, by what runs beside it and by the report of the search.
+_SLACK = 1.1
+# A run of a small network takes about so many seconds beside its training, on one core.
+_BESIDE_TRAINING = 10.0
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A deadline for trials of so many epochs.
+
+    Attributes:
+        moment: a time of `time.monotonic`.
+        epochs: of each trial.
+        slowest: epochs to the seconds of the slowest trial; deadlines may share it.
+        expected: the seconds of a trial with so many epochs, as long as none has been measured.
+    """
+
+    moment: float
+    epochs: int = 0
+    slowest: dict[int, float] = field(default_factory=dict)
+    expected: Callable[[int], float] = lambda _: 0.0
+
+    def record(self, seconds: float) -> None:
+        """Record the seconds of a trial."""
+        self.slowest[self.epochs] = max(self.slowest.get(self.epochs, 0.0), seconds)
+
+    def has_time(self, trials: int = 1, factor: float = 1.0) -> bool:
+        """Tell whether so many trials, each `factor` times as long as the slowest one, end before the deadline."""
+        measured = self.slowest.get(self.epochs)
+        trial = self.expected(self.epochs) if measured is None else measured
+        return time.monotonic() + trials * factor * trial <= self.moment
+
+
+@dataclass
+class RunTimes:
+    """The seconds of the trials so far; what a tool counts comes on top.
+
+    Attributes:
+        expected: seconds of an epoch of a trial, before any has been measured.
+    """
+
+    expected: float = math.inf
+    _training: dict[int, float] = field(default_factory=dict)
+    """Epochs to the seconds of the last training with so many."""
+    _beside: float = 0.0
+    """Seconds of the last trial beside its training."""
+
+    def record(self, point: FitPoint) -> None:
+        """Record how long each stage of the run of `point` took."""
+        try:
+            stages = read_json(Path(point.folder) / "manifest.json", FpgaPruneError, "a manifest", "")["stages"]
+        except (FpgaPruneError, OSError, KeyError, TypeError):
+            return
+        seconds = {name: float(record.get("seconds", 0.0)) for name, record in stages.items()}
+        self._training[point.epochs] = sum(seconds.get(name, 0.0) for name in _TRAINING)
+        self._beside = sum(seconds.values()) - self._training[point.epochs]
+
+    def seconds(self, epochs: int, samples: float = 1.0) -> float:
+        """Estimate the seconds of a run with `epochs` and `samples` times the samples of a trial; 0 if none has ended.
+
+        Two trials with different epochs tell what an epoch takes. Of one alone it is unknown how much was preparation.
+        """
+        if not self._training:
+            return 0.0
+        least, most = min(self._training), max(self._training)
+        short, long = self._training[least], self._training[most]
+        epoch = min(long / max(most, 1), _SLOWER * self.expected)
+        if most >= _APART * max(least, 1) and long > short:
+            epoch = (long - short) / (most - least)
+        prepared = max(long - epoch * most, 0.0)
+        return _SLACK * (self._beside + prepared + epoch * epochs * samples)
+
+
+def run_seconds(*trained: float) -> float:
+    """Estimate the seconds of runs whose trainings take `trained` each, before any has been measured."""
+    return sum(_BESIDE_TRAINING + seconds for seconds in trained)
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the networks of a search are trained.
+
+    Attributes:
+        short: epochs of a first trial.
+        whole: epochs of a usual trial.
+        long: epochs of the best network, and of those around it.
+        settings: sections of a flow file to the keys that ask for the rest; what the flow says goes before.
+        restarts: whether a whole training of other knobs starts from the trained network. Else, as all short ones, it
+            starts from the network before it in the search: at a low rate it would not find the way.
+        wanted_epochs: epochs of a usual trial if they took no time.
+        seconds: what a whole training may take in the time of the search.
+    """
+
+    short: int
+    whole: int
+    long: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    restarts: bool = False
+    wanted_epochs: int = 0
+    seconds: float = _SECONDS
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the network is so large that it is trained for fewer epochs than wanted."""
+        return self.long < self.wanted_epochs
+
+    def final_epochs(self) -> Iterator[int]:
+        """Yield the epochs that the final run may have, from most to fewest: `long`, its halves, and `whole`."""
+        epochs = self.long
+        while epochs > self.whole:
+            yield epochs
+            epochs //= 2
+        yield self.whole
+
+    def of(self, data: Dataset, model: Any) -> Training:
+        """Return the same training for `model`, for as many of the wanted epochs as there is time for."""
+        whole = _affordable(self.wanted_epochs, data, model, self.seconds)
+        long = _affordable(_LONGER * self.wanted_epochs if self.restarts else self.wanted_epochs, data, model, _SECONDS)
+        return replace(self, short=_short(whole), whole=whole, long=long)
+
+    def starts_from(self, parent: FitPoint | None, knobs: Knobs, epochs: int) -> FitPoint | None:
+        """Return `parent` if a training of `knobs` starts from its network; None if it starts from the trained one."""
+        continues = parent is not None and parent.knobs == knobs
+        return None if self.restarts and epochs >= self.whole and not continues else parent
+
+    @classmethod
+    def from_flow(cls, config: Flow, data: Dataset, model: Any, seconds: float = _SECONDS) -> Training:
+        """Train as the flow says; what it leaves out is its default, with more epochs of few samples.
+
+        Epochs that the flow says are kept, whatever they take; others take at most `seconds`, as far as it is known.
+        """
+        settings = config[FinetuneConfig]
+        if "epochs" in settings.model_fields_set:
+            return cls(_short(settings.epochs), settings.epochs, settings.epochs, wanted_epochs=settings.epochs)
+        steps = -(-count_of(data.x_train) // settings.batch_size)
+        return cls(0, 0, 0, wanted_epochs=max(settings.epochs, -(-_STEPS // steps)), seconds=seconds).of(data, model)
+
+    @classmethod
+    def at_higher_rate(cls, config: Flow, data: Dataset, model: Any, seconds: float = _SECONDS) -> Training | None:
+        """Train at a higher rate, which falls, with larger batches; None if this does not suit the network or the data.
+
+        What the flow says of epochs, batches, rates or of a training loop of its own is kept. Optimizers that do not
+        scale their steps, as SGD, keep their rate. So do few samples, of which a network would forget the others.
+        """
+        from fpgaprune.flow import learning_rate_of
+
+        settings = config[FinetuneConfig]
+        kind, rate = learning_rate_of(config[TrainConfig], model, data)
+        if settings.model_fields_set & {"epochs", "batch_size", "learning_rate", "fit"} or kind not in _ADAPTIVE:
+            return None
+        usual, count = settings.batch_size, count_of(data.x_train)
+        most = min(count // _FEWEST, _VALUES // max(_values(model), 1), _LARGEST)
+        batch_size = 2 ** int(math.log2(max(most, 1)))
+        if batch_size <= usual:
+            return None
+        # A rate that fell while the network was trained says little.
+        rate = max(rate, min(max(rate, _USUAL) * _FASTER * math.sqrt(batch_size / usual), _HIGHEST))
+        asked = {
+            "finetune": {"batch_size": batch_size, "learning_rate": rate},
+            "quantise": {"learning_rate": rate},
+        }
+        return cls(0, 0, 0, asked, restarts=True, wanted_epochs=_EPOCHS, seconds=seconds).of(data, model)
+
+
+def seconds_of_training(minutes: float) -> float:
+    """Return the seconds that a whole training may take in a search of so many `minutes`."""
+    return min(max(60 * minutes - _BESIDE_ALL, 0.0) / _TRAININGS, _SECONDS)
+
+
+def expected_seconds(model: Any, data: Dataset, epochs: int) -> float:
+    """Estimate the seconds of a training of `model` for `epochs`, before any has been measured."""
+    return epochs * count_of(data.x_train) * _seconds(model)
+
+
+def most_samples(model: Any) -> int:
+    """Return the most training samples of a trial of `model` with which its least epochs end in time."""
+    return max(int(_SECONDS / _LEAST_EPOCHS / _seconds(model)), 1)
+
+
+def _short(whole: int) -> int:
+    """Return the epochs of a first trial, if a usual one has `whole`."""
+    return max(whole // _SHORT, min(whole, 2))
+
+
+def _affordable(epochs: int, data: Dataset, model: Any, seconds: float) -> int:
+    """Return at most `epochs`, as many as take `seconds`; a few in any case."""
+    most = int(seconds / expected_seconds(model, data, 1))
+    return max(min(epochs, most), min(epochs, _LEAST_EPOCHS))
+
+
+def _seconds(model: Any) -> float:
+    """Estimate the seconds of one sample of one epoch: alike on every machine, so that a search can go on anywhere."""
+    return _PER_VALUE * max(_values(model), 1) + _PER_PRODUCT * _products(model)
+
+
+def _values(model: Any) -> int:
+    """Count the activations of all layers for one sample."""
+    from fpgaprune.network import calls_of, graph_of
+
+    return sum(_size(output.shape[1:]) for call in calls_of(graph_of(model)) for output in call.outputs)
+
+
+def _products(model: Any) -> int:
+    """Count the multiplications by weights for one sample, about: those of a nested model count once."""
+    from fpgaprune.network import calls_of, graph_of
+
+    found = 0
+    for call in calls_of(graph_of(model)):
+        positions = max((_size(output.shape[1:-1]) for output in call.outputs), default=1)
+        weights = getattr(call.operation, "trainable_weights", [])
+        found += positions * sum(_size(weight.shape) for weight in weights if len(weight.shape) > 1)
+    return found
+
+
+def _size(shape: Any) -> int:
+    """Count the elements of an array; an unknown size counts as 1."""
+    return math.prod(size or 1 for size in shape)

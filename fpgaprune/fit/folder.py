@@ -1,0 +1,100 @@
+"""The folder of a search: what lies in it, its lock, and the split of the training samples."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import DataError, RunError
+from fpgaprune.files import make_folder, storage
+from fpgaprune.flow import Dataset, Samples, arrays_of, at, count_of
+from fpgaprune.npz_file import write_npz
+
+FRONT, SPLIT, TRIALS, BEST = "front.json", "split.npz", "trials", "best"
+_OWN = {FRONT, SPLIT, TRIALS, BEST, "model.keras", "data.npz", "report.html"}
+
+# A tenth of the training samples judges, 5,000 at most. Of few samples it is 500, a quarter at most: fewer would tell
+# half a point of accuracy from nothing only by luck.
+_SHARE, _WANTED, _LARGEST_SHARE, _MOST = 10, 500, 4, 5000
+# A quarter of fewer samples judges nothing.
+_FEWEST = 128
+# A trial trains on this many samples at most.
+_TRAINED = 20_000
+
+
+def require_search_folder(folder: Path) -> None:
+    """Require that `folder` is new, empty or of an earlier search.
+
+    Raises:
+        RunError: it is not.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file; name a folder for the search")
+    names = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+    if others := sorted(name for name in names - _OWN if not name.startswith(".")):
+        raise RunError(f"{folder} holds {others[0]!r}, which is of no search; name an empty or new folder")
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Let no other process search in `folder` within the block; the lock ends with the process in any case.
+
+    Raises:
+        RunError: another process does.
+    """
+    path = make_folder(folder) / ".lock"
+    with storage(path), open(path, "a+") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            handle.seek(0)
+            owner = handle.read().strip() or "another search"
+            raise RunError(f"{folder} is in use by {owner}; wait for it, or name another --out") from None
+        handle.truncate(0)
+        handle.write(f"process {os.getpid()}")
+        handle.flush()
+        yield
+
+
+def write_split(path: Path, data: Dataset, seed: int, most: int = _TRAINED) -> None:
+    """Write the samples of a search to the `.npz` at `path`: `x_train` to train on, `x_test` to judge by.
+
+    Validation samples judge if there are some, else a tenth of the training samples (a quarter of few), at random.
+    So held-out samples choose nothing.
+
+    Args:
+        path: the file.
+        data: the data of the flow.
+        seed: of the choice.
+        most: samples to train on; it is 20,000 at most in any case.
+
+    Raises:
+        DataError: there are too few training samples.
+    """
+    order = np.random.default_rng(seed).permutation(count_of(data.x_train))
+    if data.x_valid is not None and data.y_valid is not None:
+        source, judging = "valid", np.arange(min(count_of(data.x_valid), _MOST))
+    else:
+        if len(order) < _FEWEST:
+            raise DataError(
+                f"data {data.name!r} have {len(order)} training samples; wanted {_FEWEST} or more, because the "
+                "search judges by samples that it does not train on; or add x_valid and y_valid"
+            )
+        count = min(max(len(order) // _SHARE, min(_WANTED, len(order) // _LARGEST_SHARE)), _MOST)
+        judging, order = order[:count], order[count:]
+        source = "train"
+    trained = np.sort(order[: min(most, _TRAINED)])
+    arrays: dict[str, NDArray[Any]] = {}
+    for axis, names in (("x", data.inputs), ("y", data.outputs), ("sample_weight", data.outputs)):
+        for part, origin, rows in (("train", "train", trained), ("test", source, judging)):
+            samples: Samples | None = getattr(data, f"{axis}_{origin}")
+            for number, array in enumerate(() if samples is None else arrays_of(at(samples, rows))):
+                arrays[f"{axis}_{part}.{names[number]}" if names else f"{axis}_{part}"] = array
+    write_npz(path, arrays)
