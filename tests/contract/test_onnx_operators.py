@@ -35,6 +35,9 @@ def ints(*values: int) -> np.ndarray:
 IMAGE, LINE, ROW = ((None, 3, 8, 8),), ((None, 4, 12),), ((None, 6),)
 TWO = ((None, 3, 5, 4), (None, 3, 5, 4))
 CHANNEL = numbers(3, 1, 1)
+SCALES = np.abs(numbers(6)) + np.float32(0.1)
+SCALED, NORMALISED = "Rescaling RoundedChannels Rescaling", "BatchNormalization RoundedChannels BatchNormalization"
+CUT = "Rescaling RoundedChannels RoundedChannels Rescaling"
 ROWS = [
     Row("Conv", IMAGE, "Conv2D", (numbers(5, 3, 3, 3), numbers(5))),
     Row("Conv", IMAGE, "Conv2D", (numbers(5, 3, 3, 3),), {"pads": [1, 1, 1, 1]}),
@@ -165,6 +168,19 @@ ROWS = [
         "Quant", IMAGE, "RoundedChannels", (np.float32(0.25), np.float32(0), np.float32(4)), {"signed": 1, "narrow": 0}
     ),
     Row("Quant", ROW, "RoundedChannels", (np.float32(0.5), np.int64(0), np.int64(3)), {"signed": 0, "narrow": 0}),
+    Row("Quant", ROW, SCALED, (np.float32(0.3), np.float32(0), np.float32(4)), {"signed": 1, "narrow": 1}),
+    Row("Quant", ROW, SCALED, (np.float32(0.1), np.float32(3), np.float32(4)), {"signed": 0}),
+    Row("Quant", ROW, NORMALISED, (SCALES, np.float32(0), np.float32(4)), {"rounding_mode": "FLOOR"}),
+    Row("Quant", ROW, NORMALISED, (2.0 ** np.float32([0, 1, 2, -1, -2, 3]), np.float32(0), np.float32(4))),
+    Row("Quant", IMAGE, NORMALISED, (SCALES[:3].reshape(1, 3, 1, 1), np.zeros((3, 1, 1), np.float32), np.float32(4))),
+    Row("Quant", ROW, "RoundedChannels Rescaling", (np.float32(1), np.float32(0), np.float32(1)), {"signed": 1}),
+    Row("Quant", ROW, SCALED, (np.float32(0.7), np.float32(1), np.float32(1)), {"signed": 1}),
+    Row("IntQuant", IMAGE, "RoundedChannels", (np.float32(0.5), np.float32(0), np.float32(3))),
+    Row("BipolarQuant", IMAGE, "RoundedChannels Rescaling", (np.float32(0.7),)),
+    Row("BipolarQuant", ROW, "RoundedChannels BatchNormalization", (SCALES,)),
+    Row("Trunc", ROW, f"ReLU {CUT}", tuple(np.float32([0.3, 0, 8, 4])), before="Relu"),
+    Row("Trunc", ROW, CUT, tuple(np.float32([0.03, 0, 8, 6])), {"rounding_mode": "ROUND"}),
+    Row("Trunc", ROW, CUT, tuple(np.float32([0.03, 2, 8, 0.12, 4])), {"rounding_mode": "FLOOR", "signed": 1}),
     Row("Dropout", IMAGE, "Activation"),
     Row("Dropout", IMAGE, "Activation", settings={"ratio": 0.4}, opset=9),
     Row("Cast", IMAGE, "Activation", settings={"to": 1}),
@@ -199,8 +215,7 @@ def label(row):
 
 
 def test_every_operator_has_a_row():
-    # A sign is taken of constants only.
-    assert {row.operator for row in ROWS} == OPERATORS.keys() - {"BipolarQuant"}
+    assert {row.operator for row in ROWS} == OPERATORS.keys()
 
 
 @pytest.mark.parametrize("row", ROWS, ids=label)
@@ -286,13 +301,17 @@ BAD = [
         "by which entries do not just repeat",
     ),
     (Row("Cast", ROW, "", settings={"to": 7}), "into another type; wanted float32"),
-    (Row("BipolarQuant", ROW, "", (np.float32(1),)), "rounds a computed tensor to -1 and 1"),
-    (Row("Quant", ROW, "", (np.float32(0.3), np.float32(0), np.float32(4))), "the scale 0.3, which is no power of two"),
-    (Row("Quant", ROW, "", (np.float32(-1), np.float32(0), np.float32(4))), "the scale -1, which is no power of two"),
-    (Row("Quant", ROW, "", (np.float32(1), np.float32(2), np.float32(4))), "the zero point 2; wanted 0"),
-    (Row("Quant", ROW, "", (numbers(6), np.float32(0), np.float32(4))), "has 6 scales; wanted one"),
+    (
+        Row("Quant", ROW, "", (np.float32(-1), np.float32(0), np.float32(4))),
+        r"the scale \[-1\.\]; wanted numbers above 0",
+    ),
+    (Row("Quant", ROW, "", (np.float32(np.nan), np.float32(0), np.float32(4))), "wanted numbers above 0"),
+    (Row("Quant", ROW, "", (numbers(5) ** 2, np.float32(0), np.float32(4))), r"scales of shape \(5,\) for samples of"),
+    (Row("Quant", ROW, "", (numbers(2, 6) ** 2, np.float32(0), np.float32(4))), "with the batch first"),
+    (Row("Quant", ROW, "", (np.float32(1), np.float32(0))), "has 2 inputs besides the tensor"),
+    (Row("Trunc", ROW, "", tuple(np.float32([1, 0, 4, 8]))), "cuts -4 bits off; wanted 0 to 32"),
     (Row("Quant", ROW, "", (np.float32(1), np.float32(0), np.float32(99))), "has 99 bits"),
-    (Row("Quant", ROW, "", (np.float32(1), np.float32(0), np.float32(1)), {"signed": 1}), "has 1 bits, signed True"),
+    (Row("Quant", ROW, "", (np.float32(1), np.float32(0), np.float32(4)), {"signed": 0, "narrow": 1}), "narrow True"),
     (
         Row("Quant", ROW, "", (np.float32(1), np.float32(0), np.float32(4)), {"rounding_mode": "CEIL"}),
         "rounds by 'CEIL'; wanted ROUND",

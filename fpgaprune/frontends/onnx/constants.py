@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -10,13 +10,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.frontends.onnx.parameter import Parameter
-from fpgaprune.frontends.onnx.qonnx import bipolar_quant, is_quantiser, quant, type_of
+from fpgaprune.fixed import FixedType, integer_bits
+from fpgaprune.frontends.onnx.parameter import Codes, Parameter
+from fpgaprune.frontends.onnx.qonnx import (
+    are_powers,
+    bipolar_quant,
+    checked_scale,
+    is_quantiser,
+    quant,
+    steps_type,
+    type_of,
+)
 from fpgaprune.onnx_graph import attributes
 
 # What `Shape` gives for the batch, which is not known: no tensor of a sample has so many entries.
 BATCH = 2_147_480_009
 _MOST = 1 << 26
+# Whole numbers of more bits are no exact float32.
+_MOST_BITS = 24
+# -1 and 1.
+_STEPS = FixedType(2, 2)
 # These put elements into other places and change no number.
 _MOVES = frozenset({"Identity", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice"})
 FOLDED = _MOVES | frozenset(
@@ -39,35 +52,63 @@ def folded(node: Any, given: Sequence[Parameter | None], opset: int) -> list[Par
     if is_quantiser(node):
         return [_quantised(node, given)]
     _require_small(node, values)
+    source = given[0] if given else None
+    moves = node.op_type in _MOVES and source is not None
+    if moves and source is not None:
+        values[0] = np.arange(source.size, dtype=np.int64).reshape(source.values.shape)
     results = _evaluated(node, values, opset)
     if any(not isinstance(result, np.ndarray | np.generic) or np.size(result) > _MOST for result in results):
         raise ValueError("gives no tensor, or a tensor that is too large")
-    source = given[0] if given else None
-    if node.op_type in _MOVES and source is not None and source.origin is not None:
-        places = _evaluated(node, [source.origin, *values[1:]], opset)
-        origin = np.asarray(places[0], dtype=np.int64)
-        return [Parameter(np.asarray(results[0]), source.name, source.shape, origin, source.kind)]
+    if moves and source is not None:
+        places = np.asarray(results[0])
+        return [source.moved(lambda array: np.asarray(array.ravel()[places]))]
     return [Parameter(np.asarray(result)) for result in results]
 
 
 def _quantised(node: Any, given: Sequence[Parameter | None]) -> Parameter:
-    """The constant that the quantiser `node` makes of its first input, with its fixed-point type if it has one."""
+    """The constant that the quantiser `node` makes of its first input: of a fixed-point type, or as codes."""
     found = [parameter for parameter in given if parameter is not None]
-    if len(found) != (4 if node.op_type == "Quant" else 2):
+    if node.op_type == "Trunc":
+        raise ValueError("cuts a constant; wanted a computed tensor")
+    if len(found) != (2 if node.op_type == "BipolarQuant" else 4):
         raise ValueError("has not all its inputs")
     source, settings = found[0], attributes(node)
     values = [parameter.values for parameter in found]
     if any(value.size > _MOST or value.dtype.kind not in "fiu" for value in values):
         raise ValueError("reads what are no numbers")
-    if node.op_type == "BipolarQuant":
-        rounded = bipolar_quant(values[0], values[1])
-        kind = None
-    else:
-        kind = type_of(values[1], values[2], values[3], settings)
-        rounded = quant(values[0], values[1], values[2], values[3], settings)
+    scale = checked_scale(values[1])
+    zero_point: NDArray[Any] = np.zeros(1, np.float32)
+    kind = None
+    with np.errstate(all="ignore"):
+        if node.op_type == "BipolarQuant":
+            rounded = bipolar_quant(values[0], scale)
+        else:
+            zero_point = values[2]
+            kind = type_of(scale, zero_point, values[3], settings)
+            rounded = quant(values[0], scale, zero_point, values[3], settings)
     if rounded.shape != source.values.shape:
-        raise ValueError(f"has a scale of shape {values[1].shape} for a constant of shape {source.values.shape}")
-    return replace(source, values=rounded, kind=kind)
+        raise ValueError(f"has a scale of shape {scale.shape} for a constant of shape {source.values.shape}")
+    codes = None
+    if not zero_point.any() and not are_powers(scale):
+        codes = _codes(rounded, scale, _STEPS if node.op_type == "BipolarQuant" else _steps(values[3], settings))
+    return replace(source, values=rounded, kind=kind, codes=codes)
+
+
+def _steps(bits: NDArray[Any], settings: Mapping[str, Any]) -> FixedType | None:
+    try:
+        return steps_type(bits, settings)
+    except ValueError:
+        return None
+
+
+def _codes(rounded: NDArray[np.float32], scale: NDArray[Any], kind: FixedType | None) -> Codes | None:
+    """`rounded`, multiples of `scale`, as whole numbers of the type `kind`; the narrowest that holds them if None."""
+    if not rounded.size or not np.isfinite(rounded).all():
+        return None
+    scales: NDArray[Any] = np.broadcast_to(scale.astype(np.float32), rounded.shape)
+    whole = np.rint(rounded / scales)
+    bits = max(integer_bits(float(np.abs(whole).max())) + 1, 2)
+    return Codes(whole, scales, kind or FixedType(bits, bits)) if bits <= _MOST_BITS else None
 
 
 def _require_small(node: Any, values: Sequence[NDArray[Any] | None]) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import ModelImportError, shown
 from fpgaprune.files import storage_error
+from fpgaprune.frontends.onnx.channels_last import with_channels_first
 from fpgaprune.frontends.onnx.constants import FOLDED
 from fpgaprune.frontends.onnx.local_functions import without_functions
 from fpgaprune.frontends.onnx.operators import OPERATORS
@@ -37,7 +38,6 @@ _INSTEAD = {
     "RNN": "build the recurrent network in Keras",
     "QuantizeLinear": "export the network as it was before it was quantised",
     "DequantizeLinear": "export the network as it was before it was quantised",
-    "Trunc": "export the network in floating point, and train its bits here (quantised = true in [finetune])",
     "If": "export the network without a condition: model.eval()",
     "Loop": "export the network without a loop",
     "Scan": "export the network without a loop",
@@ -106,6 +106,7 @@ def read_document(path: Path) -> Document:
         if not model.graph.node or not model.opset_import:
             raise ValueError("it has no nodes, or was cut short")
         _require_text(model)
+        model = with_channels_first(model)
         _require_known(path, model)
         _opset(path, model)
         for tensor in _tensors(model):

@@ -127,6 +127,8 @@ class _Network:
             node.op_type,
             attributes(node),
             given,
+            tuple(node.input),
+            tuple(node.output),
             layer_name(node.name, node.op_type, constants),
             self.document.opset,
             tuple(bool(self.readers[name]) for name in node.output),

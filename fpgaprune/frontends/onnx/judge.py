@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +19,19 @@ from fpgaprune.parser_errors import in_a_line
 
 RANDOM_SAMPLES = 256
 LARGEST_DIFFERENCE = 1e-5
-_NUMBERS_AT_A_TIME = 1 << 22
+# Of large networks fewer samples are compared, so that at most this many numbers are computed.
+_NUMBERS = 1 << 27
+_FEWEST_SAMPLES = 2
+_NUMBERS_AT_A_TIME = 1 << 24
+# A number so near to the middle between two steps may be rounded to either.
+_NEAR = 1e-6
 
 
 def judged(document: Document, plan: LayerPlan, model: Any, samples: Any = None) -> ImportDifference:
     """The largest difference between `model` and onnxruntime, relative to the largest number of each output.
+
+    Where the network rounds, one step may hang on the last bit of a float. So each part between two quantisers is
+    compared for itself, on what onnxruntime gives to it, and each quantiser on what onnxruntime gives to that.
 
     Args:
         document: the file.
@@ -33,36 +43,94 @@ def judged(document: Document, plan: LayerPlan, model: Any, samples: Any = None)
         ModelImportError: the difference is larger than rounding explains, or onnxruntime cannot run the file.
     """
     rng = np.random.default_rng(0)
-    random = [rng.standard_normal((RANDOM_SAMPLES, *value.shape), np.float32) for value in plan.inputs]
+    count = max(_FEWEST_SAMPLES, min(RANDOM_SAMPLES, _NUMBERS // sum(prod(one.shape) for one in plan.layers.values())))
+    random = [rng.standard_normal((count, *value.shape), np.float32) for value in plan.inputs]
     given = random if samples is None else _with_samples(document, plan, random, samples)
-    import keras
-
-    session = _session(document, plan)
-    ends = {**dict(zip(document.outputs, plan.outputs, strict=True)), **plan.watched}
-    probe = keras.Model(model.inputs, [model.get_layer(value.layer).output for value in ends.values()])
-    most_relative = most_absolute = 0.0
+    parts = _Parts(document, plan, model)
+    session = _session(document, parts.names)
     count = len(given[0])
-    at_a_time = max(1, min(count, _NUMBERS_AT_A_TIME // max(array[0].size for array in given)))
-    wanted: list[list[Any]] = []
-    found: list[list[Any]] = []
+    numbers = sum(value.elements for value in (*plan.inputs, *parts.ends.values()))
+    at_a_time = max(1, min(count, _NUMBERS_AT_A_TIME // numbers))
     for start in range(0, count, at_a_time):
         part = [array[start : start + at_a_time] for array in given]
-        wanted.append(_run(document, plan, session, part, tuple(ends)))
-        result = probe(part, training=False)
-        found.append([np.asarray(array) for array in (result if isinstance(result, list) else [result])])
-    for at, (name, value) in enumerate(ends.items()):
-        own = np.concatenate([part[at] for part in found])
-        theirs = np.concatenate([as_keras(part[at], value) for part in wanted])
-        largest = float(np.max(np.abs(theirs))) if theirs.size else 0.0
-        absolute = float(np.max(np.abs(own - theirs))) if theirs.size else 0.0
-        relative = absolute / largest if largest else absolute
-        if not relative <= LARGEST_DIFFERENCE:
-            raise ModelImportError(
-                f"{document.path}: output {shown(name)} differs from onnxruntime by {relative:.3g} of its largest "
-                f"number; wanted {LARGEST_DIFFERENCE:g} at most, so the network is not taken"
-            )
-        most_relative, most_absolute = max(most_relative, relative), max(most_absolute, absolute)
-    return ImportDifference("onnxruntime", most_relative, most_absolute, count)
+        found = _run(document, plan, session, part, parts.names)
+        parts.compare(part, dict(zip(parts.names, found, strict=True)))
+    relative, absolute = parts.difference()
+    return ImportDifference("onnxruntime", relative, absolute, count)
+
+
+class _Parts:
+    """The parts of a network between its quantisers, and how far each is from onnxruntime."""
+
+    def __init__(self, document: Document, plan: LayerPlan, model: Any) -> None:
+        import keras
+
+        self.document, self.plan = document, plan
+        # The outputs of the parts; what a quantiser gives is compared apart.
+        rounded = {rounding.rounded.layer for rounding in plan.roundings}
+        outputs = dict(zip(document.outputs, plan.outputs, strict=True))
+        known = {value.layer for value in plan.inputs} | rounded
+        ends = {**outputs, **plan.watched, **{one.names[0]: one.given for one in plan.roundings}}
+        self.ends = {name: value for name, value in ends.items() if value.layer not in known}
+        tensor: Callable[[str], Any] = lambda layer: model.get_layer(layer).output  # noqa: E731
+        starts = [
+            *model.inputs,
+            *(tensor(layer) for layer in dict.fromkeys(one.rounded.layer for one in plan.roundings)),
+        ]
+        self.probe = keras.Model(starts, [tensor(value.layer) for value in self.ends.values()]) if self.ends else None
+        self.quantisers = [
+            keras.Model(tensor(rounding.given.layer), tensor(rounding.rounded.layer)) for rounding in plan.roundings
+        ]
+        self.names = tuple(dict.fromkeys((*self.ends, *(name for one in plan.roundings for name in one.names))))
+        self.largest = dict.fromkeys(self.ends, 0.0)
+        self.absolute = dict.fromkeys(self.ends, 0.0)
+
+    def compare(self, given: list[NDArray[Any]], theirs: dict[str, NDArray[Any]]) -> None:
+        """Compares what the parts make of the samples `given`, and of what onnxruntime gives to each part."""
+        starts: dict[str, NDArray[Any]] = {}
+        for rounding, quantiser in zip(self.plan.roundings, self.quantisers, strict=True):
+            x, y = (as_keras(theirs[name], rounding.given) for name in rounding.names)
+            whole = rounding.grid.whole_of(y)
+            own = np.asarray(quantiser(x, training=False))
+            if not np.array_equal(own, whole):
+                near = _NEAR * float(np.max(np.abs(x), initial=0.0))
+                low, high = rounding.grid.whole(x - near), rounding.grid.whole(x + near)
+                if not all(((low <= one) & (one <= high)).all() for one in (whole, own)):
+                    self._refuse(rounding.names[1], "is rounded otherwise by onnxruntime")
+            starts[rounding.rounded.layer] = whole.astype(np.float32)
+        if self.probe is None:
+            return
+        result = self.probe([*given, *starts.values()], training=False)
+        for (name, value), array in zip(
+            self.ends.items(), result if isinstance(result, list) else [result], strict=True
+        ):
+            wanted = as_keras(theirs[name], value)
+            self.largest[name] = max(self.largest[name], float(np.max(np.abs(wanted), initial=0.0)))
+            difference = float(np.max(np.abs(np.asarray(array) - wanted), initial=0.0))
+            # A difference that is no number is the largest of all.
+            self.absolute[name] = difference if difference != difference else max(self.absolute[name], difference)
+
+    def difference(self) -> tuple[float, float]:
+        """The largest relative and the largest absolute difference.
+
+        Raises:
+            ModelImportError: one is larger than rounding explains.
+        """
+        most = 0.0
+        for name in self.ends:
+            relative = self.absolute[name] / self.largest[name] if self.largest[name] else self.absolute[name]
+            if not relative <= LARGEST_DIFFERENCE:
+                self._refuse(
+                    name,
+                    f"differs from onnxruntime by {relative:.3g} of its largest number; wanted {LARGEST_DIFFERENCE:g} "
+                    "at most",
+                )
+            most = max(most, relative)
+        return most, max(self.absolute.values(), default=0.0)
+
+    def _refuse(self, name: str, what: str) -> NoReturn:
+        kind = "output" if name in self.document.outputs else "tensor"
+        raise ModelImportError(f"{self.document.path}: {kind} {shown(name)} {what}, so the network is not taken")
 
 
 def _with_samples(document: Document, plan: LayerPlan, random: list[NDArray[Any]], samples: Any) -> list[NDArray[Any]]:
@@ -76,7 +144,7 @@ def _with_samples(document: Document, plan: LayerPlan, random: list[NDArray[Any]
     return [np.concatenate(pair) for pair in zip(random, own, strict=True)]
 
 
-def _session(document: Document, plan: LayerPlan) -> Any:
+def _session(document: Document, names: Sequence[str]) -> Any:
     import onnx
     import onnxruntime
 
@@ -85,7 +153,9 @@ def _session(document: Document, plan: LayerPlan) -> Any:
     options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     model = in_standard_operators(document.model)
-    for name in plan.watched:
+    for name in names:
+        if name in document.outputs or name in document.inputs:
+            continue
         model.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
     for value in (*model.graph.input, *model.graph.output):
         dims = value.type.tensor_type.shape.dim
@@ -108,6 +178,8 @@ def _run(
 ) -> list[NDArray[Any]]:
     """The tensors `names` of onnxruntime for samples in the shapes of Keras."""
     feeds = [_as_onnx(array, value) for array, value in zip(given, plan.inputs, strict=True)]
+    entering = dict(zip(document.inputs, feeds, strict=True))
+    asked = [name for name in names if name not in entering]
     count = len(given[0])
     group = document.batch if _is_small(document) and document.batch else count
     parts = []
@@ -115,14 +187,15 @@ def _run(
         # The last group is filled up with its first sample.
         rows = np.minimum(np.arange(start, start + group), count - 1)
         try:
-            part = session.run(list(names), dict(zip(document.inputs, (a[rows] for a in feeds), strict=True)))
+            part = session.run(asked, {name: array[rows] for name, array in entering.items()})
         except Exception as error:
             # As above.
             raise ModelImportError(f"onnxruntime cannot run {document.path}: {in_a_line(error)}") from error
         if any(np.ndim(array) == 0 or len(array) != group for array in part):
             raise ModelImportError(f"{document.path} gives an output without the batch as its first axis")
         parts.append(part)
-    return [np.concatenate(arrays)[:count] for arrays in zip(*parts, strict=True)]
+    found = dict(zip(asked, (np.concatenate(arrays)[:count] for arrays in zip(*parts, strict=True)), strict=True))
+    return [entering[name] if name in entering else found[name] for name in names]
 
 
 def _as_onnx(array: NDArray[Any], value: Value) -> NDArray[Any]:
@@ -135,5 +208,8 @@ def as_keras(array: NDArray[Any], value: Value) -> NDArray[Any]:
     """`array` of onnxruntime in the order of the axes in Keras."""
     if array.ndim != value.rank or array.shape[1:] != value.sizes:
         raise ModelImportError(f"onnxruntime gives the shape {array.shape[1:]}; Keras {value.sizes}")
+    order = value.column_order()
+    if order is not None:
+        return array[:, order]
     missing = [axis for axis in range(1, value.rank) if axis not in value.axes]
     return array.transpose([0, *value.axes, *missing]).reshape(len(array), *value.shape)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.frontends.onnx.grids import Grid
 from fpgaprune.frontends.onnx.parameter import Parameter
 from fpgaprune.frontends.onnx.value import Value
 
@@ -40,6 +41,23 @@ class PlannedLayer:
     shape: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Rounding:
+    """A place where the network rounds.
+
+    Attributes:
+        names: names in the file of the tensor that is rounded and of the result.
+        given: that tensor.
+        rounded: what its types leave of it, before it is scaled back.
+        grid: what the quantiser does, with its scales along the axes of Keras.
+    """
+
+    names: tuple[str, str]
+    given: Value
+    rounded: Value
+    grid: Grid
+
+
 @dataclass
 class LayerPlan:
     """The network as it grows.
@@ -49,12 +67,17 @@ class LayerPlan:
         inputs: the inputs of the network.
         outputs: the outputs of the network.
         watched: name in the file to a tensor before a last function that flattens differences, such as a softmax.
+        roundings: where quantisers round, in order.
+        scales: layer that only multiplies to what it multiplies, and its factors along the last axis or the one factor;
+            None if they lie along another axis.
     """
 
     layers: dict[str, PlannedLayer] = field(default_factory=dict)
     inputs: list[Value] = field(default_factory=list)
     outputs: list[Value] = field(default_factory=list)
     watched: dict[str, Value] = field(default_factory=dict)
+    roundings: list[Rounding] = field(default_factory=list)
+    scales: dict[str, tuple[Value, NDArray[np.float32] | None]] = field(default_factory=dict)
 
     def free_name(self, wanted: str) -> str:
         """`wanted`, or `wanted` with a number if a layer has that name; TensorFlow tells no cases apart."""
@@ -111,6 +134,22 @@ class LayerPlan:
         }
         settings = {"axis": value.position(axis), "epsilon": _UNIT_EPSILON}
         return value.given_by(self.add("BatchNormalization", name, (value,), value.shape, settings, weights))
+
+    def times(self, name: str, value: Value, factor: NDArray[np.float32], offset: Parameter | None = None) -> Value:
+        """Adds a layer that computes `value * factor + offset`, each one number or one for each entry of the last axis.
+
+        Without an offset, a later layer may take the factor into its own numbers.
+        """
+        size = value.shape[-1]
+        if offset is None and (factor == factor.ravel()[0]).all():
+            result = self.scaled(name, value, float(factor.ravel()[0]), 0.0)
+        else:
+            factors = Parameter(np.broadcast_to(factor.astype(np.float32).ravel(), (size,)).copy())
+            shift = Parameter(np.zeros(size, np.float32)) if offset is None else offset
+            result = self.scaled_channels(name, value, value.axes[-1], factors, shift)
+        if offset is None:
+            self.scales[result.layer] = (value, factor)
+        return result
 
     @staticmethod
     def in_columns(value: Value, parameter: Parameter, axis: int = 0) -> Parameter:

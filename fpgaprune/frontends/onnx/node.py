@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fpgaprune.errors import ModelImportError, shown
 from fpgaprune.frontends.onnx.layer_plan import LayerPlan
@@ -27,6 +28,8 @@ class NodeStep:
         operator: its operator.
         settings: its attributes.
         given: what it reads; None for an input that is left out.
+        inputs: names of what it reads.
+        outputs: names of what it gives.
         name: name for its layer.
         opset: version of the operators.
         is_used: for each output whether anything reads it.
@@ -40,6 +43,8 @@ class NodeStep:
     operator: str
     settings: dict[str, Any]
     given: tuple[Given, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
     name: str
     opset: int
     is_used: tuple[bool, ...]
@@ -99,6 +104,14 @@ class NodeStep:
             return default
         values = self.parameter(at).values
         return values.item() if values.ndim == 0 else values.tolist()
+
+    def before_scale(self, value: Value) -> tuple[Value, NDArray[np.float32] | None]:
+        """What the layer that gives `value` multiplies, and its factor; `value` and None if that layer does more.
+
+        A factor is one number, or one for each entry of the last axis.
+        """
+        before, factor = self.plan.scales.get(value.layer, (value, None))
+        return (before, factor) if factor is not None and not self.is_shared(value.layer) else (value, None)
 
     def axis(self, axis: int, rank: int) -> int:
         """`axis` counted from the first.

@@ -13,6 +13,30 @@ from fpgaprune.fixed import FixedType
 
 
 @dataclass(frozen=True)
+class Codes:
+    """An array as whole numbers times a scale that is no power of two.
+
+    Attributes:
+        whole: the whole numbers.
+        scale: what each of them is multiplied by.
+        kind: the type that holds the whole numbers.
+    """
+
+    whole: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    kind: FixedType
+
+    def moved(self, move: Callable[[NDArray[Any]], NDArray[Any]]) -> Codes:
+        """The same with the elements in other places."""
+        return Codes(move(self.whole), move(self.scale), self.kind)
+
+    def for_outputs(self, axis: int) -> NDArray[np.float32] | None:
+        """The scale of each entry of `axis`; None if it differs within an entry."""
+        rows = np.moveaxis(self.scale, axis, 0).reshape(self.scale.shape[axis], -1)
+        return rows[:, 0] if rows.size and (rows == rows[:, :1]).all() else None
+
+
+@dataclass(frozen=True)
 class Parameter:
     """An array and its origin.
 
@@ -22,6 +46,7 @@ class Parameter:
         shape: its shape in the file.
         kind: the fixed-point type to which a quantiser has rounded it; None if there is none.
         origin: flat position in the file's constant of each element; None if there is no such position.
+        codes: its elements as whole numbers times scales, if a quantiser with such scales has rounded it.
     """
 
     values: NDArray[Any]
@@ -29,6 +54,7 @@ class Parameter:
     shape: tuple[int, ...] = ()
     origin: NDArray[np.int64] | None = None
     kind: FixedType | None = None
+    codes: Codes | None = None
 
     @classmethod
     def of_file(cls, name: str, values: NDArray[Any]) -> Parameter:
@@ -38,7 +64,8 @@ class Parameter:
     def moved(self, move: Callable[[NDArray[Any]], NDArray[Any]]) -> Parameter:
         """The parameter with its elements in other places; `move` changes places only."""
         origin = None if self.origin is None else move(self.origin)
-        return replace(self, values=move(self.values), origin=origin)
+        codes = None if self.codes is None else self.codes.moved(move)
+        return replace(self, values=move(self.values), origin=origin, codes=codes)
 
     def transposed(self, axes: Sequence[int]) -> Parameter:
         """The parameter with its axes in the order `axes`."""
@@ -54,7 +81,13 @@ class Parameter:
 
     def with_values(self, values: NDArray[Any]) -> Parameter:
         """The parameter with other values in the same places, of no fixed-point type."""
-        return replace(self, values=values, kind=None)
+        return replace(self, values=values, kind=None, codes=None)
+
+    def as_codes(self) -> Parameter:
+        """The whole numbers of its codes as a parameter."""
+        if self.codes is None:
+            return self
+        return replace(self, values=self.codes.whole, kind=self.codes.kind, codes=None)
 
     @property
     def ndim(self) -> int:

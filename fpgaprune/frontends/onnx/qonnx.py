@@ -1,4 +1,4 @@
-"""`Quant` and `BipolarQuant` of QONNX in NumPy, and which fixed-point type a `Quant` is.
+"""`Quant`, `BipolarQuant` and `Trunc` of QONNX in NumPy and in ONNX's own operators, and which type a `Quant` is.
 
 Source: Pappalardo, Umuroglu, Blott and others, "QONNX: Representing Arbitrary-Precision Quantized Neural Networks",
 2022, section III.
@@ -7,7 +7,8 @@ Source: Pappalardo, Umuroglu, Blott and others, "QONNX: Representing Arbitrary-P
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from fpgaprune.fixed import FixedType
 from fpgaprune.onnx_graph import attributes
 
-QUANTISERS = ("Quant", "BipolarQuant")
+# qonnx calls `Quant` also `IntQuant`.
+QUANTISERS = ("Quant", "IntQuant", "BipolarQuant", "Trunc")
 # The domains under which tools have written them; some wrote them as if they were ONNX's own.
 DOMAINS = ("", "onnx.brevitas", "finn.custom_op.general", "qonnx.custom_op.general")
 _ROUNDINGS: Mapping[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
@@ -44,13 +46,13 @@ _OF_TYPES = {
 
 
 def is_quantiser(node: Any) -> bool:
-    """Whether `node` is a `Quant` or `BipolarQuant`."""
+    """Whether `node` rounds to few bits in one of the ways of QONNX."""
     return node.op_type in QUANTISERS and node.domain in DOMAINS
 
 
-def rounding_of(settings: Mapping[str, Any]) -> str:
-    """The mode of rounding among the attributes of a `Quant`."""
-    found = settings.get("rounding_mode", "ROUND")
+def rounding_of(settings: Mapping[str, Any], usual: str = "ROUND") -> str:
+    """The mode of rounding among the attributes of a quantiser."""
+    found = settings.get("rounding_mode", usual)
     return (found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)).upper()
 
 
@@ -79,29 +81,64 @@ def bipolar_quant(x: NDArray[Any], scale: Any) -> NDArray[np.float32]:
     return np.asarray(np.where(x >= 0, 1.0, -1.0) * scale, dtype=np.float32)
 
 
-def type_of(
-    scale: NDArray[Any], zero_point: NDArray[Any], bits: NDArray[Any], settings: Mapping[str, Any]
-) -> FixedType:
-    """The fixed-point type that rounds as a `Quant` does.
+def checked_scale(scale: NDArray[Any]) -> NDArray[np.float32]:
+    """`scale`, whose every number is above zero.
+
+    Raises:
+        ValueError: one is not.
+    """
+    if not scale.size or not np.isfinite(scale).all() or not (scale > 0).all():
+        raise ValueError(f"has the scale {scale.ravel()[:1]}; wanted numbers above 0")
+    return scale.astype(np.float32)
+
+
+def are_powers(scale: NDArray[Any]) -> bool:
+    """Whether every number of `scale` is a power of two."""
+    return bool((np.frexp(scale)[0] == 0.5).all())
+
+
+def steps_type(bits: NDArray[Any], settings: Mapping[str, Any], usual: str = "ROUND") -> FixedType:
+    """The type of whole numbers that rounds and saturates as a quantiser of `bits` bits does.
 
     Raises:
         ValueError: no such type does; the message says why.
     """
-    if np.any(zero_point):
-        raise ValueError(f"has the zero point {zero_point.ravel()[0]:g}; wanted 0")
-    if scale.size != 1:
-        raise ValueError(f"has {scale.size} scales; wanted one")
-    step, mode = float(scale.ravel()[0]), rounding_of(settings)
-    power = math.log2(step) if step > 0 and math.isfinite(step) else 0.5
-    if power != int(power):
-        raise ValueError(f"has the scale {step:g}, which is no power of two: train it with power-of-two scales")
-    width, signed = int(bits.ravel()[0]), bool(settings.get("signed", 1))
-    narrow = bool(settings.get("narrow", 0))
+    width, signed = float(bits.ravel()[0]) if bits.size == 1 else 0.0, bool(settings.get("signed", 1))
+    narrow, mode = bool(settings.get("narrow", 0)), rounding_of(settings, usual)
     if mode not in _OF_TYPES:
         raise ValueError(f"rounds by {mode!r}; wanted {', '.join(_OF_TYPES)}")
-    if (narrow and not signed) or (signed and width < 2) or not 1 <= width <= 32:
-        raise ValueError(f"has {width} bits, signed {signed}, narrow {narrow}, for which there is no fixed-point type")
-    return FixedType(width, width + int(power), signed, _OF_TYPES[mode], "SAT_SYM" if narrow else "SAT")
+    if (narrow and not signed) or (signed and width < 2) or not 1 <= width <= 32 or width != int(width):
+        raise ValueError(
+            f"has {width:g} bits, signed {signed}, narrow {narrow}, for which there is no fixed-point type"
+        )
+    return FixedType(int(width), int(width), signed, _OF_TYPES[mode], "SAT_SYM" if narrow else "SAT")
+
+
+def type_of(
+    scale: NDArray[Any], zero_point: NDArray[Any], bits: NDArray[Any], settings: Mapping[str, Any]
+) -> FixedType | None:
+    """The fixed-point type that rounds as a `Quant` does; None if there is none, as for a scale of 0.3."""
+    if np.any(zero_point) or scale.size != 1 or not are_powers(scale):
+        return None
+    try:
+        steps = steps_type(bits, settings)
+    except ValueError:
+        return None
+    return replace(steps, integer=steps.width + int(math.log2(float(scale.ravel()[0]))))
+
+
+def trunc(x: NDArray[Any], given: Sequence[NDArray[Any]], settings: Mapping[str, Any]) -> NDArray[np.float32]:
+    """`x` as `Trunc` gives it: of the first version with four further inputs, or of the second with five."""
+    scale, zero_point, bits = given[0], given[1], given[2]
+    mode = _ROUNDINGS[rounding_of(settings, "FLOOR")]
+    whole = np.round(x / scale + zero_point)
+    if len(given) == 4:
+        cut = 2.0 ** (bits - given[3])
+        return np.asarray((mode(whole / cut) - zero_point) * scale, dtype=np.float32)
+    cut = 2.0 ** np.round(np.log2(given[3] / scale))
+    kind = steps_type(given[4], settings, "FLOOR")
+    inside = mode(np.clip(whole / cut, kind.raw_min, kind.raw_max))
+    return np.asarray((inside - zero_point / cut) * given[3], dtype=np.float32)
 
 
 def in_standard_operators(model: Any) -> Any:
@@ -112,9 +149,10 @@ def in_standard_operators(model: Any) -> Any:
     if not any(is_quantiser(node) for node in copy.graph.node):
         return copy
     nodes: list[Any] = []
+    single = _single_bits(model.graph)
     for at, node in enumerate(model.graph.node):
         if is_quantiser(node):
-            spelled = _Spelled(node, f"quantiser_{at}")
+            spelled = _Spelled(node, f"quantiser_{at}", single)
             nodes += spelled.nodes
             copy.graph.initializer.extend(numpy_helper.from_array(*pair[::-1]) for pair in spelled.constants.items())
         else:
@@ -124,26 +162,59 @@ def in_standard_operators(model: Any) -> Any:
     return copy
 
 
+def _single_bits(graph: Any) -> set[str]:
+    """Names of the constants that are the number 1."""
+    from onnx import numpy_helper
+
+    stored = [(tensor.name, tensor) for tensor in graph.initializer]
+    made = [(node.output[0], e.t) for node in graph.node if node.op_type == "Constant" for e in node.attribute]
+    found = {name: numpy_helper.to_array(tensor) for name, tensor in (*stored, *made) if math.prod(tensor.dims) == 1}
+    return {name for name, values in found.items() if values.dtype.kind in "fiu" and values.ravel()[0] == 1}
+
+
 class _Spelled:
     """A quantiser in ONNX's own operators of every opset."""
 
-    def __init__(self, node: Any, name: str) -> None:
+    def __init__(self, node: Any, name: str, single: set[str]) -> None:
         self.name = name
         self.nodes: list[Any] = []
         self.constants: dict[str, NDArray[Any]] = {}
         settings = attributes(node)
-        signed, narrow = float(settings.get("signed", 1)), float(settings.get("narrow", 0))
         if node.op_type == "BipolarQuant":
             last = self._add("Mul", self._sign_of_step(node.input[0]), node.input[1])
+        elif node.op_type == "Trunc":
+            last = self._truncated(node, settings)
         else:
             zero_point, bits = (self._add("Cast", name, to=1) for name in node.input[2:4])
             whole = self._add("Add", self._add("Div", node.input[0], node.input[1]), zero_point)
-            power = self._add("Pow", self._number(2.0), self._add("Sub", bits, self._number(signed)))
-            high = self._add("Sub", power, self._number(1 + narrow * (1 - signed)))
-            low = self._add("Mul", self._add("Sub", power, self._number(narrow)), self._number(-signed))
-            inside = self._rounded(self._add("Min", self._add("Max", whole, low), high), rounding_of(settings))
+            if settings.get("signed", 1) and node.input[3] in single:
+                inside = self._sign_of_step(whole)
+            else:
+                inside = self._rounded(self._clipped(whole, bits, settings), rounding_of(settings))
             last = self._add("Mul", self._add("Sub", inside, zero_point), node.input[1])
         self._add("Identity", last, output=node.output[0])
+
+    def _clipped(self, whole: str, bits: str, settings: Mapping[str, Any]) -> str:
+        signed, narrow = float(settings.get("signed", 1)), float(settings.get("narrow", 0))
+        power = self._add("Pow", self._number(2.0), self._add("Sub", bits, self._number(signed)))
+        high = self._add("Sub", power, self._number(1 + narrow * (1 - signed)))
+        low = self._add("Mul", self._add("Sub", power, self._number(narrow)), self._number(-signed))
+        return self._add("Min", self._add("Max", whole, low), high)
+
+    def _truncated(self, node: Any, settings: Mapping[str, Any]) -> str:
+        zero_point, bits = (self._add("Cast", name, to=1) for name in node.input[2:4])
+        whole = self._rounded(self._add("Add", self._add("Div", node.input[0], node.input[1]), zero_point), "HALF_EVEN")
+        mode = rounding_of(settings, "FLOOR")
+        if len(node.input) == 5:
+            cut = self._add("Pow", self._number(2.0), self._add("Sub", bits, self._add("Cast", node.input[4], to=1)))
+            inside = self._rounded(self._add("Div", whole, cut), mode)
+            return self._add("Mul", self._add("Sub", inside, zero_point), node.input[1])
+        ratio = self._add("Log", self._add("Div", node.input[4], node.input[1]))
+        exponent = self._rounded(self._add("Div", ratio, self._number(math.log(2.0))), "HALF_EVEN")
+        cut = self._add("Pow", self._number(2.0), exponent)
+        wanted = self._add("Cast", node.input[5], to=1)
+        inside = self._rounded(self._clipped(self._add("Div", whole, cut), wanted, settings), mode)
+        return self._add("Mul", self._add("Sub", inside, self._add("Div", zero_point, cut)), node.input[4])
 
     def _add(self, operator: str, *inputs: str, output: str = "", **settings: Any) -> str:
         from onnx import helper

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,11 @@ class Value:
     def sizes(self) -> tuple[int, ...]:
         """The shape in ONNX, without the batch."""
         return tuple(self.size(axis) for axis in range(1, self.rank))
+
+    @property
+    def elements(self) -> int:
+        """Number of elements of a sample."""
+        return prod(self.shape)
 
     def size(self, axis: int) -> int:
         """Number of entries of the axis `axis` of ONNX."""

@@ -8,10 +8,10 @@ import pytest
 from onnx import helper
 
 import fpgaprune as fp
-from fpgaprune.errors import ModelImportError
+from fpgaprune.errors import MaskError, ModelImportError
 from fpgaprune.flow import asked_config
 from fpgaprune.flow.file import FinetuneConfig, SelectConfig
-from fpgaprune.frontends.onnx.qonnx import bipolar_quant, in_standard_operators, quant, type_of
+from fpgaprune.frontends.onnx.qonnx import bipolar_quant, in_standard_operators, quant, trunc, type_of
 from tests.unit.frontends.graphs import graph, node, numbers
 
 MODES = ("ROUND", "HALF_EVEN", "FLOOR", "CEIL", "DOWN", "UP", "HALF_UP", "HALF_DOWN")
@@ -35,8 +35,6 @@ def quantised(path, settings, scale, zero_point, bits, domain="qonnx.custom_op.g
 def test_quant_is_that_of_qonnx(scale, zero_point):
     theirs = pytest.importorskip("qonnx.custom_op.general.intquant", reason="qonnx is not installed").int_quant
     for settings, bits in SETTINGS:
-        if settings["signed"] and bits == 1:  # qonnx gives the sign here, of both zeros 1
-            continue
         own = quant(X, np.float32(scale), np.float32(zero_point), np.float32(bits), settings)
         wanted = theirs(
             X,
@@ -55,8 +53,6 @@ def test_onnx_own_operators_do_the_same(scale, zero_point, tmp_path):
     import onnxruntime
 
     for settings, bits in SETTINGS:
-        if settings["signed"] and bits == 1:
-            continue
         model = in_standard_operators(onnx.load(quantised(tmp_path / "q.onnx", settings, scale, zero_point, bits)))
         onnx.checker.check_model(model)
         options = onnxruntime.SessionOptions()
@@ -81,8 +77,9 @@ def test_bipolar_has_no_zero():
     assert bipolar_quant(np.float32([-1, -0.0, 0, 2]), np.float32(0.5)).tolist() == [-0.5, 0.5, 0.5, 0.5]
 
 
-def network(path, scale=0.25, domain="qonnx.custom_op.general"):
+def network(path, scale=0.25, domain="qonnx.custom_op.general", weight_scale=None):
     """Two Dense layers of 4-bit weights and data; the first weight in the file is not rounded yet."""
+    of_weights = "s" if weight_scale is None else "ws"
 
     def q(given, output, scale, signed):
         inputs = [given, scale, "zero", "bits"]
@@ -90,7 +87,7 @@ def network(path, scale=0.25, domain="qonnx.custom_op.general"):
 
     nodes = [
         q("x", "xq", "s", 1),
-        q("fc1.weight", "w", "s", 1),
+        q("fc1.weight", "w", of_weights, 1),
         node("Transpose", ["w"], "wt", perm=[1, 0]),
         node("MatMul", ["xq", "wt"], "a", "/fc1/MatMul"),
         node("Relu", ["a"], "r"),
@@ -102,6 +99,7 @@ def network(path, scale=0.25, domain="qonnx.custom_op.general"):
         "fc1.weight": numbers(6, 5, scale=0.4),
         "fc2.weight": numbers(3, 6, seed=2),
         "s": np.float32(scale),
+        "ws": np.float32(1 if weight_scale is None else weight_scale),
         "zero": np.float32(0),
         "bits": np.float32(4),
     }
@@ -130,22 +128,115 @@ def test_a_network_of_few_bits_becomes_hardware_with_the_same_bits(tmp_path):
     assert np.array_equal(fp.emulate(design, x), np.asarray(net.model(x)))
 
 
-def test_a_wrong_type_is_refused(tmp_path, monkeypatch):
+def test_trunc_is_that_of_qonnx(tmp_path):
+    """Both versions, in NumPy and in ONNX's own operators."""
+    import onnxruntime
+
+    theirs = pytest.importorskip("qonnx.custom_op.general.trunc", reason="qonnx is not installed")
+    for mode, scale, zero, last in itertools.product(("FLOOR", "ROUND"), (0.5, 0.3), (0, 4), ((5,), (1.2, 3))):
+        given = [np.float32(one) for one in (scale, zero, 8, *last)]
+        if len(last) == 1:
+            wanted = theirs.trunc_v1(X, *given, mode)
+        else:
+            wanted = theirs.trunc_v2(X, *given[:3], 1, 1, *given[3:], mode)
+        settings = {"rounding_mode": mode, "narrow": 1, "signed": 1}
+        assert np.array_equal(trunc(X, given, settings), np.asarray(wanted, np.float32))
+        constants = {f"c{at}": one for at, one in enumerate(given)}
+        nodes = [helper.make_node("Trunc", ["x", *constants], ["y"], domain="qonnx.custom_op.general", **settings)]
+        path = graph(tmp_path / "t.onnx", nodes, constants, {"x": ("n", len(X))}, {"y": ("n", len(X))}, opset=9)
+        session = onnxruntime.InferenceSession(in_standard_operators(onnx.load(path)).SerializeToString())
+        assert np.allclose(session.run(None, {"x": X[None]})[0][0], wanted, rtol=1e-6)
+
+
+def test_a_wrong_rounding_is_refused(tmp_path, monkeypatch):
     from dataclasses import replace
 
     from fpgaprune.frontends.onnx.operators import quantisers
 
-    path = network(tmp_path / "net.onnx")
-    for changed in ({"integer": 3}, {"rounding": "TRN"}, {"overflow": "WRAP"}, {"width": 5, "integer": 3}):
+    right = quantisers.grid_of
+    changes = ({"integer": 3}, {"rounding": "TRN"}, {"overflow": "WRAP"}, {"width": 5, "integer": 3})
+    for scale, changed in itertools.product((0.25, 0.3), changes):
+        path = network(tmp_path / "net.onnx", scale=scale)
+
+        def wrong(*given, changed=changed):
+            grid = right(*given)
+            return replace(grid, kinds=(replace(grid.kinds[0], **changed),))
+
         with monkeypatch.context() as patched:
-            patched.setattr(quantisers, "type_of", lambda *a, changed=changed: replace(type_of(*a), **changed))
-            with pytest.raises(ModelImportError, match="differs from onnxruntime"):
+            patched.setattr(quantisers, "grid_of", wrong)
+            with pytest.raises(ModelImportError, match="is rounded otherwise by onnxruntime"):
                 fp.load(path)
 
 
-def test_other_scales_are_refused_with_their_node(tmp_path):
-    with pytest.raises(ModelImportError, match=r"node 'xq' \(Quant\) has the scale 0\.3, which is no power of two"):
-        fp.load(network(tmp_path / "net.onnx", scale=0.3))
+def test_a_wrong_scale_is_refused(tmp_path, monkeypatch):
+    from fpgaprune.frontends.onnx.layer_plan import LayerPlan
+
+    right = LayerPlan.times
+    path = network(tmp_path / "net.onnx", scale=0.3)
+    monkeypatch.setattr(
+        LayerPlan,
+        "times",
+        lambda plan, name, value, factor, *rest: right(plan, name, value, factor * np.float32(1.001), *rest),
+    )
+    with pytest.raises(ModelImportError, match="differs from onnxruntime"):
+        fp.load(path)
+
+
+@pytest.mark.parametrize("scale", [0.3, np.linspace(0.2, 0.7, 6, dtype=np.float32).reshape(6, 1)])
+def test_weights_with_any_scale_stay_of_few_bits(scale, tmp_path):
+    """Whole numbers in the layer, and their scale behind it, of the whole tensor or of each output."""
+    net = fp.load(network(tmp_path / "net.onnx", scale=0.3, weight_scale=scale))
+    assert {name: str(kind) for name, kind in net.types.items()} == {
+        "fc1/kernel": "fixed<4,4,RND_CONV,SAT>",
+        "fc2/kernel": "fixed<2,2>",
+    }
+    kernel = fp.weight_arrays(net.model)["fc1/kernel"]
+    assert np.array_equal(kernel, np.round(kernel))
+    assert np.abs(kernel).max() <= 8
+    assert net.difference.relative <= 1e-6
+    with pytest.raises(MaskError, match="was joined with another layer, or scaled"):
+        net.state()
+    assert np.argwhere(~net.locks(["fc1.weight[2, 4]"])["fc1/kernel"]).tolist() == [[4, 2]]
+
+
+def test_operators_with_their_channels_last(tmp_path):
+    """Convolution, normalisation and pooling of QONNX's own, on (N, H, W, C)."""
+    last = "qonnx.custom_op.channels_last"
+    nodes = [
+        helper.make_node(
+            "Conv",
+            ["x", "conv.weight", "conv.bias"],
+            ["a"],
+            name="conv",
+            domain=last,
+            pads=[1] * 4,
+            kernel_shape=[3, 3],
+        ),
+        helper.make_node("BatchNormalization", ["a", *"gbmv"], ["n"], name="norm", domain=last),
+        helper.make_node("MaxPool", ["n"], ["p"], name="pool", domain=last, kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Resize", ["p", "", "scales"], ["y"], name="up", mode="nearest"),
+    ]
+    constants = {
+        "conv.weight": numbers(5, 3, 3, 2),
+        "conv.bias": numbers(5),
+        **{name: np.abs(numbers(5, seed=at)) for at, name in enumerate("gbmv")},
+        "scales": np.float32([1, 2, 2, 1]),
+    }
+    path = graph(tmp_path / "net.onnx", nodes, constants, {"x": ("n", 8, 6, 2)}, {"y": ("n", 8, 6, 5)})
+    with pytest.raises(ModelImportError, match="BatchNormalization 'norm' reads a tensor of unknown shape"):
+        fp.load(path)
+    model = onnx.load(path)
+    model.graph.value_info.append(helper.make_tensor_value_info("a", onnx.TensorProto.FLOAT, ("n", 8, 6, 5)))
+    onnx.save(model, path)
+    net = fp.load(path)
+    assert [type(layer).__name__ for layer in net.model.layers] == [
+        *("InputLayer", "Conv2D", "BatchNormalization", "MaxPooling2D", "UpSampling2D")
+    ]
+    assert net.difference.relative <= 1e-6
+    kernel = fp.weight_arrays(net.model)["conv/kernel"]
+    assert np.array_equal(kernel, constants["conv.weight"].transpose(1, 2, 3, 0))
+    with_names = net.locks(["conv.weight[4, 2, 1, 0]"])
+    assert np.argwhere(~with_names["conv/kernel"]).tolist() == [[2, 1, 0, 4]]
 
 
 def test_a_flow_of_trained_bits_does_not_train(tmp_path):

@@ -110,6 +110,11 @@ def _wide_axis(step: NodeStep, constant: Parameter) -> int | None:
 
 def _as_bias(step: NodeStep, value: Value, constant: Parameter) -> Value | None:
     """The tensor with `constant` as the bias of the layer that gives it; None if that layer cannot take it."""
+    before, factor = step.before_scale(value)
+    if factor is not None and _wide_axis(step, constant) in (None, value.axes[-1]) and value.flat is None:
+        flat = constant.moved(np.ravel)
+        offset = flat if flat.size == value.shape[-1] else _spread(constant, value.shape[-1])
+        return step.plan.times(step.name, before, factor, offset)
     layer = _weighted(step, value)
     if layer is None or step.plan.readers(value.layer):
         return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fpgaprune.frontends.onnx.node import NodeStep, Operator
+from fpgaprune.frontends.onnx.operators.codes import with_codes
 from fpgaprune.frontends.onnx.parameter import Parameter
-from fpgaprune.frontends.onnx.sliding_windows import padded, windows_of
+from fpgaprune.frontends.onnx.sliding_windows import SlidingWindows, padded, windows_of
 from fpgaprune.frontends.onnx.value import Value, channels_last
 
 
@@ -33,12 +34,19 @@ def conv(step: NodeStep) -> Value:
     if max(windows.strides) > 1 and max(windows.dilations) > 1:
         step.refuse("has strides and dilations above 1, which no layer of Keras has: use one of them")
     value = step.plan.ordered(value, channels_last(value.rank))
+    return with_codes(step, value, weight, 0, bias, lambda *given: _layer(*given, windows=windows, groups=groups))
+
+
+def _layer(
+    step: NodeStep, value: Value, weight: Parameter, bias: Parameter | None, *, windows: SlidingWindows, groups: int
+) -> Value:
+    filters, size = weight.values.shape[0], windows.size
     settings: dict[str, Any] = {"strides": windows.strides, "dilation_rate": windows.dilations, "padding": "same"}
     shape = (*windows.outputs, filters)
+    is_depthwise = groups == value.shape[-1] > 1 and len(set(windows.strides)) == 1
     if not windows.is_same or not windows.is_padded:
         value = padded(step, value, windows)
         settings["padding"] = "valid"
-    is_depthwise = groups == channels > 1 and len(set(windows.strides)) == 1
     weights = {"kernel": _depthwise(weight, groups) if is_depthwise else _full(weight)}
     if bias is not None:
         weights["bias"] = bias

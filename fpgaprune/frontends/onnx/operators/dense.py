@@ -6,6 +6,7 @@ import numpy as np
 
 from fpgaprune.frontends.onnx.layer_plan import column_parameter
 from fpgaprune.frontends.onnx.node import NodeStep, Operator
+from fpgaprune.frontends.onnx.operators.codes import with_codes
 from fpgaprune.frontends.onnx.parameter import Parameter
 from fpgaprune.frontends.onnx.value import Value
 
@@ -44,7 +45,7 @@ def _times(parameter: Parameter, factor: float) -> Parameter:
 
 
 def _dense(step: NodeStep, value: Value, kernel: Parameter, bias: Parameter | None) -> Value:
-    inputs, outputs = kernel.values.shape
+    inputs = kernel.values.shape[0]
     last = value.rank - 1
     if not kernel.size or value.size(last) != inputs:
         step.refuse(f"multiplies {value.size(last)} entries by a weight of shape {kernel.values.shape}")
@@ -55,6 +56,11 @@ def _dense(step: NodeStep, value: Value, kernel: Parameter, bias: Parameter | No
         value = step.plan.whole(value)
         if value.axes[-1] != last:
             value = step.plan.logical(value)
+    return with_codes(step, value, kernel, 1, bias, _layer)
+
+
+def _layer(step: NodeStep, value: Value, kernel: Parameter, bias: Parameter | None) -> Value:
+    outputs = kernel.values.shape[1]
     weights = {"kernel": kernel} if bias is None else {"kernel": kernel, "bias": bias}
     shape = (*value.shape[:-1], outputs)
     settings = {"units": outputs, "use_bias": bias is not None}

@@ -96,10 +96,11 @@ def resize(step: NodeStep) -> Value:
             f"has mode {mode!r} and coordinates {mapping!r}; wanted 'nearest', or 'linear' of an image with "
             "align_corners=False"
         )
-    if factors[0] != 1 or value.rank not in (3, 4):
-        step.refuse(f"has the factors {factors}; wanted spatial axes of (N, C, ...) only")
-    value = step.plan.ordered(value, channels_last(value.rank))
-    sizes = factors[1:]
+    if 1 not in (factors[0], factors[-1]) or value.rank not in (3, 4):
+        step.refuse(f"has the factors {factors}; wanted spatial axes of (N, C, ...) or (N, ..., C) only")
+    order = channels_last(value.rank) if factors[0] == 1 else tuple(range(1, value.rank))
+    value = step.plan.ordered(value, order)
+    sizes = [factors[axis - 1] for axis in order[:-1]]
     shape = (*(size * factor for size, factor in zip(value.shape, sizes, strict=False)), value.shape[-1])
     settings: dict[str, Any] = {"size": sizes[0]} if len(sizes) == 1 else {"size": tuple(sizes)}
     if mode == "linear":

@@ -30,7 +30,16 @@ def batch_normalization(step: NodeStep) -> Value:
         weights[name] = step.plan.in_columns(value, weight)
     if np.any(weights["moving_variance"].values < 0):
         step.refuse("has a negative variance")
-    settings = {"axis": value.position(1), "epsilon": float(step.settings.get("epsilon", 1e-5))}
+    epsilon = float(step.settings.get("epsilon", 1e-5))
+    before, factor = step.before_scale(value)
+    if factor is not None and value.axes[-1] == 1 and not np.any(weights["moving_variance"].values + epsilon <= 0):
+        # Of a scale and a normalisation one normalisation is left.
+        mean, variance = weights["moving_mean"], weights["moving_variance"]
+        weights["moving_mean"] = mean.with_values((mean.values / factor).astype(np.float32))
+        squared = np.square(factor.astype(np.float64))
+        weights["moving_variance"] = variance.with_values(((variance.values + epsilon) / squared).astype(np.float32))
+        value, epsilon = before, 0.0
+    settings = {"axis": value.position(1), "epsilon": epsilon}
     layer = step.plan.add("BatchNormalization", step.name, (value,), value.shape, settings, weights)
     return value.given_by(layer)
 

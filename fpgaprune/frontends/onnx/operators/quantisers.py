@@ -1,34 +1,90 @@
-"""`Quant` of QONNX as `RoundedChannels`, a layer that rounds as the hardware does."""
+"""`Quant`, `BipolarQuant` and `Trunc` of QONNX as `RoundedChannels` between scales."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fpgaprune.fixed import FixedType
+from fpgaprune.frontends.onnx.grids import grid_of
+from fpgaprune.frontends.onnx.layer_plan import Rounding
 from fpgaprune.frontends.onnx.node import NodeStep, Operator
 from fpgaprune.frontends.onnx.parameter import Parameter
-from fpgaprune.frontends.onnx.qonnx import type_of
 from fpgaprune.frontends.onnx.value import Value
 
 
-def quant(step: NodeStep) -> Value:
-    """The nearest number of a fixed-point type; the scale is a power of two, and the zero point 0."""
+def quantised(step: NodeStep) -> Value:
+    """The nearest number of a grid.
+
+    A scale that is a power of two is part of the type; the tensor is divided by any other, rounded, and multiplied by
+    it again.
+    """
     value = step.value()
-    scale, zero_point, bits = (step.parameter(at).values for at in (1, 2, 3))
+    constants = [step.parameter(at).values for at in range(1, len(step.given))]
+    if any(one.dtype.kind not in "fiu" or not one.size for one in constants):
+        step.refuse("has a scale, zero point or number of bits that is no number")
     try:
-        kind = type_of(scale, zero_point, bits, step.settings)
+        grid = grid_of(step.operator, constants, step.settings)
     except ValueError as error:
         step.refuse(str(error))
+    axis = _wide_axis(step, value, grid.divisor, grid.zero, grid.scale, grid.lift)
+    if axis is not None:
+        value = step.plan.unflattened(value) if axis in value.axes else step.plan.whole(value)
+    scaled = _scaled(step, f"{step.name}_steps", value, np.float32(1) / grid.divisor, grid.zero, axis)
+    rounded = scaled
+    for at, kind in enumerate(grid.kinds):
+        more = f"_{at}" if at < len(grid.kinds) - 1 else ""
+        rounded = _rounded(step, f"{step.name}{more}", rounded, kind)
+    aligned = grid.along([value.size(axis) if one == axis else 1 for one in value.axes])
+    step.plan.roundings.append(Rounding((step.inputs[0], step.outputs[0]), value, rounded, aligned))
+    unsigned = not grid.kinds[-1].signed and not (grid.offset < 0).any()
+    if axis in (None, value.axes[-1]) and not grid.offset.any() and not (grid.factor == 1).all():
+        result = step.plan.times(f"{step.name}_scale", rounded, grid.factor.ravel())
+    else:
+        result = _scaled(step, f"{step.name}_scale", rounded, grid.factor, grid.offset, axis)
+    return value.given_by(result.layer, nonnegative=value.nonnegative or unsigned)
+
+
+def _rounded(step: NodeStep, name: str, value: Value, kind: FixedType) -> Value:
     channels = value.shape[-1]
     parts = {"width": kind.width, "integer": kind.integer, "signed": int(kind.signed)}
     weights = {name: Parameter(np.full(channels, part, np.float32)) for name, part in parts.items()}
     settings = {"rounding": kind.rounding, "overflow": kind.overflow}
-    layer = step.plan.add("RoundedChannels", step.name, (value,), value.shape, settings, weights)
-    return value.given_by(layer, nonnegative=value.nonnegative or not kind.signed)
+    return value.given_by(step.plan.add("RoundedChannels", name, (value,), value.shape, settings, weights))
 
 
-def bipolar_quant(step: NodeStep) -> Value:
-    """Of constants only: the sign of a computed tensor is no number of a fixed-point type without zero."""
-    step.refuse("rounds a computed tensor to -1 and 1, for which there is no fixed-point type; use Quant with 2 bits")
+def _wide_axis(step: NodeStep, value: Value, *constants: NDArray[np.float32]) -> int | None:
+    """The one axis of ONNX along which `constants` differ; None if each is one number."""
+    shapes = [(1,) * (value.rank - one.ndim) + one.shape for one in constants]
+    if any(len(shape) > value.rank or shape[0] != 1 for shape in shapes):
+        step.refuse(f"has a scale of shape {constants[0].shape} for a tensor of {value.rank} axes with the batch first")
+    wide = {axis for shape in shapes for axis, size in enumerate(shape) if size > 1}
+    if len(wide) > 1 or any(shape[axis] not in (1, value.size(axis)) for shape in shapes for axis in wide):
+        step.refuse(
+            f"has scales of shape {constants[0].shape} for samples of shape {value.sizes}; wanted one a channel"
+        )
+    return next(iter(wide), None)
 
 
-OPERATORS: dict[str, Operator] = {"Quant": quant, "BipolarQuant": bipolar_quant}
+def _scaled(
+    step: NodeStep,
+    name: str,
+    value: Value,
+    factor: NDArray[np.float32],
+    offset: NDArray[np.float32],
+    axis: int | None,
+) -> Value:
+    """`value * factor + offset`; `value` itself if that changes nothing."""
+    if (factor == 1).all() and not offset.any():
+        return value
+    if axis is None:
+        return step.plan.scaled(name, value, float(factor.ravel()[0]), float(offset.ravel()[0]))
+    parts = [Parameter(_spread(one, value.size(axis))) for one in (factor, offset)]
+    return step.plan.scaled_channels(name, value, axis, parts[0], parts[1])
+
+
+def _spread(values: NDArray[np.float32], size: int) -> NDArray[np.float32]:
+    return np.broadcast_to(values.astype(np.float32).ravel(), (size,)).copy()
+
+
+OPERATORS: dict[str, Operator] = dict.fromkeys(("Quant", "IntQuant", "BipolarQuant", "Trunc"), quantised)
