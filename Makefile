@@ -12,7 +12,7 @@ WORKERS ?= 2
 PARALLEL = -n $(WORKERS) --dist loadfile
 PYTEST = cd $(OUTSIDE) && FPGAPRUNE_FROM_WHEEL=1 $(CURDIR)/$(BIN)/python -m pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -p no:cacheprovider
 
-.PHONY: demo docs test test-fast test-all test-lock mutants lint bench bench-estimate lock clean
+.PHONY: demo docs test test-fast test-all test-lock mutants format lint bench bench-estimate lock clean
 
 demo: $(WHEEL)
 	@command -v g++ > /dev/null || echo "g++ was not found, so the demo skips the C simulation; install a C++ compiler if you want it"
@@ -49,6 +49,11 @@ mutants: $(WHEEL)
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/unit/test_mutants.py
 	nice -n 10 $(BIN)/python tests/mutants/run_mutants.py --number $(or $(NUMBER),40) --seed $(or $(SEED),0) \
 	  $(or $(PACKAGES),certify) $(MUTANTS)
+
+# Formats all Python files, and repairs what ruff can repair.
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
