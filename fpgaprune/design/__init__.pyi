@@ -1,3 +1,6 @@
+from .faults import QUANTISING as QUANTISING
+from .faults import faults_of as faults_of
+from .faults import has_template as has_template
 from .functions import CENTRED as CENTRED
 from .functions import FUNCTIONS as FUNCTIONS
 from .functions import NEGATIVE as NEGATIVE
@@ -47,6 +50,5 @@ from .templates import AP_BACKENDS as AP_BACKENDS
 from .templates import KNOWN_BACKENDS as KNOWN_BACKENDS
 from .templates import VERILOG as VERILOG
 from .templates import as_built as as_built
-from .templates import fault_of as fault_of
 from .templates import unknown_of as unknown_of
 from .verilog_layout import VerilogLayout as VerilogLayout

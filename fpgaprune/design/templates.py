@@ -10,7 +10,6 @@ compiled without the vendors' compilers, so that nothing was compared with them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 from fpgaprune.design import operations as op
@@ -40,8 +39,8 @@ _LEGACY_SIZE = 1024
 def as_built(design: Design) -> Design:
     """`design`, each layer as hls4ml's templates for the design's backend and io type compute it.
 
-    The order of addition, the form of tables and what is rounded first stand in the operations; `fault_of` and
-    `unknown_of` name the layers whose templates compute something else, or something that is not known here.
+    The order of addition, the form of tables and what is rounded first stand in the operations. `faults_of` names the
+    layers whose templates compute something else, `unknown_of` those of which that is not known here.
     """
     return replace(design, layers=tuple(replace(layer, operation=_operation(layer, design)) for layer in design.layers))
 
@@ -75,40 +74,6 @@ def _softmax(operation: op.Softmax, shape: tuple[int, ...], design: Design) -> o
     if operation.variant != "legacy":
         return operation
     return replace(operation, exp_table_size=_LEGACY_SIZE, inverse_table_size=_LEGACY_SIZE)
-
-
-def fault_of(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> str | None:
-    """Why hls4ml's template computes something else than the layer's operation."""
-    if design.backend == VERILOG:
-        return None
-    shape, streams = layer.output_shape, design.io_type == "io_stream"
-    before = [source.output_shape for source in sources]
-    match layer.operation:
-        case op.Convolution(window=window) if streams and any(window.pad):
-            return "hls4ml has no template for a padded window in io_stream; it puts a padding layer before it"
-        case op.Convolution(op.Window((1, _), (stride, _)), pointwise=False) if (
-            streams and stride > 1 and len(shape) == 3
-        ):
-            return "a kernel of height 1 with a vertical stride is wrong in io_stream: hls4ml ignores that stride"
-        case op.Convolution(depthwise=True) if layer.strategy == "resource" and not streams:
-            return "io_parallel with strategy 'resource' has no template in hls4ml: choose 'latency'"
-        case op.Pooling(op.Window(size, stride, pad)) if streams and (any(pad) or size != stride):
-            return "hls4ml has no template for pooling in io_stream with padding, or with a stride that is not its size"
-        case op.Merge() if len(set(before)) > 1 and (streams or design.backend not in AP_BACKENDS):
-            shapes = " and ".join(map(str, before))
-            return f"it merges shapes {shapes}, and its template reads past the end of the shorter input"
-        case op.Concatenate() if streams and design.backend == CATAPULT and len(shape) == 1:
-            return (
-                "hls4ml's template for Catapult in io_stream reads both vectors as long as the result: use io_parallel"
-            )
-        case op.Resize() if streams:
-            for old, new in zip(before[0], shape, strict=False):
-                if new % old:
-                    return f"io_stream resizes only by whole factors; got {old} to {new}"
-        case op.Softmax(inner=1, outer=1) if streams and sources[0].operation == op.Reshape():
-            # A flattened stream keeps the packets of the layer before it.
-            return "softmax after a flattened stream works on the packets before it: put a layer between"
-    return None
 
 
 def unknown_of(layer: LayerSpec, design: Design) -> str | None:

@@ -25,7 +25,7 @@ from fpgaprune.design import (
     Scale,
     Softmax,
     Transpose,
-    fault_of,
+    faults_of,
     unknown_of,
 )
 from fpgaprune.emulate import activations, elementwise, moves, pooling, products, recurrent, softmax, tables
@@ -94,8 +94,6 @@ def steps_of(design: Design) -> tuple[Step, ...]:
                 f"layer {layer.name!r} is a {layer.kind}, which has no emulation; those that have: "
                 f"{', '.join(kind.__name__ for kind in RULES)}"
             )
-    for layer in design.layers:
-        fault = fault_of(layer, [by_name[name] for name in layer.inputs], design)
-        if fault:
-            raise DesignError(f"layer {layer.name!r} ({layer.kind}): {fault}")
+    for fault in faults_of(design):
+        raise DesignError(fault)
     return tuple(steps)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fpgaprune.design import VERILOG
+from fpgaprune.design import VERILOG, faults_of
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError, RemovalError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.accelerator_boards import board_problems
@@ -23,9 +23,9 @@ from fpgaprune.lowering import (
     fold,
     gather_options,
     is_project_name,
-    kind_problems,
     layer_problems,
     operation_problems,
+    outline,
     size_problems,
 )
 from fpgaprune.network import graph_of
@@ -108,16 +108,17 @@ def check_model(
         backend_of(target)
     except HlsError as error:
         problems.append(str(error))
+    layouts: Mapping[str, Any] = {}
     notes: tuple[str, ...] = ()
     if target.backend in (*BACKENDS, VERILOG):
         backend = backend_named(target.backend)
-        problems += kind_problems(network, backend, target.io_type, target.strategy)
         problems += option_problems(target, backend_options or {}) if target.backend in BACKENDS else []
         problems += board_problems(target, backend_options or {})
         if target.strategy in backend.strategies:
             found = find_layouts(network.layers, target, options)
             problems += found.problems
-            notes = found.notes
+            layouts, notes = found.layers, found.notes
+        problems += [] if network is functional else faults_of(outline(network, layouts, target))
     return ModelCheck(tuple(dict.fromkeys(problems)), notes)
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fpgaprune.design import CENTRED, FUNCTIONS, RECTIFIED, Design, LookUp, ScalarFunction, function_of
+from fpgaprune.design import CENTRED, FUNCTIONS, RECTIFIED, Design, LookUp, ScalarFunction, function_of, has_template
 from fpgaprune.errors import HlsError
-from fpgaprune.lowering import has_template
 
 _FOLDER = Path("firmware", "nnet_utils")
 _HEADERS = {"io_parallel": _FOLDER / "nnet_activation.h", "io_stream": _FOLDER / "nnet_activation_stream.h"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.design import Design, LayerSpec, Pooling, as_built
+from fpgaprune.design import Design, LayerSpec, Pooling, as_built, faults_of
 from fpgaprune.errors import HlsError
 from fpgaprune.hls.call_hls4ml import as_problem, backend_options_of, quiet
 from fpgaprune.hls.extract import extract_layers
@@ -32,8 +32,10 @@ def render(design: Design, target: Target, folder: Path, backend_options: Mappin
 
     Raises:
         HlsError: the design's name is no C identifier, hls4ml has no layer for an operation, cannot make the project,
-            knows no such option, or its graph differs from the design.
+            builds a layer wrongly, knows no such option, or its graph differs from the design.
     """
+    for fault in faults_of(design):
+        raise HlsError(fault)
     if not is_project_name(design.name):
         raise HlsError(f"project name {design.name!r} is not a free C identifier; {PROJECT_NAMES}")
     import hls4ml

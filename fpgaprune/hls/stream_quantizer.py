@@ -15,9 +15,8 @@ from hls4ml.model.layers import Layer, register_layer
 from hls4ml.model.types import Source
 from numpy.typing import NDArray
 
-from fpgaprune.design import NOTHING
+from fpgaprune.design import NOTHING, QUANTISING
 from fpgaprune.fixed import FixedType
-from fpgaprune.lowering import QUANTISING
 
 ARRAYS, STREAMS = "FixedPointQuantizer", "StreamQuantizer"
 _STREAM = """

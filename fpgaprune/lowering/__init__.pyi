@@ -1,11 +1,9 @@
 from .backends import BACKENDS as BACKENDS
-from .backends import QUANTISING as QUANTISING
 from .backends import backend_named as backend_named
 from .backends import backend_of as backend_of
-from .backends import has_template as has_template
 from .classes import class_problem as class_problem
-from .convertible_layers import kind_problems as kind_problems
 from .convertible_layers import layer_problems as layer_problems
+from .design_of import outline as outline
 from .flattening import flattened as flattened
 from .folding import fold as fold
 from .keras_operations import operation_problems as operation_problems

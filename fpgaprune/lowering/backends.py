@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from fpgaprune.design import AP_BACKENDS, KNOWN_BACKENDS, VERILOG, ScalarFunction
+from fpgaprune.design import VERILOG
 from fpgaprune.errors import HlsError
 from fpgaprune.target import Target
 
 _ALL = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
-
-# Backends with a template for types of single channels.
-QUANTISING = ("Vivado", "Vitis")
 
 
 @dataclass(frozen=True)
@@ -24,29 +21,14 @@ class Backend:
         strategies: the strategies that it has templates for.
         io_types: the io types that it has templates for.
         compiles: whether g++ alone compiles its C simulation.
-        kinds: the kinds of layers that it has templates for; None for nearly all kinds.
-        wrong: kinds of layers that it silently converts wrongly, each with what it does.
-        unstreamed: kinds of layers whose templates for io_stream do not compile.
-        unsettled: kinds of layers that it has templates for, but whose types this package does not choose.
     """
 
     name: str
     strategies: tuple[str, ...] = _ALL
     io_types: tuple[str, ...] = ("io_parallel", "io_stream")
     compiles: bool = True
-    kinds: frozenset[str] | None = None
-    wrong: Mapping[str, str] = field(default_factory=dict)
-    unstreamed: frozenset[str] = frozenset()
-    unsettled: frozenset[str] = frozenset()
 
 
-_AVERAGES = dict.fromkeys(
-    ("AveragePooling1D", "AveragePooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D"),
-    "adds up averages in the type of the data, where they overflow",
-)
-_CROPPING = dict.fromkeys(("Cropping1D", "Cropping2D"), "leaves the output unset, for lack of a template")
-_RECURRENT = frozenset({"GRU", "LSTM"})
-_HALVES = {"Average": "halves with a constant of a type that cannot hold one half"}
 # Measured on hls4ml 1.3.0. oneAPI takes any strategy and builds 'resource'; the code generators of
 # 'resource_unrolled' and 'distributed_arithmetic' refuse every backend but Vitis and Vivado.
 BACKENDS: Mapping[str, Backend] = {
@@ -55,30 +37,15 @@ BACKENDS: Mapping[str, Backend] = {
         Backend("Vitis"),
         Backend("Vivado"),
         Backend("VivadoAccelerator", ("latency", "resource")),
-        Backend("oneAPI", ("resource",), compiles=False, wrong=_AVERAGES | _CROPPING, unsettled=_RECURRENT),
-        Backend(
-            "Catapult",
-            ("latency", "resource"),
-            wrong=_AVERAGES | _CROPPING | _HALVES,
-            unstreamed=frozenset({"Maximum", "Minimum", "Permute"}),
-            unsettled=_RECURRENT,
-        ),
-        Backend(
-            "Libero",
-            ("latency", "resource"),
-            ("io_parallel",),
-            compiles=False,
-            kinds=frozenset({"InputLayer", "Dense", "Activation", "ReLU", "Flatten", "Reshape", "Dropout"}),
-        ),
+        Backend("oneAPI", ("resource",), compiles=False),
+        Backend("Catapult", ("latency", "resource")),
+        Backend("Libero", ("latency", "resource"), ("io_parallel",), compiles=False),
     )
 }
 
 
 # Our Verilog: how a layer is laid out is said elsewhere, so that it takes any strategy.
-OURS = Backend(
-    VERILOG,
-    wrong=dict.fromkeys(("GRU", "LSTM"), "has no recurrent layers yet"),
-)
+OURS = Backend(VERILOG)
 
 
 def backend_named(name: str) -> Backend:
@@ -116,11 +83,3 @@ def backend_of(target: Target) -> Backend:
                 f"choose one of these, or another backend ({', '.join(able)})"
             )
     return backend
-
-
-def has_template(function: ScalarFunction, backend: str, io_type: str) -> bool:
-    """Whether a project of `backend` for `io_type` has a template of `function`, hls4ml's or ours."""
-    if function.own_template:
-        return backend in AP_BACKENDS
-    # Of these hls4ml has no template for streams, and ours are for the backends of these names.
-    return function.name != "relu6" or io_type != "io_stream" or backend in KNOWN_BACKENDS

@@ -71,7 +71,10 @@ def design_of(
         layout = layouts.get(layer.name) if isinstance(layer, PRODUCTS) else None
         strategy = None if layout is None else layout.strategy
         incoming = made[inputs[0]].types["result"] if inputs else kinds["result"]
-        operation = _operation(layer, sizes.get(layer.name, USUAL_SIZE), strategy, kinds, incoming, target)
+        size = sizes.get(layer.name, USUAL_SIZE)
+        operation = _operation(layer, size, strategy, target)
+        if isinstance(operation, op.Softmax):
+            operation = replace(operation, **softmax_table_sizes(kinds, size, incoming))
         spec = LayerSpec(
             name=layer.name,
             inputs=inputs,
@@ -104,6 +107,24 @@ def design_of(
             part=target.order_number,
         )
     )
+
+
+def outline(folded: Any, layouts: Mapping[str, Layout], target: Target) -> Design:
+    """`folded` as a design without types and weights, which shows what the backend of `target` cannot build.
+
+    Args:
+        folded: what `fold` returned, trained or not.
+        layouts: as for `design_of`; a layer without one has the strategy of `target`.
+        target: backend, io type and strategy.
+    """
+    layers = []
+    for layer in _in_order(folded):
+        layout = layouts.get(layer.name)
+        strategy = (target.strategy if layout is None else layout.strategy) if isinstance(layer, PRODUCTS) else None
+        operation, shape = _operation(layer, USUAL_SIZE, strategy, target), tuple(layer.output.shape[1:])
+        layers.append(LayerSpec(layer.name, tuple(_sources(layer)), shape, {}, operation=operation, strategy=strategy))
+    outputs = tuple(producer(tensor).name for tensor in folded.outputs)
+    return Design(folded.name, tuple(layers), outputs, target.io_type, target.backend)
 
 
 def _in_shape(layer: LayerSpec, wanted: tuple[int, ...] | None) -> LayerSpec:
@@ -163,9 +184,7 @@ def _scale_and_shift(layer: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return scale, (np.asarray(layer.beta) if layer.center else 0) - scale * mean
 
 
-def _operation(
-    layer: Any, size: int, strategy: str | None, kinds: Mapping[str, FixedType], incoming: FixedType, target: Target
-) -> Any:
+def _operation(layer: Any, size: int, strategy: str | None, target: Target) -> Any:
     """The operation of `layer` with what hls4ml's project for `target` adds to it."""
     found = operation_of(layer, size)
     if isinstance(found, op.Convolution):
@@ -175,8 +194,6 @@ def _operation(
             pointwise=_is_pointwise(found, layer, strategy, target),
             partitions=1 if _is_at_once(found, layer, target.backend) else places,
         )
-    if isinstance(found, op.Softmax):
-        return replace(found, **softmax_table_sizes(kinds, size, incoming))
     return found
 
 

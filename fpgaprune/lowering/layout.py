@@ -9,7 +9,6 @@ from typing import Any
 from fpgaprune.design import product_size, settle_reuse
 from fpgaprune.errors import HlsError
 from fpgaprune.lowering.backends import OURS, Backend, backend_named, backend_of
-from fpgaprune.lowering.convertible_layers import check_kinds
 from fpgaprune.lowering.folding import DEPTHWISE, FOLDABLE, PRODUCTS
 from fpgaprune.lowering.gru_lstm import RECURRENT
 from fpgaprune.lowering.layer_options import LayerOptions
@@ -49,10 +48,8 @@ def settle_layouts(
 
     Raises:
         HlsError: the backend cannot make what is asked for, or a layer can have no reuse factor with its strategy.
-        UnsupportedLayerError: the backend has no template for a layer.
     """
-    backend = backend_of(target)
-    check_kinds(folded, backend, target.io_type, target.strategy)
+    backend_of(target)
     found = find_layouts(folded.layers, target, options)
     if found.problems:
         raise HlsError("; ".join(found.problems))

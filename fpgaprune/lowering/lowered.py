@@ -12,11 +12,11 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import AP_BACKENDS, VERILOG, Design, Input, warn_of_moved_reuse
+from fpgaprune.design import AP_BACKENDS, VERILOG, Design, Input, faults_of, warn_of_moved_reuse
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.lowering.design_of import design_of
+from fpgaprune.lowering.design_of import design_of, outline
 from fpgaprune.lowering.exact_types import exact_types
 from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
 from fpgaprune.lowering.folding import PRODUCTS, fold, quantise_weights
@@ -117,6 +117,8 @@ def lower(
     for problem in size_problems(folded, options, layers or {}, target.backend):
         raise HlsError(problem)
     layouts, notes = settle_layouts(folded, target, options)
+    for fault in faults_of(outline(folded, layouts, target)):
+        raise UnsupportedLayerError(fault)
     observed = {} if data is None else observe(folded, data)
     # A state must fit at every step, not only at the steps that the layer returns.
     states = observe_states(folded, observed) if observed else {}

@@ -119,7 +119,7 @@ class Case:
             return "has no strategy"
         if self.io_type not in backend.io_types:
             return "has no io_type"
-        if backend.kinds is not None and self.network != "mlp":
+        if self.backend == "Libero" and self.network != "mlp":
             return "has templates for"
         parallel_or_catapult = self.io_type == "io_parallel" or self.backend == "Catapult"
         if self.network == "depthwise" and parallel_or_catapult and self.strategy == "resource":

@@ -71,7 +71,7 @@ def test_what_our_verilog_lacks_is_refused_by_name_before_anything_is_made():
     recurrent = keras.Model(steps, kl.GRU(2, name="gru")(steps))
     x = np.zeros((8, 4, 3), np.float32)
     with pytest.raises(
-        UnsupportedLayerError, match=r"layer 'gru' is a GRU; our Verilog has no recurrent layers yet.*hls"
+        UnsupportedLayerError, match=r"layer 'gru' \(GRU\): our Verilog has no recurrent layers yet.*hls"
     ):
         make_design(recurrent, OURS, x)
     row = keras.Input((1,), name="row")

@@ -232,5 +232,5 @@ def test_a_depthwise_layer_of_strategy_resource_is_emulated_as_a_stream_only():
     )
     x = np.arange(6).reshape(1, 3, 2)
     assert np.array_equal(run(layer, kind, x, "io_stream"), x * [2, 3] + [1, -1])
-    with pytest.raises(DesignError, match="io_parallel with strategy 'resource' has no template in hls4ml"):
+    with pytest.raises(DesignError, match="strategy 'resource' has no template in io_parallel"):
         run(layer, kind, x, "io_parallel")

@@ -92,7 +92,7 @@ def test_all_problems_are_said_together():
         (
             {"backend": "Libero", "io_type": "io_parallel"},
             {},
-            "layer 'conv' is a Conv2D; backend Libero has templates for Activation, Dense",
+            "layer 'conv' (Conv2D): backend Libero has templates for Dense layers of vectors",
         ),
     ],
 )

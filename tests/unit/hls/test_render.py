@@ -96,6 +96,16 @@ def test_a_layer_that_hls4ml_leaves_out_is_refused_by_name(tmp_path):
     render(designed(STREAM, model), STREAM, tmp_path / "hls")
 
 
+def test_a_layer_that_hls4ml_builds_wrongly_is_refused_by_name(tmp_path):
+    given = keras.Input((6, 6, 2), name="images")
+    path = layers.Flatten(name="flat")(layers.MaxPooling2D(3, 1, name="overlaps")(given))
+    model = keras.Model(given, layers.Dense(2, name="head")(path))
+    x = np.random.default_rng(2).uniform(-1, 1, (30, 6, 6, 2)).astype("float32")
+    design = replace(fp.make_design(model, PARALLEL, x), io_type="io_stream")
+    with pytest.raises(HlsError, match=r"layer 'overlaps' \(Pooling2D\): pooling .* has no template in io_stream"):
+        render(design, STREAM, tmp_path / "hls")
+
+
 def test_an_operation_without_a_layer_is_refused_by_name(tmp_path):
     design = changed(designed(PARALLEL), "head", operation=Unknown())
     with pytest.raises(HlsError, match=r"layer 'head' has operation Unknown.*Verilog"):
