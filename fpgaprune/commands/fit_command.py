@@ -51,7 +51,7 @@ def fit(
     route: Annotated[
         str | None,
         typer.Option(
-            help="hls: an hls4ml project, priced by the estimate; verilog: our own Verilog, which is then synthesised. "
+            help="hls: an hls4ml project, by its estimate; verilog: our own Verilog, which is then synthesised. "
             "If left out: verilog for parts of Lattice and Gowin, else hls."
         ),
     ] = None,

@@ -170,18 +170,18 @@ class Phases:
         began: dict[str, float] = {}
         suggested: set[Knobs] = set()
         while True:
-            found = None
-            while executor.free() > 0:
-                found = neighbourhood.next(list(self.log.points.values()), suggested) if deadline.has_time() else None
-                if found is None:
-                    break
+            while (
+                executor.free() > 0
+                and deadline.has_time()
+                and (found := neighbourhood.next(list(self.log.points.values()), suggested))
+            ):
                 knobs, parent = found
                 suggested.add(knobs)
                 trial = self._trial(knobs, self.estimates.best_layout(knobs), deadline.epochs, parent)
                 self.log.begin(trial)
                 began[trial.key] = time.monotonic()
                 executor.submit(trial)
-            if not began and found is None and executor.free() > 0:
+            if not began and executor.free() > 0:
                 return
             for trial, outcome in executor.completed():
                 # Trials that the descent prefetched end here too.

@@ -167,7 +167,7 @@ class VerilogRoute:
     share: float = 0.8
     name: ClassVar[str] = "verilog"
     knobs: ClassVar[tuple[str, ...]] = ("sparsity", "filters", "weight_bits", "activation_bits", "hold")
-    stage: ClassVar[str] = "price of open synthesis"
+    stage: ClassVar[str] = "estimate of open synthesis"
     counted_by: ClassVar[str] = "open synthesis"
 
     @property
