@@ -63,9 +63,7 @@ def print_bitstream(run: Path, made: Mapping[str, Any]) -> None:
     """Prints where the bitstream of a run is, how it is loaded, and what was never tried."""
     path = run / made["path"]
     print_line(f"bitstream   {path}: {made['board']}, {made['clock_mhz']:g} MHz of {made['fmax_mhz']:g}")
-    # Runs that an older fpgaprune measured say less.
-    if "load" in made:
-        print_line(f"load        {made['load'].replace('{file}', str(path))}")
-        if made["note"]:
-            print_line(f"note        {made['note']}")
-        print_line(f"tried       {made['loaded']}", "yellow" if made["loaded"].startswith("no ") else "")
+    print_line(f"load        {made['load'].replace('{file}', str(path))}")
+    if made["note"]:
+        print_line(f"note        {made['note']}")
+    print_line(f"tried       {made['loaded']}", "yellow" if made["loaded"].startswith("no ") else "")

@@ -46,7 +46,7 @@ class Bitstream:
         out_bytes: bytes of one result.
         digest: what the board says of its design when it is asked.
         used: what the design takes on the device with its serial harness, after place and route.
-        used_alone: the same without the harness; None in a record of an earlier fpgaprune.
+        used_alone: the same without the harness.
         synthesised: what synthesis counts with the serial harness.
         synthesised_alone: what synthesis counts without the harness.
         load: the command that configures the board.
@@ -64,7 +64,7 @@ class Bitstream:
     out_bytes: int
     digest: str
     used: Resources[int]
-    used_alone: Resources[int] | None
+    used_alone: Resources[int]
     synthesised: Resources[int]
     synthesised_alone: Resources[int]
     load: str
@@ -80,7 +80,7 @@ class Bitstream:
 class _Record(Struct):
     fmax_mhz: float
     used: Resources[int]
-    used_alone: Resources[int] | None = None
+    used_alone: Resources[int]
 
 
 def find_board_router(board: str | os.PathLike[str]) -> tuple[Board, Router, Packing]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -237,12 +237,11 @@ class Measured(Struct, frozen=True, rename={"synthesis": str(OPEN_SYNTH), "route
     kernels: tuple[Kernels, ...]
     synthesis: Mapping[str, Synthesis]
     route: PlaceAndRoute | None
-    # Runs of an earlier fpgaprune have no simulation and no notes.
-    simulation: Simulated = Simulated(left_out="the run was measured before its Verilog was simulated")
+    simulation: Simulated
     built: Mapping[str, str] = {}
     bitstream: Mapping[str, Any] | None = None
     layout: ChosenLayout | None = None
-    format: int = 1
+    format: Literal[1] = 1
 
     def counted_on(self, part: Part) -> Occupancy | None:
         """What the whole design takes of the run's own `part`, as synthesis counted it; None if that is not known.

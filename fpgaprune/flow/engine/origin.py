@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from fpgaprune.errors import RunError
 from fpgaprune.flow.file import DataConfig, Flow, TrainConfig
@@ -49,7 +48,7 @@ class Origin:
         Raises:
             RunError: they are of another one.
         """
-        if run.manifest["stages"] and not self._is(known := _recorded(run.manifest)):
+        if run.manifest["stages"] and not self._is(known := _recorded(run)):
             raise RunError(
                 f"{run.path} holds a run of {_words(known)}, and this one is of {_words(self)}; name another --out, or "
                 "give --replace, in Python replace=True, to lose that run"
@@ -65,15 +64,10 @@ class Origin:
         return self.source == other.source or (self.content is not None and self.content == other.content)
 
 
-def _recorded(manifest: Mapping[str, Any]) -> Origin:
-    """The origin that a manifest records, or what the flow in it says if an earlier version wrote it."""
-    if manifest.get(_KEY) is not None:
-        return Origin(**manifest[_KEY])
-    flow = manifest.get("config", {})
-    model, name = flow.get("train", {}).get("model"), str(flow.get("name"))
-    if model is None:
-        return Origin("flow", _absolute(str(flow.get("data", {}).get("source"))), None, name)
-    return Origin("model", str(Path(model).resolve()), None, name)
+def _recorded(run: RunDirectory) -> Origin:
+    if run.manifest.get(_KEY) is None:
+        raise RunError(f"{run.path} does not say of which network its run is; name another --out")
+    return Origin(**run.manifest[_KEY])
 
 
 def _words(origin: Origin) -> str:

@@ -7,7 +7,6 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -27,8 +26,6 @@ _LOCK = ".lock"
 _OWNER = "process "
 # The key under which the manifest holds the SHA-256 of its other keys.
 _OWN_DIGEST = "digest"
-# The folder in which Keras wrote a model had this name in earlier versions.
-_OLD_DRAFT = re.compile(r"\..+\.keras\.[a-z0-9_]{8}")
 
 
 class RunDirectory:
@@ -198,7 +195,7 @@ class RunDirectory:
         """Deletes what a killed run had begun to write; nobody else writes now."""
         hidden = (entry for folder in folders for entry in self.file(folder).rglob(".*"))
         for entry in [*self.path.iterdir(), *hidden]:
-            if is_draft(entry.name) or _OLD_DRAFT.fullmatch(entry.name):
+            if is_draft(entry.name):
                 if entry.is_dir() and not entry.is_symlink():
                     shutil.rmtree(entry, ignore_errors=True)
                 else:
@@ -229,7 +226,7 @@ def _are_records(manifest: Mapping[str, Any]) -> bool:
 
 
 def _is_origin(network: Any) -> bool:
-    """Whether `network` has the fields of an `Origin`, or a run of an earlier version has none."""
+    """Whether `network` has the fields of an `Origin`; a run that has not begun has none."""
     keys = {"kind", "source", "content", "flow"}
     return network is None or (isinstance(network, dict) and network.keys() == keys)
 

@@ -18,10 +18,7 @@ def touched(run: RunDirectory) -> Iterator[str]:
     its SHA-256, elsewhere.
     """
     if not run.manifest_is_whole:
-        yield (
-            f"{MANIFEST} does not have the digest of itself: it was changed by hand, or an older fpgaprune wrote it; "
-            "run the flow again"
-        )
+        yield (f"{MANIFEST} does not have the digest of itself: it was changed by hand; run the flow again")
     certified = run.manifest.get(CERTIFICATE)
     if certified is None:
         yield f"{MANIFEST} has no digest of {CERTIFICATE}: a stage ran since it was written; run the flow again"

@@ -47,9 +47,9 @@ def test_a_stage_is_current_until_key_or_artefact_changes(tmp_path):
 
 
 def test_a_folder_that_a_kill_left_before_its_manifest_is_taken_up(tmp_path):
-    # As an older version left it: the lock, drafts and an artefact of the first stage.
-    for name in (".manifest.json.abc.partial", ".trained.keras.a1b2c3d4", "trained.keras"):
-        (tmp_path / name).mkdir() if name.endswith("d4") else (tmp_path / name).write_text("half")
+    # The lock, drafts and an artefact of the first stage.
+    for name in (".manifest.json.abc.partial", ".hls.x.partial", "trained.keras"):
+        (tmp_path / name).mkdir() if name.startswith(".hls") else (tmp_path / name).write_text("half")
     with pytest.raises(RunError, match="holds other files"):
         RunDirectory(tmp_path)
     (tmp_path / ".lock").write_text("process 77")

@@ -13,6 +13,7 @@ from fpgaprune.measure import (
     Measured,
     ModuleSynthesis,
     Resources,
+    Simulated,
     Synthesis,
     VerilogPrice,
 )
@@ -33,6 +34,7 @@ ESTIMATES = {
     "bad": estimate(**BIG),
     "none": None,
 }
+UNSIMULATED = Simulated(left_out="not asked")
 # Loss, estimate -> the beginning of the headline and its tone.
 HEADLINES = {
     ("good", "good"): ("Passed: accuracy", "good"),
@@ -147,7 +149,9 @@ GOWIN = Target.of("GW2A-18")
 
 def counted(lut, ff, part="gowin"):
     module = ModuleSynthesis(None, "top", Cells(lut=lut, ff=ff))
-    return Measured(part, (), {"gowin": Synthesis("gowin", "yosys", "all cells", (), module)}, None)
+    return Measured(
+        part, (), {"gowin": Synthesis("gowin", "yosys", "all cells", (), module)}, None, Simulated(left_out="not asked")
+    )
 
 
 def test_where_no_tool_builds_the_project_our_verilog_is_judged_and_that_is_said():
@@ -167,7 +171,9 @@ def test_where_no_tool_builds_the_project_our_verilog_is_judged_and_that_is_said
 
 def test_what_fits_only_as_our_verilog_is_said_to_fit_as_that():
     module = ModuleSynthesis(None, "top", Cells(lut=20000, ff=20000, dsp=0))
-    measured = Measured("xc7", (), {"xc7": Synthesis("xc7", "yosys", "all cells", (), module)}, None)
+    measured = Measured(
+        "xc7", (), {"xc7": Synthesis("xc7", "yosys", "all cells", (), module)}, None, Simulated(left_out="not asked")
+    )
     report = run_report(after=ESTIMATES["bad"])
     answer = give_answers(replace(report, measured=measured))[0]
     assert (answer.verdict, answer.tone) == ("Fits xc7z020 as our Verilog", "good")
