@@ -65,7 +65,6 @@ from .select import ConstantSparsity as ConstantSparsity
 from .select import GradualHold as GradualHold
 from .select import GradualLock as GradualLock
 from .select import Multiplier as Multiplier
-from .select import OneShot as OneShot
 from .select import PolynomialDecay as PolynomialDecay
 from .select import Protection as Protection
 from .select import SelectionWarning as SelectionWarning

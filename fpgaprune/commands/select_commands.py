@@ -54,7 +54,6 @@ Paths = Annotated[
 ]
 Protect = Annotated[list[str] | None, typer.Option(help="A glob of weights that are never locked.")]
 MinFree = Annotated[int, typer.Option(help="Smallest number of units of each weight that stay free.")]
-MinFreePerOutput = Annotated[int, typer.Option(help="Smallest number of units of each output channel that stay free.")]
 MinFreeChannels = Annotated[float, typer.Option(help="Smallest share of each layer's channels that stays alive.")]
 Samples = Annotated[
     int | None, typer.Option(help="Number of training samples that the criterion reads; all if left out.")
@@ -85,12 +84,7 @@ def select(
     path: Paths = None,
     protect: Protect = None,
     min_free: MinFree = 1,
-    min_free_per_output: MinFreePerOutput = 0,
     min_free_channels: MinFreeChannels = 0.125,
-    uncoupled: Annotated[
-        bool,
-        typer.Option("--uncoupled", help="Choose each filter alone, even if its output is added to that of another."),
-    ] = False,
     close: Annotated[bool, typer.Option("--close", help="Add the locks that follow from other locks.")] = False,
     close_by: Annotated[
         list[str] | None,
@@ -116,7 +110,6 @@ def select(
         sparsity=parse_sparsity(sparsity),
         filters=parse_sparsity(filters, "--filters"),
         paths=path,
-        coupled=not uncoupled,
         close=close_by or close,
     )
     with Watcher(quiet=quiet or as_json) as watcher:
@@ -161,7 +154,6 @@ def sensitivity(
     masks: Masks = None,
     path: Paths = None,
     min_free: MinFree = 1,
-    min_free_per_output: MinFreePerOutput = 0,
     samples: Samples = None,
     batch_size: Batch = 32,
     seed: Seed = 0,

@@ -21,7 +21,6 @@ from .rounds import prune_rounds as prune_rounds
 from .rounds import rewind as rewind
 from .rounds import snapshot as snapshot
 from .schedules import ConstantSparsity as ConstantSparsity
-from .schedules import OneShot as OneShot
 from .schedules import PolynomialDecay as PolynomialDecay
 from .schedules import Schedule as Schedule
 from .schedules import tfmot_schedule as tfmot_schedule

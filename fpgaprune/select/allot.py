@@ -175,7 +175,7 @@ def _groups(units: Units, shares: Mapping[str, tuple[str, float]], per_layer: bo
         if len(asked) > 1:
             raise MaskError(
                 f"{_names(paths)} are coupled by additions, but are asked for sparsities "
-                f"{', '.join(f'{share:.6g}' for share in sorted(asked))}; give them one, or set coupled=False"
+                f"{', '.join(f'{share:.6g}' for share in sorted(asked))}; give them one"
             )
         found.append((paths, asked.pop()))
     return found

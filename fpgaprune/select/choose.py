@@ -290,10 +290,10 @@ def _keep(
     # Units that stay free in any case are the first choice to keep channels alive, so that few others are needed.
     first = {path: own + free[path] * (2 * np.abs(own).max(initial=0.0) + 1) for path, own in scores.items()}
     alive = skeleton(question.model, partitions, question.axes, first, locked, protection.min_free_channels)
-    for path, partition in partitions.items():
+    for path in partitions:
         mine = units.numbers[path]
         if path in protected:
             units.kept[mine] = True
             continue
         sure = (alive[path] | free[path]) & ~locked[path]
-        units.kept[mine] |= protection.kept(scores[path], locked[path], sure, partition, question.axes[path])
+        units.kept[mine] |= protection.kept(scores[path], locked[path], sure)

@@ -103,7 +103,7 @@ def guard(
         elif scope == "layer" and sparsity is not None and _is_short(weights[path], masks[path], sparsity):
             text = (
                 f"{1 - free:.1%} of {path!r} is locked where {sparsity:.1%} was asked: what must stay free leaves no "
-                "more; lower min_free, min_free_per_output or min_free_channels, or ask for less there"
+                "more; lower min_free or min_free_channels, or ask for less there"
             )
             found[layer] = SelectionWarning(layer, "short", kept, total, text)
     order = list(dict.fromkeys([*alive, *found]))

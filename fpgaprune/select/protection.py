@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import MaskSet
-from fpgaprune.network import ChannelAxes, Flags
+from fpgaprune.network import Flags
 from fpgaprune.select.allot import lowest
 from fpgaprune.select.units import Partition
 from fpgaprune.weights import match_paths
@@ -23,7 +23,6 @@ class Protection:
     Attributes:
         patterns: globs of weight paths that stay as they are; their units count in the sparsity.
         min_free: fewest units of each weight that stay free: the best ones.
-        min_free_per_output: fewest units of each output channel that stay free: the best ones.
         min_free_channels: smallest share of each layer's output channels that stays alive, 0..1: units on a path from
             the model's input through them to its output stay free. All output channels of the model stay alive. 0
             keeps none.
@@ -33,7 +32,6 @@ class Protection:
 
     patterns: tuple[str, ...] = ()
     min_free: int = 1
-    min_free_per_output: int = 0
     coupled: bool = True
     free: MaskSet | None = None
     min_free_channels: float = 1 / 8
@@ -41,10 +39,9 @@ class Protection:
     def __post_init__(self) -> None:
         if not isinstance(self.patterns, tuple):
             raise MaskError(f"protected patterns are {self.patterns!r}; wanted a tuple of globs")
-        for name in ("min_free", "min_free_per_output"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise MaskError(f"{name} is {value!r}; wanted a whole number of 0 or more")
+        value = self.min_free
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise MaskError(f"min_free is {value!r}; wanted a whole number of 0 or more")
         share = self.min_free_channels
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
             raise MaskError(f"min_free_channels is {share!r}; wanted a fraction from 0 to 1")
@@ -63,45 +60,17 @@ class Protection:
             return np.zeros(partition.count, dtype=bool)
         return ~partition.all(~self.free[path])
 
-    def kept(
-        self, scores: NDArray[np.float64], locked: Flags, sure: Flags, partition: Partition, axes: ChannelAxes
-    ) -> Flags:
+    def kept(self, scores: NDArray[np.float64], locked: Flags, sure: Flags) -> Flags:
         """The units of one weight that must stay free.
 
         Args:
             scores: score of each unit.
             locked: whether each unit is locked already; such units stay locked.
             sure: the units that stay free for other reasons; they count in `min_free`.
-            partition: the units.
-            axes: the channel axes of the weight.
         """
         keep = sure.copy()
         free = np.flatnonzero(~(locked | keep))
         # Of equal units the last are kept, because they are locked last anyway.
         more = min(max(self.min_free - int(keep.sum()), 0), len(free))
         keep[free[len(free) - 1 - lowest(-scores[free[::-1]], more)]] = True
-        if self.min_free_per_output and len(partition.shape) > 1:
-            keep |= self._kept_per_output(scores, locked, partition, axes)
-        return keep
-
-    def _kept_per_output(
-        self, scores: NDArray[np.float64], locked: Flags, partition: Partition, axes: ChannelAxes
-    ) -> Flags:
-        ndim = len(partition.shape)
-        small = tuple(size if axis - ndim in axes.outputs else 1 for axis, size in enumerate(partition.shape))
-        outputs = np.arange(int(np.prod(small))).reshape(small)
-        # Pairs of an output channel and a unit that touches it; axes along which neither varies are left out.
-        both = np.broadcast_shapes(outputs.shape, partition.labels.shape)
-        pairs = np.unique(
-            np.broadcast_to(outputs, both).ravel() * np.int64(partition.count)
-            + np.broadcast_to(partition.labels, both).ravel()
-        )
-        output, unit = np.divmod(pairs, partition.count)
-        still = ~locked[unit]
-        output, unit = output[still], unit[still]
-        order = np.lexsort((unit, scores[unit], output))
-        output, unit = output[order], unit[order]
-        ends = np.searchsorted(output, output, side="right")
-        keep = np.zeros(partition.count, dtype=bool)
-        keep[unit[ends - np.arange(len(output)) <= self.min_free_per_output]] = True
         return keep

@@ -75,26 +75,6 @@ class PolynomialDecay:
         return _is_due(step, self.begin_step, self.end_step, self.frequency), sparsity
 
 
-@dataclass(frozen=True)
-class OneShot:
-    """One selection, before the first step.
-
-    Attributes:
-        sparsity: the sparsity, 0..1.
-        step: the step of the selection.
-    """
-
-    sparsity: float
-    step: int = 0
-
-    def __post_init__(self) -> None:
-        _check(self, (self.sparsity,), self.step, -1, 1)
-
-    def __call__(self, step: int) -> tuple[bool, float]:
-        """Whether to prune at `step`, and the sparsity."""
-        return step == self.step, self.sparsity
-
-
 def tfmot_schedule(name: str, **settings: Any) -> Schedule:
     """TF-MOT's own schedule object; the Keras of this process does not change.
 

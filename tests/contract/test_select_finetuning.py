@@ -50,7 +50,7 @@ SCHEDULES = {
     "with regrowth": {"kind": "polynomial_decay", "frequency": 1, "regrow_fraction": 0.25},
     "constant_sparsity": {"kind": "constant_sparsity", "begin_step": 3},
     "rounds": {"kind": "rounds", "rounds": 3},
-    "rounds by name": {"kind": "rounds", "sparsities": [0.25, 0.75], "regrow_fraction": 0.25},
+    "rounds with regrowth": {"kind": "rounds", "rounds": 3, "regrow_fraction": 0.1},
 }
 
 

@@ -14,7 +14,7 @@ from fpgaprune.select.data_criteria import mean_gradient_size
 from fpgaprune.select.gradual import GradualLock
 from fpgaprune.select.regrowth import advance, regrow
 from fpgaprune.select.rounds import prune_rounds, rewind, snapshot
-from fpgaprune.select.schedules import ConstantSparsity, OneShot, PolynomialDecay
+from fpgaprune.select.schedules import ConstantSparsity, PolynomialDecay
 from fpgaprune.weights import named_weights
 from tests.unit.select.networks import plain, samples
 
@@ -83,7 +83,7 @@ def test_steps_that_keras_takes_together_have_the_locks_of_single_steps():
 def test_a_change_within_a_group_of_steps_is_made_before_the_group(model):
     x, y = samples(model, count=32)
     model.steps_per_execution = 2
-    callback = GradualLock(OneShot(0.5, step=3), fp.relock)
+    callback = GradualLock(ConstantSparsity(0.5, 3, 3), fp.relock)
     fp.lock(model, callback.initial_masks(model))
     model.fit(x, y, batch_size=8, verbose=0)
     assert not callback.history
@@ -94,7 +94,7 @@ def test_a_change_within_a_group_of_steps_is_made_before_the_group(model):
 
 def test_moments_survive_a_change_of_locks(model):
     x, y = samples(model, count=32)
-    callback = GradualLock(OneShot(0.5, step=4), fp.relock)
+    callback = GradualLock(ConstantSparsity(0.5, 4, 4), fp.relock)
     fp.lock(model, callback.initial_masks(model))
     model.fit(x, y, batch_size=8, verbose=0)
     moments = kernel_moments(model)
@@ -126,7 +126,7 @@ def test_a_base_is_locked_from_the_start_and_for_good(model):
 def test_an_unlocked_model_is_refused(model):
     x, y = samples(model, count=8)
     with pytest.raises(LockError, match=r"is not locked; call fp\.lock first"):
-        model.fit(x, y, callbacks=[GradualLock(OneShot(0.5), fp.relock)], verbose=0)
+        model.fit(x, y, callbacks=[GradualLock(ConstantSparsity(0.5, 0), fp.relock)], verbose=0)
 
 
 def test_regrowth_frees_the_largest_gradients(model):
@@ -212,4 +212,4 @@ def test_rewinding_to_another_model_is_refused_before_anything_changes(model):
 )
 def test_options_that_cannot_be_are_refused(options, message):
     with pytest.raises(MaskError, match=message):
-        GradualLock(OneShot(0.5), fp.relock, **options)
+        GradualLock(ConstantSparsity(0.5, 0), fp.relock, **options)

@@ -62,7 +62,7 @@ UNIT_LAWS = {
     "granularity": ["kernel", Block((2, 3))],
     "criterion": ["random", "geometric_median"],
     "normalize": ["none"],
-    "protect": [protection.Protection(min_free_per_output=2)],
+    "protect": [protection.Protection(min_free=3)],
 }
 
 

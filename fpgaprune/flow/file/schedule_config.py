@@ -94,8 +94,6 @@ class RoundsConfig(Section):
     """Rounds of selection and fine-tuning; [finetune] epochs are those of one round."""
     rounds: int = Field(default=4, ge=1)
     """Rounds that each lock the same share of what is still free."""
-    sparsities: tuple[Fraction, ...] = ()
-    """The sparsities of the rounds, in place of `rounds`; the last is that of [select]."""
     rewind_to: Annotated[int, Field(ge=0)] | Path | None = None
     """Weights to which free elements are set back before each round: those after this epoch of the training (0: before
     its first step), or those in a `.keras` file. Nothing is set back if left out."""
@@ -103,19 +101,8 @@ class RoundsConfig(Section):
     """Share of the locked units that is set free again in each round, where gradients are largest."""
 
     def shares(self, sparsity: float) -> list[float]:
-        """The sparsity of each round; `sparsity` is the last.
-
-        Raises:
-            ConfigError: `sparsities` end elsewhere, or fall.
-        """
-        if not self.sparsities:
-            return [1 - (1 - sparsity) ** (number / self.rounds) for number in range(1, self.rounds)] + [sparsity]
-        if sorted(self.sparsities) != list(self.sparsities) or self.sparsities[-1] != sparsity:
-            raise ConfigError(
-                f"finetune.schedule.sparsities are {list(self.sparsities)}; wanted none that falls, and the last "
-                f"{sparsity:g}, as select.sparsity"
-            )
-        return list(self.sparsities)
+        """The sparsity of each round; `sparsity` is the last."""
+        return [1 - (1 - sparsity) ** (number / self.rounds) for number in range(1, self.rounds)] + [sparsity]
 
 
 ScheduleConfig = Annotated[
@@ -137,7 +124,6 @@ def check_schedule(config: ScheduleConfig, epochs: int, steps: int, sparsity: ob
     if not isinstance(sparsity, float) or sparsity == 0:
         raise ConfigError(f"{where}: select.sparsity is {sparsity}; wanted one fraction above 0 for {config.kind!r}")
     if isinstance(config, RoundsConfig):
-        config.shares(sparsity)
         return
     try:
         schedule = config.over(epochs, steps, sparsity)

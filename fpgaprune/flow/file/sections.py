@@ -130,12 +130,8 @@ class SelectConfig(Section):
     """Globs of weights that stay as they are."""
     min_free: int = Field(default=1, ge=0)
     """Smallest number of units of each weight that stay free."""
-    min_free_per_output: int = Field(default=0, ge=0)
-    """Smallest number of units of each output channel that stay free."""
     min_free_channels: float = Field(default=0.125, ge=0, le=1)
     """Smallest share of each layer's channels that stays alive."""
-    coupled: bool = True
-    """Filters whose outputs are added to one another are locked together."""
     close: bool | tuple[Literal["bias", "batch_norm", "dead_inputs"], ...] = False
     """Add the locks that follow from others: `true` for all, or a list of rules beside that for unread channels."""
 

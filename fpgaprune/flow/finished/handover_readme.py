@@ -127,7 +127,8 @@ It prints `TEST PASSED`, or what differs.
 $ {build}
 ```
 
-Out of context, so that it needs no pins. Reports are in `{handoff.reports.name}`; `fpgaprune compare` reads them.
+Out of context, so that it needs no pins. Reports are in `{handoff.reports.name}`; in Python,
+`fpgaprune.vendor.read_reports` reads them.
 
 {_OVERLAY if overlay else ""}## The streams
 

@@ -167,8 +167,6 @@ def score_options(settings: SelectConfig, data: Data | None, seed: int, target: 
         "protect": Protection(
             settings.protect,
             settings.min_free,
-            settings.min_free_per_output,
-            coupled=settings.coupled,
             min_free_channels=settings.min_free_channels,
         ),
     }

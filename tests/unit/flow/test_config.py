@@ -122,7 +122,7 @@ def scheduled(text, *, select="sparsity = 0.8", finetune="epochs = 2", train="")
         "kind = 'polynomial_decay'\nbegin_step = 10\nend_step = 80\nfrequency = 7\nregrow_fraction = 0.1",
         "kind = 'constant_sparsity'\nbegin_step = 20",
         "kind = 'rounds'",
-        "kind = 'rounds'\nsparsities = [0.5, 0.5, 0.8]\nrewind_to = 3",
+        "kind = 'rounds'\nrewind_to = 3",
     ],
 )
 def test_schedules_that_end_at_the_asked_sparsity_are_taken(tmp_path, text):
@@ -137,8 +137,6 @@ def test_schedules_that_end_at_the_asked_sparsity_are_taken(tmp_path, text):
         (scheduled("kind = 'polynomial_decay'\nend_step = 80\nfrequency = 7"), "a whole number of times 'frequency'"),
         (scheduled("kind = 'polynomial_decay'\nbegin_step = 60\nend_step = 50"), "ends at step 50; wanted one after"),
         (scheduled("kind = 'constant_sparsity'\nbegin_step = 90"), "comes to sparsity 0 in 90 steps"),
-        (scheduled("kind = 'rounds'\nsparsities = [0.5, 0.7]"), r"wanted none that falls, and the last 0\.8"),
-        (scheduled("kind = 'rounds'\nsparsities = [0.9, 0.8]"), "wanted none that falls"),
         (scheduled("kind = 'rounds'", select="sparsity = 0.0"), "wanted one fraction above 0 for 'rounds'"),
         (scheduled("kind = 'rounds'", select="sparsity = {'conv*/kernel' = 0.5}"), "wanted one fraction above 0"),
         (scheduled("kind = 'rounds'", select="granularity = '2:4'"), "granularity '2:4' has a fixed sparsity"),

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from fpgaprune.errors import MaskError
-from fpgaprune.select.schedules import ConstantSparsity, OneShot, PolynomialDecay, tfmot_schedule
+from fpgaprune.select.schedules import ConstantSparsity, PolynomialDecay, tfmot_schedule
 
 
 def test_constant_sparsity_is_due_every_so_many_steps():
@@ -31,10 +31,6 @@ def test_a_schedule_that_names_no_frequency_is_due_every_hundred_steps():
         assert [step for step in range(400) if schedule(step)[0]] == [50, 150, 250, 350]
 
 
-def test_one_shot():
-    assert [step for step in range(9) if OneShot(0.5, 4)(step)[0]] == [4]
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -43,7 +39,6 @@ def test_one_shot():
         (lambda: ConstantSparsity(0.5, 5, 4), "to 4 every 100; wanted"),
         (lambda: PolynomialDecay(0.1, 0.9, 5, 5), "ends at step 5; wanted one after"),
         (lambda: PolynomialDecay(0.1, 0.9, 0, 5, frequency=0), "every 0; wanted"),
-        (lambda: OneShot(-0.1), "OneShot has sparsity"),
         (lambda: tfmot_schedule("Cosine"), "TF-MOT schedule 'Cosine' is unknown; wanted ConstantSparsity or"),
     ],
 )
