@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from fpgaprune.measure.interval import interval_words
 from fpgaprune.measure.open_tools import PlaceAndRoute, Synthesis
@@ -85,6 +85,11 @@ class StagedCounts(Struct, frozen=True):
             if any(count is not None for count in counts):
                 found.append((LABELS[name], *counts))
         return found
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts as JSON data."""
+        plain: dict[str, Any] = to_builtins(self)
+        return plain
 
     def ranges(self) -> str:
         """The 80 % range of each estimate, in a line."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.errors import ReportError
 from fpgaprune.layout import Advice
-from fpgaprune.measure import Estimate, Measured, VerilogPrice
+from fpgaprune.measure import Estimate, Measured, StagedCounts, VerilogPrice
 from fpgaprune.target import Target
 
 FORMAT = 1
@@ -260,6 +260,7 @@ class RunReport:
         verilog: estimate of our Verilog of the removed network where no tool for the part builds the hls4ml project,
             whose estimates are then None; else None.
         measured: what open tools measured of the removed network, or None.
+        counts: what the measured layout takes at each stage, for each family that it was measured for.
         certificate: one entry for each link.
         checks: all other comparisons.
         stages: the stages of the flow in order, with their times. Equal runs differ only in these times.
@@ -277,6 +278,7 @@ class RunReport:
     advice: Advice | None = None
     verilog: VerilogPrice | None = None
     measured: Measured | None = None
+    counts: Sequence[StagedCounts] = ()
     certificate: Sequence[LinkSummary] = ()
     checks: Sequence[Check] = ()
     stages: Sequence[StageTime] = ()

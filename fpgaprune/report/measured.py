@@ -8,11 +8,13 @@ from typing import Any
 from markupsafe import Markup
 
 from fpgaprune.measure import (
+    HEADERS,
     RESOURCES,
     ChosenLayout,
     Measured,
     PlaceAndRoute,
     Simulated,
+    StagedCounts,
     Synthesis,
     interval_words,
 )
@@ -35,6 +37,26 @@ def measured_tables(found: Measured | None) -> list[Table]:
     tables += [_simulation_table(found.simulation)] if found.simulation.left_out is None else []
     tables += [_synthesis_table(synthesis, found) for synthesis in found.synthesis.values()]
     return tables if found.route is None else [*tables, _route_table(found.route, found.simulation.interval_cycles)]
+
+
+def counts_tables(counts: Sequence[StagedCounts]) -> list[Table]:
+    """For each design in one layout, a table with a column for each stage: estimated, synthesised, placed."""
+    return [
+        Table(
+            found.title,
+            tuple(
+                Column(head.replace("\n", " "), tuple(map(_cell, cells)), numeric=index > 0)
+                for index, (head, cells) in enumerate(zip(HEADERS, zip(*found.rows(), strict=True), strict=True))
+            ),
+            f"80 % ranges of the estimate: {found.ranges()}. Placed counts sites of the device.",
+        )
+        for found in counts
+        if found.rows()
+    ]
+
+
+def _cell(value: str | int | None) -> str:
+    return value if isinstance(value, str) else count_text(value)
 
 
 def kernel_plots(report: RunReport) -> list[dict[str, Any]]:

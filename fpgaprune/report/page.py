@@ -31,7 +31,7 @@ from fpgaprune.report.figures import (
     mask_figure,
     shares_figure,
 )
-from fpgaprune.report.measured import kernel_plots, measured_tables
+from fpgaprune.report.measured import counts_tables, kernel_plots, measured_tables
 from fpgaprune.report.numbers import DASH, count_text, percent_text
 from fpgaprune.report.run_tables import (
     certificate_table,
@@ -67,7 +67,7 @@ def render_page(report: RunReport) -> str:
             layer_bars=_layer_bars(report),
             speed=speed_table(report),
             notes=estimate_notes(report),
-            measured=measured_tables(report.measured),
+            measured=[*counts_tables(report.counts), *measured_tables(report.measured)],
             kernel_plots=kernel_plots(report),
             kernels=kernels_table(report),
             masks=_masks(report),

@@ -23,7 +23,7 @@ from fpgaprune.fabric import (
     versions_found,
 )
 from fpgaprune.flow.file import Flow, Section, TargetConfig, read_by, require, section_json
-from fpgaprune.flow.run import RunDirectory, differences, digest_tree
+from fpgaprune.flow.run import RunDirectory, counts_of_run, differences, digest_tree
 from fpgaprune.flow.stages.measuring import measure_project
 from fpgaprune.flow.stages.requirements import Row, open_tool, package, simulator
 from fpgaprune.flow.stages.simulating import simulate_verilog, verilog_checks
@@ -185,7 +185,8 @@ def _part(context: StageContext, results: Results) -> ReportPart:
     measured = None if content is None else Measured.from_json(content)
     unread = [LinkSummary(VERILOG_LINK, left_out=results["not_read"])] if "not_read" in results else []
     left_out = results.get("left_out") if context.config[MeasureConfig].asks else None
-    return ReportPart({"measured": measured}, verilog_checks(measured), unread, left_out)
+    counts = tuple(counts_of_run(context.run.path))
+    return ReportPart({"measured": measured, "counts": counts}, verilog_checks(measured), unread, left_out)
 
 
 def _needs() -> Iterator[Row]:

@@ -29,8 +29,7 @@ from fpgaprune.measure import (
     StagedCounts,
 )
 from fpgaprune.rtl import VerilogProject
-from tests.unit.fit.made_up import MadeUp
-from tests.unit.fit.made_up import made as made_point
+from tests.unit.fit.made_up import made_point
 from tests.unit.flow.test_handover import made, run, small_design, tools  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="fake tools are scripts with a first line")
@@ -84,7 +83,7 @@ def estimated_lut(**fields):
 def test_four_commands_print_one_table_of_one_design(measured, monkeypatch):
     monkeypatch.setattr("fpgaprune.flow.settings_of", lambda *_, **__: None)
     monkeypatch.setattr("fpgaprune.flow.measure_run", lambda *_, **__: RunDirectory.existing(measured))
-    best = made_point(Knobs("weight"), MadeUp().best_layout(Knobs("weight")), (0.9, 1, 1))
+    best = made_point(Knobs("weight"))
     limits = {name: getattr(fp.Limits(), name) for name in fp.Limits.__dataclass_fields__}
     best = structs.replace(best, folder=str(measured), loses_little=True, fits=True, in_time=True)
     answer = fp.Fit("small", "gw1nr-9", 37.0, "verilog", "estimate", limits, best, (best,))

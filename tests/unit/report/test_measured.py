@@ -16,10 +16,11 @@ from fpgaprune.measure import (
     LaidLayer,
     Measurement,
     Resources,
+    StagedCounts,
     VerilogPrice,
 )
 from fpgaprune.report import write_report
-from fpgaprune.report.measured import kernel_plots, measured_tables, points_figure
+from fpgaprune.report.measured import counts_tables, kernel_plots, measured_tables, points_figure
 from fpgaprune.report.table import Column
 
 from .samples import measured, run_report
@@ -33,6 +34,30 @@ def test_each_table_holds_one_stage_and_says_which():
         {"route(ecp5)"},
     ]
     assert "Synthesised for xc7 by Yosys 0.70 (synth(open))" in tables[1].caption
+
+
+def test_a_design_has_one_count_for_each_stage_on_the_page(tmp_path):
+    estimated = Resources(lut=Figure(3720, 3407, 4071), dsp=Figure(10, 10, 10))
+    counted = Resources(lut=3652, dsp=10)
+    counts = StagedCounts("digits", 64, ("ecp5", "lfe5u-25f"), estimated, counted, placed=Resources(lut=3914))
+    (table,) = counts_tables([counts])
+    cells = {column.heading: column.cells for column in table.columns}
+    assert (cells["estimated"], cells["synthesised"], cells["placed"]) == (
+        ("3,720", "10"),
+        ("3,652", "10"),
+        ("3,914", "–"),
+    )
+    assert cells["placed, with harness"] == ("–", "–")
+    assert "LUT 3,407 to 4,071" in table.note
+    write_report(tmp_path, run_report(measured=measured(), counts=[counts]))
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "digits as our Verilog, a sample every 64 cycles: ecp5, lfe5u-25f" in page
+    written = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert written["counts"][0]["synthesised"]["lut"] == 3652
+
+
+def test_a_design_that_nothing_counted_has_no_table_of_stages():
+    assert counts_tables([StagedCounts("digits", 64, ("ecp5",), Resources())]) == []
 
 
 def test_a_figure_of_another_stage_is_refused_in_a_measured_column():
