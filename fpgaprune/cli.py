@@ -54,6 +54,7 @@ for command in (
     commands.estimate,
     commands.measure,
     commands.export,
+    commands.load,
     commands.ask,
     commands.compare,
     commands.calibrate,

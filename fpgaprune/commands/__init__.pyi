@@ -1,4 +1,5 @@
 from .board_commands import ask as ask
+from .board_commands import load as load
 from .config_command import config as config
 from .convert_command import convert as convert
 from .examples_command import examples as examples

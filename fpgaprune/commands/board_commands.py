@@ -1,4 +1,4 @@
-"""`fpgaprune ask`."""
+"""`fpgaprune load` and `fpgaprune ask`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,28 @@ from fpgaprune.terminal import print_json, print_line, print_problem
 
 # So many classes are printed.
 _SHOWN = 20
+
+
+def load(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="RUN|FOLDER", help="A folder that 'fpgaprune export' made for a board, or its run."),
+    ],
+    flash: Annotated[bool, typer.Option("--flash", help="Into the flash: it stays when the board is off.")] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Load the bitstream of a run into its board, by openFPGALoader; the board is connected by USB.
+
+    Without --flash the board forgets it when it is switched off.
+    """
+    from fpgaprune.flow import load_board
+
+    done = load_board(source, flash=flash)
+    if as_json:
+        print_json({"board": done.board, "bitstream": str(done.bitstream), "flash": done.flash})
+    elif not quiet:
+        print_line(f"loaded      {done.bitstream} into {'the flash of ' if flash else ''}{done.board}", "green")
 
 
 def ask(
@@ -63,7 +85,7 @@ def print_bitstream(run: Path, made: Mapping[str, Any]) -> None:
     """Prints where the bitstream of a run is, how it is loaded, and what was never tried."""
     path = run / made["path"]
     print_line(f"bitstream   {path}: {made['board']}, {made['clock_mhz']:g} MHz of {made['fmax_mhz']:g}")
-    print_line(f"load        {made['load'].replace('{file}', str(path))}")
+    print_line(f"load        fpgaprune load {run}   or: {made['load'].replace('{file}', str(path))}")
     if made["note"]:
         print_line(f"note        {made['note']}")
     print_line(f"tried       {made['loaded']}", "yellow" if made["loaded"].startswith("no ") else "")

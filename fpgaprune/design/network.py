@@ -48,7 +48,7 @@ class LayerSpec:
             because the order of sums (so bits), prices, layouts and the shared multipliers of our Verilog follow it.
         strategy: one of `STRATEGIES`, or None where a layer has no multiplications; here for the same reason.
         project_name: what the layer is called in the files of its hls4ml project, which allows fewer names than Keras.
-        model_shape: the shape in which the model gives this output, where the hardware's last layer has another.
+        model_shape: the shape in which the model takes this input or gives this output, where hardware has another.
     """
 
     name: str
@@ -136,9 +136,9 @@ class Design:
             f"design {self.name!r} has no layer {name!r}; it has {', '.join(x.name for x in self.layers)}"
         )
 
-    def given_shape(self, output: str) -> tuple[int, ...]:
-        """The shape of one sample of `output` as the model gives it: hls4ml leaves out a reshaping at the end."""
-        layer = self[output]
+    def given_shape(self, name: str) -> tuple[int, ...]:
+        """The shape of one sample of input or output `name` in the model: hardware may lack a reshaping beside it."""
+        layer = self[name]
         return layer.output_shape if layer.model_shape is None else layer.model_shape
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -23,6 +23,10 @@ from .families import versions_found as versions_found
 from .handoff import Handoff as Handoff
 from .handoff import write_handoff as write_handoff
 from .identity import digest_of_verilog as digest_of_verilog
+from .loading import LIBRARIES as LIBRARIES
+from .loading import LOADER as LOADER
+from .loading import load_bitstream as load_bitstream
+from .loading import loader_version as loader_version
 from .open_tools import OpenTool as OpenTool
 from .open_tools import find_open_tool as find_open_tool
 from .overlay import list_overlays as list_overlays

@@ -23,6 +23,7 @@ from .finished import changed_flow as changed_flow
 from .finished import compare_folders as compare_folders
 from .finished import comparison_tables as comparison_tables
 from .finished import hand_over as hand_over
+from .finished import load_board as load_board
 from .finished import measure_run as measure_run
 from .finished import settings_of as settings_of
 from .run import Progress as Progress

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
-from fpgaprune.design import Design
+from fpgaprune.design import Design, Input, LayerSpec, Reshape
 from fpgaprune.errors import EstimateError, TargetError
 from fpgaprune.fabric import Devices, find_board, find_board_router, list_serial_boards
 from fpgaprune.layout.choice import choose_layout
@@ -25,6 +25,37 @@ _LESS = 0.85
 _SHARES = (0.6, 0.4, 0.25)
 
 
+def board_design(design: Design) -> Design:
+    """Return the same network with inputs that a serial line can feed: the N values of a vector come one by one.
+
+    A line brings a byte at a time, so a port as wide as all N values only needs registers that gather them. Without it
+    the first layer keeps the values in its memory. Every bit of the results is the same.
+    """
+    wide = [
+        layer
+        for layer in design.layers
+        if isinstance(layer.operation, Input) and len(layer.output_shape) == 1 and layer.name not in design.outputs
+    ]
+    if not wide:
+        return design
+    names = {layer.name: _unused(f"{layer.name}_vector", design) for layer in wide}
+    layers: list[LayerSpec] = []
+    for layer in design.layers:
+        if layer.name not in names:
+            layers.append(replace(layer, inputs=tuple(names.get(name, name) for name in layer.inputs)))
+            continue
+        shape, types = layer.output_shape, {"result": layer.types["result"]}
+        layers.append(replace(layer, output_shape=(*shape, 1), model_shape=shape))
+        layers.append(LayerSpec(names[layer.name], (layer.name,), shape, types, operation=Reshape()))
+    return replace(design, layers=tuple(layers))
+
+
+def _unused(name: str, design: Design) -> str:
+    while any(layer.name == name for layer in design.layers):
+        name += "_"
+    return name
+
+
 def layouts_for_board(design: Design, board: str, interval: int | None = None) -> Iterator[tuple[DesignLayout, str]]:
     """Yield the quickest layout of `design` for which the FPGA of `board` has room, then ever smaller ones.
 
@@ -33,7 +64,7 @@ def layouts_for_board(design: Design, board: str, interval: int | None = None) -
     before it, for which place and route took too long.
 
     Args:
-        design: what is to be computed.
+        design: what is to be computed, as `board_design` gives it.
         board: a board of `hw/boards`, or a TOML file.
         interval: cycles for each sample; chosen unless given. With it, there is one layout.
 

@@ -201,7 +201,7 @@ class _Network:
         prefix = f"s{number or ''}_axis"
         wire = self._wire(self.names[layer.name], stream)
         self.edges[layer.name] = _Edge(wire, stream, {layer.name: np.arange(1, stream.beats + 1)}, 0)
-        port = RtlPort(layer.name, prefix, layer.output_shape, stream.beats, stream.lanes, kind)
+        port = RtlPort(layer.name, prefix, self.design.given_shape(layer.name), stream.beats, stream.lanes, kind)
         self.placed.append(Placed.entry(port, wire, open_input(number) if self.loading else ""))
         return port
 

@@ -31,6 +31,17 @@ module uart_stream #(
     localparam IN_BYTES  = (IN_BITS + 7) / 8;
     localparam OUT_BYTES = (OUT_BITS + 7) / 8;
 
+    // Bits that hold `value`, at least one.
+    function integer bits_of;
+        input integer value;
+        integer rest;
+        begin
+            bits_of = 1;
+            for (rest = value >> 1; rest > 0; rest = rest >> 1) bits_of = bits_of + 1;
+        end
+    endfunction
+    localparam WAIT = bits_of(DIVIDER - 1);
+
     // Reset once after configuration, and on a pause within a sample.
     reg [3:0]          started = 4'd0;
     reg [PAUSE_BITS:0] quiet   = 0;
@@ -44,7 +55,7 @@ module uart_stream #(
     // Receiver: the middle of each bit is sampled.
     reg  [1:0]  line = 2'b11;
     reg         receiving = 1'b0;
-    reg  [15:0] in_wait;
+    reg  [WAIT-1:0] in_wait;
     reg  [3:0]  in_bit;
     reg  [7:0]  in_byte;
     reg         in_done;
@@ -58,7 +69,7 @@ module uart_stream #(
                 in_wait   <= DIVIDER / 2;
                 in_bit    <= 4'd0;
             end
-        end else if (in_wait != 16'd0) in_wait <= in_wait - 16'd1;
+        end else if (in_wait != 0) in_wait <= in_wait - 1'b1;
         else begin
             in_wait <= DIVIDER - 1;
             in_bit  <= in_bit + 4'd1;
@@ -72,10 +83,10 @@ module uart_stream #(
 
     // Bytes to beats.
     reg [8*IN_BYTES-1:0] in_shift;
-    reg [15:0]           in_count;
-    reg [31:0]           beat;
+    reg [bits_of(IN_BYTES-1)-1:0] in_count;
+    reg [bits_of(BEATS-1)-1:0]    beat;
     reg                  question;  // all that came of this sample is a question mark
-    wire                 begun  = in_count != 16'd0 || beat != 32'd0;
+    wire                 begun  = in_count != 0 || beat != 0;
     wire                 midway = begun || receiving;
     assign to_design_tdata = in_shift[IN_BITS-1:0];
     always @(posedge clk) begin
@@ -83,61 +94,66 @@ module uart_stream #(
         if (to_design_tready) to_design_tvalid <= 1'b0;
         if (rst) begin
             to_design_tvalid <= 1'b0;
-            in_count         <= 16'd0;
-            beat             <= 32'd0;
+            in_count         <= 0;
+            beat             <= 0;
         end else if (in_done) begin
             in_shift <= {in_byte, in_shift} >> 8;
             question <= !begun && in_byte == 8'h3f;
             if (in_count == IN_BYTES - 1) begin
-                in_count         <= 16'd0;
+                in_count         <= 0;
                 to_design_tvalid <= 1'b1;
                 to_design_tlast  <= beat == BEATS - 1;
-                beat             <= beat == BEATS - 1 ? 32'd0 : beat + 32'd1;
-            end else in_count <= in_count + 16'd1;
+                beat             <= beat == BEATS - 1 ? 0 : beat + 1'b1;
+            end else in_count <= in_count + 1'b1;
         end
     end
 
-    // Sender: a beat is taken when the one before it has been sent.
-    reg                   sending = 1'b0;
-    reg                   telling = 1'b0;  // the identity is sent, a byte at a time
-    reg [15:0]            told;
-    reg [8*OUT_BYTES-1:0] out_shift;
-    reg [15:0]            out_count, out_wait;
+    // Sender: a beat is sent byte by byte from where the design holds it, and taken with its last byte.
+    reg       sending = 1'b0;
+    reg       telling = 1'b0;  // the identity is sent, a byte at a time
+    reg       taken   = 1'b0;
+    reg [bits_of(IDENTITY_BYTES-1)-1:0] told;
+    reg [bits_of(OUT_BYTES-1)-1:0]      out_count;
+    reg [WAIT-1:0]        out_wait;
     reg [3:0]             out_bit;
-    assign from_design_tready = !sending && !telling;
-    always @(posedge clk)
+    reg [7:0]             out_byte;
+    wire [8*OUT_BYTES-1:0] result = from_design_tdata;
+    assign from_design_tready = taken;
+    always @(posedge clk) begin
+        taken <= 1'b0;
         if (rst) begin
             sending    <= 1'b0;
             serial_out <= 1'b1;
             telling    <= gave_up && begun && question && !receiving;
-            told       <= 16'd0;
-            out_wait   <= 16'd0;
+            told       <= 0;
+            out_count  <= 0;
+            out_wait   <= 0;
             out_bit    <= 4'd0;
-        end else if (out_wait != 16'd0) out_wait <= out_wait - 16'd1;  // a stop bit is as long as any other
+        end else if (out_wait != 0) out_wait <= out_wait - 1'b1;  // a stop bit is as long as any other
         else if (!sending) begin
             if (telling) begin
-                sending   <= 1'b1;
-                out_shift <= IDENTITY[8*told +: 8];
-                out_count <= OUT_BYTES - 1;
-                told      <= told + 16'd1;
-                telling   <= told != IDENTITY_BYTES - 1;
+                sending  <= 1'b1;
+                out_byte <= IDENTITY[8*told +: 8];
+                told     <= told + 1'b1;
+                telling  <= told != IDENTITY_BYTES - 1;
             end else if (from_design_tvalid) begin
                 sending   <= 1'b1;
-                out_shift <= from_design_tdata;
-                out_count <= 16'd0;
+                out_byte  <= result[8*out_count +: 8];
+                out_count <= out_count == OUT_BYTES - 1 ? 0 : out_count + 1'b1;
+                taken     <= out_count == OUT_BYTES - 1;
             end
         end else begin
             out_wait <= DIVIDER - 1;
             if (out_bit == 4'd0) serial_out <= 1'b0;
             else if (out_bit <= 4'd8) begin
-                serial_out <= out_shift[0];
-                out_shift  <= out_shift >> 1;
+                serial_out <= out_byte[0];
+                out_byte   <= out_byte >> 1;
             end else serial_out <= 1'b1;
             if (out_bit != 4'd9) out_bit <= out_bit + 4'd1;
             else begin
-                out_bit   <= 4'd0;
-                out_count <= out_count + 16'd1;
-                if (out_count == OUT_BYTES - 1) sending <= 1'b0;
+                out_bit <= 4'd0;
+                sending <= 1'b0;
             end
         end
+    end
 endmodule

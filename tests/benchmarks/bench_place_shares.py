@@ -104,7 +104,14 @@ def sites(folder: Path) -> dict[str, float | None]:
         match = _SITES.match(line)
         if match and int(match[3]):
             found.setdefault(match[1], int(match[2]) / int(match[3]))
-    return {kind: max((found[name] for name in names if name in found), default=None) for kind, names in KINDS.items()}
+    shares = {
+        kind: max((found[name] for name in names if name in found), default=None) for kind, names in KINDS.items()
+    }
+    if (
+        "ALU" in found
+    ):  # A Gowin's carry cells and memories stand on its LUTs: three in four can be the one or the other.
+        shares["lut"] = found["LUT4"] + 0.75 * (found["ALU"] + found["RAM16SDP4"] / 4)
+    return shares
 
 
 def measure(design: Any, board: str, fields: dict[str, Any], folder: Path, minutes: float) -> dict[str, Any]:

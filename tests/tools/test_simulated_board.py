@@ -2,15 +2,20 @@
 
 import os
 import time
+from dataclasses import replace
 
 import msgspec
 import numpy as np
 import pytest
 
+from fpgaprune.emulate import emulate
 from fpgaprune.errors import BoardError
 from fpgaprune.fabric import ask, find_board
 from fpgaprune.fabric.identity import digest_of_verilog
+from fpgaprune.layout import board_design
+from fpgaprune.rtl import to_verilog
 
+from ..unit.estimate.designs import mlp
 from ..unit.fabric.tiny import tiny_project
 from .simulated_board import missing, simulated_board
 
@@ -58,3 +63,12 @@ def test_another_clock_and_baud_rate(project, tmp_path):
     board = msgspec.structs.replace(find_board("ulx3s"), clock_mhz=27.0, baud=115_200)
     with simulated_board(project, board, tmp_path) as port:
         assert ask(port, [[7, -10]], baud=115_200, timeout_s=20).output.tolist() == [[31]]
+
+
+def test_a_vector_that_comes_value_by_value_gives_the_networks_bits(tmp_path):
+    design = replace(mlp(), layers=mlp().layers[:3], outputs=("relu",))
+    project = to_verilog(board_design(design), tmp_path / "rtl")
+    x = np.random.default_rng(5).uniform(-1, 1, (20, 16))
+    with simulated_board(project, find_board("ulx3s"), tmp_path) as port:
+        found = ask(port, x, project=project, timeout_s=60)
+    np.testing.assert_array_equal(found.output, emulate(design, x).reshape(found.output.shape))

@@ -5,5 +5,6 @@ from .changed import changed_flow as changed_flow
 from .comparing import compare_folders as compare_folders
 from .comparing import comparison_tables as comparison_tables
 from .handover import hand_over as hand_over
+from .loading import load_board as load_board
 from .measured_run import measure_run as measure_run
 from .measured_run import settings_of as settings_of

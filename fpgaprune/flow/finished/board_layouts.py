@@ -11,7 +11,7 @@ from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, TargetError, ToolError, ToolExitError, ToolTimeoutError
 from fpgaprune.fabric import Bitstream, bitstream_ending, make_bitstream
 from fpgaprune.flow.run import Progress, RunDirectory, layout_was_asked_for, verilog_of
-from fpgaprune.layout import larger_board, layouts_for_board
+from fpgaprune.layout import board_design, larger_board, layouts_for_board
 from fpgaprune.measure import interval_words
 from fpgaprune.rtl import VerilogProject
 
@@ -25,12 +25,14 @@ class BoardBuild:
     """What was built of a run for a board.
 
     Attributes:
-        project: the Verilog.
+        design: the network, as the board takes its samples.
+        project: the Verilog of it.
         bitstream: the bitstream made of it.
         layout: why the Verilog is laid out as it is, as a sentence.
         fields: fields of `VerilogLayout` that make it; empty for the layout in which the run was measured.
     """
 
+    design: Design
     project: VerilogProject
     bitstream: Bitstream
     layout: str
@@ -41,6 +43,7 @@ class BoardBuild:
 class _Layout:
     name: str
     why: str
+    design: Design
     fields: dict[str, Any]
 
 
@@ -81,7 +84,7 @@ def build_for_board(
         progress.stage("layout", "done", laid.why)
         progress.stage("export", "running")
         progress.step(0, 0, "Verilog")
-        project = verilog_of(run, design, **laid.fields)
+        project = verilog_of(run, laid.design, **laid.fields)
         output = folder / f"{project.name}{bitstream_ending(board)}"
 
         def tell(done: int, total: int, note: str) -> None:
@@ -98,7 +101,7 @@ def build_for_board(
         except TargetError as error:
             last, said = error, str(error).split(";")[0]
         else:
-            return BoardBuild(project, made, laid.why, laid.fields)
+            return BoardBuild(laid.design, project, made, laid.why, laid.fields)
         given_up.append(f"{laid.name}: {said}")
         laid = next(layouts, None)
         if laid is not None:
@@ -109,10 +112,13 @@ def build_for_board(
 
 def _layouts(run: RunDirectory, design: Design, board: str, interval: int | None) -> Iterator[_Layout]:
     if interval is None and layout_was_asked_for(run):
-        yield _Layout("the layout of the measurement", "as the run was measured", {})
+        yield _Layout("the layout of the measurement", "as the run was measured", design, {})
         return
-    for laid, why in layouts_for_board(design, board, interval):
-        yield _Layout(f"a sample {interval_words(laid.interval_cycles)}", why, dict(laid.fields))
+    fed = board_design(design)
+    for laid, why in layouts_for_board(fed, board, interval):
+        # The Verilog of the measurement takes the network's own samples.
+        fields = dict(laid.fields) or ({} if fed is design else {"interval": 0})
+        yield _Layout(f"a sample {interval_words(laid.interval_cycles)}", why, fed, fields)
 
 
 def _unfinished(
@@ -124,5 +130,5 @@ def _unfinished(
     longer = f", or give it more time with --deadline-minutes {3 * minutes:g}" if late else ""
     return kind(
         f"{design.name} has no bitstream for {board}: {'; '.join(given_up)}. Prune more, use fewer bits{longer}; "
-        f"{larger_board(design, board)}"
+        f"{larger_board(board_design(design), board)}"
     )

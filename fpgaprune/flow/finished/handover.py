@@ -173,8 +173,9 @@ def _board(
     progress.stage("export", "done")
     family = str(family_of(find_part(made.device)))
     laid_out = built.fields or measured_fields(run) or {"interval": 0}
-    price = verilog_price(design, priced_as(family), **laid_out)
-    counts = staged_counts(run, price, family, laid_out, made.to_json())
+    price = verilog_price(built.design, priced_as(family), **laid_out)
+    measured = run if built.design is design else None
+    counts = staged_counts(measured, price, family, laid_out, made.to_json())
     return HandOver(out, replace(made, path=out / made.path.name), built.layout, counts)
 
 

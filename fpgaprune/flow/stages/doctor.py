@@ -15,9 +15,9 @@ def examine() -> list[Row]:
 
 
 def missing_extras(rows: list[Row]) -> dict[str, list[str]]:
-    """Command of pip to the missing tools that it installs."""
+    """Command of pip or apt to the missing tools that it installs."""
     commands: dict[str, list[str]] = {}
     for row in rows:
-        if row["found"] is None and str(row["install"]).startswith("pip install"):
+        if row["found"] is None and str(row["install"]).startswith(("pip install", "sudo apt install")):
             commands.setdefault(str(row["install"]), []).append(str(row["tool"]))
     return commands

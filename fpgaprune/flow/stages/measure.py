@@ -25,7 +25,7 @@ from fpgaprune.fabric import (
 from fpgaprune.flow.file import Flow, Section, TargetConfig, read_by, require, section_json
 from fpgaprune.flow.run import RunDirectory, counts_of_run, differences, digest_tree
 from fpgaprune.flow.stages.measuring import measure_project
-from fpgaprune.flow.stages.requirements import Row, open_tool, package, simulator
+from fpgaprune.flow.stages.requirements import Row, loader, open_tool, package, simulator
 from fpgaprune.flow.stages.simulating import simulate_verilog, verilog_checks
 from fpgaprune.flow.stages.stage import MASKS, Artefacts, FlowStage, ReportPart, Results, StageContext
 from fpgaprune.flow.task import at, for_keras
@@ -194,6 +194,7 @@ def _needs() -> Iterator[Row]:
     yield package("measure", "mtkahypar", "floorplans for place and route", "rtl")
     yield simulator("measure", "simulation of the Verilog, with g++", "rtl")
     yield from (open_tool("measure", tool) for tool in OPEN_TOOLS)
+    yield loader("measure")
     yield package("measure", "pyserial", "asking a network on a board", "boards")
 
 

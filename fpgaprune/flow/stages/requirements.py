@@ -6,7 +6,7 @@ import shutil
 from importlib.metadata import PackageNotFoundError, version
 
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric import OpenTool, find_open_tool
+from fpgaprune.fabric import LIBRARIES, LOADER, OpenTool, find_open_tool, loader_version
 
 # `stage`, `tool`, `found` (version or path, None if missing), `unlocks`, and `install` (how to install it).
 Row = dict[str, str | None]
@@ -40,6 +40,15 @@ def open_tool(stage: str, tool: OpenTool) -> Row:
     except ToolError:
         found = None
     return row(stage, tool.program, found, tool.product, tool.install)
+
+
+def loader(stage: str) -> Row:
+    """The row of the program that loads boards, which needs libraries of the system beside its package."""
+    try:
+        return row(stage, LOADER.program, loader_version(), LOADER.product, LOADER.install)
+    except ToolError as error:
+        libraries = LIBRARIES in str(error)
+        return row(stage, LOADER.program, None, LOADER.product, LIBRARIES if libraries else LOADER.install)
 
 
 def installed(name: str) -> str | None:

@@ -9,9 +9,10 @@ from typer.testing import CliRunner
 
 from fpgaprune.cli import app
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric.families import OPEN_TOOLS
+from fpgaprune.fabric import LIBRARIES, LOADER, OPEN_TOOLS
 from fpgaprune.flow.stages import examine, hls, missing_extras, requirements
 
+ALL_TOOLS = (*OPEN_TOOLS, LOADER)
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 
 
@@ -27,6 +28,7 @@ def bare(monkeypatch):
 
     monkeypatch.setattr(requirements, "version", missing)
     monkeypatch.setattr(requirements, "find_open_tool", no_tool)
+    monkeypatch.setattr(requirements, "loader_version", lambda: no_tool(LOADER))
     monkeypatch.setattr(hls, "find_tools", dict)
     monkeypatch.setattr(requirements.shutil, "which", lambda _: None)
 
@@ -34,7 +36,7 @@ def bare(monkeypatch):
 @pytest.mark.skipif(not PYPROJECT.is_file(), reason="the list of extras is in the checkout only")
 def test_every_package_that_an_extra_brings_is_listed_under_that_extra(bare):
     extras = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]
-    programs = {tool.package: {t.program for t in OPEN_TOOLS if t.package == tool.package} for tool in OPEN_TOOLS}
+    programs = {tool.package: {t.program for t in ALL_TOOLS if t.package == tool.package} for tool in ALL_TOOLS}
     commands = missing_extras(examine())
     for extra, wanted in extras.items():
         tools = set(commands[f"pip install 'fpgaprune[{extra}]'"])
@@ -62,10 +64,18 @@ def test_what_is_found_has_no_command(bare, monkeypatch):
     rows = examine()
     found = {row["tool"]: row["found"] for row in rows if row["found"]}
     assert (found["tf2onnx"], found["g++"], found["vivado"]) == ("1.0", "/bin/g++", "/tools/vivado")
-    commands = [tool.install for tool in OPEN_TOOLS]
+    commands = [tool.install for tool in ALL_TOOLS]
     assert missing_extras(rows) == {
-        command: [tool.program for tool in OPEN_TOOLS if tool.install == command] for command in commands
+        command: [tool.program for tool in ALL_TOOLS if tool.install == command] for command in commands
     }
+
+
+def test_a_loader_that_lacks_a_library_of_the_system_is_told_with_its_command(bare, monkeypatch):
+    def lacking():
+        raise ToolError(f"openFPGALoader needs libftdi1.so.2 of the system; install it with: {LIBRARIES}")
+
+    monkeypatch.setattr(requirements, "loader_version", lacking)
+    assert missing_extras(examine())["sudo apt install libftdi1-2"] == ["openFPGALoader"]
 
 
 def test_tools_of_one_stage_stand_together_and_name_it_once(bare):

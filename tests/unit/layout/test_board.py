@@ -5,13 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fpgaprune.emulate import emulate
 from fpgaprune.errors import TargetError
 from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import find_board_router
 from fpgaprune.fixed import FixedType
 from fpgaprune.layout import board as board_layouts
-from fpgaprune.layout import layouts_for_board, verilog_layouts
+from fpgaprune.layout import board_design, layouts_for_board, verilog_layouts
 from fpgaprune.measure import ESTIMATED
+from fpgaprune.rtl import to_verilog
 from fpgaprune.target import find_part
 from tests.unit.estimate.designs import mlp
 from tests.unit.rtl.networks import Net
@@ -130,3 +132,21 @@ def test_a_parallel_design_without_a_slower_layout_is_tried_as_it_is(without_sch
     found, why = layout_for_board(design, "tang-nano-9k")
     assert found.fields == {}
     assert why.endswith("of 8,640 LUT, and no other layout takes less: place and route may take long")
+
+
+def test_a_vector_comes_value_by_value_over_a_serial_line(tmp_path):
+    """The port takes one value a beat, under the model's own shape, and no bit of the results is another."""
+    design = replace(mlp(), layers=mlp().layers[:3], outputs=("relu",))
+    fed = board_design(design)
+    x = np.random.default_rng(4).uniform(-1, 1, (50, 16))
+    np.testing.assert_array_equal(emulate(fed, x.reshape(50, 16, 1)), emulate(design, x))
+    (wide,), (port,) = (
+        to_verilog(each, tmp_path / name, interval=0).inputs for each, name in ((design, "wide"), (fed, "fed"))
+    )
+    assert (wide.beats, wide.lanes) == (1, 16)
+    assert (port.beats, port.lanes, port.shape) == (16, 1, (16,))
+
+
+def test_an_image_comes_as_it_is():
+    design = two_convolutions(3)
+    assert board_design(design) is design

@@ -1,0 +1,81 @@
+"""`load_board`: the bitstream of a run, or of the folder that `export` made, goes into its board."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from fpgaprune.errors import RunError
+from fpgaprune.fabric import find_board, load_bitstream
+from fpgaprune.flow.run import MANIFEST, RunDirectory
+
+# What a folder that was handed over says of itself.
+_ABOUT = "handover.json"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A bitstream that was loaded.
+
+    Attributes:
+        board: the board's name.
+        bitstream: the file.
+        flash: whether it stays when the board is switched off.
+    """
+
+    board: str
+    bitstream: Path
+    flash: bool
+
+
+def load_board(source: Path, *, flash: bool = False) -> Loaded:
+    """Load the bitstream of `source` into its board, which is connected by USB.
+
+    Args:
+        source: a folder that `hand_over` made for a board, or a run: then its bitstream for the board that it was
+            measured on, or the one folder `RUN-for-BOARD` beside it.
+        flash: write the board's flash, so that the bitstream stays when the board is switched off.
+
+    Raises:
+        RunError: there is no bitstream, or there are several.
+        ToolError, BoardError: as for `load_bitstream`.
+    """
+    board, bitstream = _found(source)
+    if not bitstream.is_file():
+        raise RunError(f"{bitstream} is missing; export the run again: fpgaprune export RUN --for {board}")
+    place = find_board(board)
+    load_bitstream(place, bitstream, flash=flash)
+    return Loaded(place.name, bitstream, flash)
+
+
+def _found(source: Path) -> tuple[str, Path]:
+    """The board, and the file of the bitstream."""
+    if (source / _ABOUT).is_file():
+        found = _of_folder(source)
+        if found is None:
+            raise RunError(f"{source} was not made for a board with a serial line, so it holds no bitstream")
+        return found
+    if not (source / MANIFEST).is_file():
+        raise RunError(f"{source} is neither a run nor a folder that 'fpgaprune export' made for a board")
+    made = (RunDirectory.existing(source).read_json("measure.json") or {}).get("bitstream")
+    if made:
+        return str(made["board"]), source / made["path"]
+    beside = {folder: _of_folder(folder) for folder in sorted(source.parent.glob(f"{source.name}-for-*"))}
+    boards = {folder: found for folder, found in beside.items() if found is not None}
+    if len(boards) == 1:
+        return next(iter(boards.values()))
+    if boards:
+        raise RunError(f"{source} has bitstreams in {', '.join(map(str, boards))}; name one of these folders")
+    raise RunError(f"{source} has no bitstream; make one: fpgaprune export {source} --for BOARD")
+
+
+def _of_folder(folder: Path) -> tuple[str, Path] | None:
+    """The board and the bitstream of a folder that was handed over; None if it holds none."""
+    try:
+        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(about, dict) or "board" not in about or "bitstream" not in about:
+        return None
+    return str(about["board"]), folder / str(about["bitstream"])
