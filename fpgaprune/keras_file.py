@@ -58,6 +58,13 @@ _QKERAS = frozenset(
         *("QSeparableConv1D", "QSeparableConv2D", "QSimpleRNN"),
     }
 )
+_LIBRARIES = {
+    "QKeras": _QKERAS,
+    "HGQ 1": frozenset({"FixedPointQuantizer"}),
+    "BinaryNet": frozenset({"BinaryDense", "TernaryDense"}),
+}
+# Packages under which libraries register their classes with Keras 3.
+_PACKAGES = {"hgq": "HGQ2", "qkeras": "QKeras"}
 # The variables that a setting in the layer's config can leave out.
 _SWITCHES = {"bias": "use_bias", "gamma": "scale", "beta": "center"}
 _ERRNO = re.compile(r"errno = (\d+)")
@@ -222,32 +229,32 @@ class SavedLayer:
 
 
 def trained_bits(path: str | os.PathLike[str]) -> str | None:
-    """The library that trained the bits of the network at `path`, `HGQ2` or `QKeras`; None for any other file.
+    """The library that trained the bits of the network at `path`, such as `HGQ2` or `QKeras`; None for other files.
 
-    Nothing is loaded. HGQ2 registers its classes under `hgq`. QKeras is of Keras 2, where a class such as `QDense`
+    Nothing is loaded. HGQ2 and QKeras for Keras 3 register their classes. In files of Keras 2 a class such as `QDense`
     stands by its name alone.
     """
     try:
         found = read_configuration(Path(path), CertificateError)
     except CertificateError:
         return None
-    if _names_hgq(found.document):
-        return "HGQ2"
-    return "QKeras" if found.version.startswith("2.") and _names_qkeras(found.document) else None
+    packages = {name.partition(">")[0] for name in _named(found.document, "registered_name") if ">" in name}
+    for package, library in _PACKAGES.items():
+        if package in packages:
+            return library
+    classes = set(_named(found.document, "class_name")) if found.version.startswith("2.") else set()
+    return next((library for library, known in _LIBRARIES.items() if classes & known), None)
 
 
-def _names_hgq(document: Any) -> bool:
+def _named(document: Any, key: str) -> Iterator[str]:
+    """The texts under `key` anywhere in `document`."""
     if isinstance(document, Mapping):
-        name = document.get("registered_name")
-        return (isinstance(name, str) and name.startswith("hgq>")) or any(map(_names_hgq, document.values()))
-    return isinstance(document, list) and any(map(_names_hgq, document))
-
-
-def _names_qkeras(document: Any) -> bool:
-    if isinstance(document, Mapping):
-        name = document.get("class_name")
-        return (isinstance(name, str) and name in _QKERAS) or any(map(_names_qkeras, document.values()))
-    return isinstance(document, list) and any(map(_names_qkeras, document))
+        name = document.get(key)
+        if isinstance(name, str):
+            yield name
+    if isinstance(document, Mapping | list):
+        for value in document.values() if isinstance(document, Mapping) else document:
+            yield from _named(value, key)
 
 
 def read_keras_layers(path: str | os.PathLike[str]) -> tuple[SavedLayer, ...]:

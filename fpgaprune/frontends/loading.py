@@ -103,7 +103,10 @@ def _in_parts(architecture: Path, weights: Path | None) -> LoadedNetwork:
 
 
 def _with_bits(path: Path, library: str) -> LoadedNetwork:
-    from fpgaprune.quantise import import_hgq, import_qkeras, kernel_types
+    from fpgaprune.quantise import import_hgq, import_layers, import_qkeras, kernel_types
 
-    found = import_hgq(path) if library == "HGQ2" else import_qkeras(path)
+    if library == "HGQ2":
+        found = import_hgq(path)
+    else:
+        found = import_qkeras(path) if library == "QKeras" else import_layers(path, library)
     return LoadedNetwork(found.model, found.masks, kernel_types(found.model), {}, None, library, found.to_json())

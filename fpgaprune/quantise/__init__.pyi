@@ -14,3 +14,4 @@ from .plain import unrounded as unrounded
 from .plain import with_next_power as with_next_power
 from .plain import without_last_rounding as without_last_rounding
 from .qkeras import import_qkeras as import_qkeras
+from .written_layers import import_layers as import_layers

@@ -1,20 +1,16 @@
 """`import_qkeras`: a network of QKeras's layers as one of Keras's own, which computes the same bits.
 
-QKeras runs on Keras 2 alone, so its file is read here: the configuration of each layer names its quantisers, and the
+QKeras mostly runs on Keras 2, so its file is read here: the configuration of each layer names its quantisers, and the
 weights stand beside. A weight here is the number that its quantiser leaves of it; data go through a `RoundedChannels`
 layer where QKeras rounds them.
 
-Source: QKeras 0.9.0, `qlayers.py`, `qconvolutional.py`, `qconv2d_batchnorm.py` and `quantizers.py`.
+Source: QKeras 0.9.0, `qlayers.py`, `qconvolutional.py`, `qconv2d_batchnorm.py`, `qdense_batchnorm.py` and
+`quantizers.py`.
 """
 
 from __future__ import annotations
 
-import copy
-import json
 import os
-import shutil
-import tempfile
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,15 +22,13 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import ModelImportError, RemovalError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.keras2_config import layer_configs, to_keras3
+from fpgaprune.keras2_config import layer_configs
 from fpgaprune.keras_file import trained_bits
 from fpgaprune.network import graph_of, producer, scale_and_shift
-from fpgaprune.parser_errors import in_a_line
-from fpgaprune.quantise.channels import RoundedChannels
+from fpgaprune.quantise.keras2_file import as_hdf5, float_model, stored_arrays
 from fpgaprune.quantise.qkeras_quantizers import QkerasQuantizer, read_quantizer
 from fpgaprune.quantise.rebuild import ImportedBits, Rebuild, as_float32
 from fpgaprune.saved_model import read_configuration, read_weights
-from fpgaprune.saved_names import check_names
 
 # What an input that the network does not round itself is rounded to, as hls4ml does unless told otherwise.
 INPUT_TYPE = "fixed<16,6,RND,SAT>"
@@ -46,11 +40,13 @@ _FLOAT = {
     "QConv2D": "Conv2D",
     "QDepthwiseConv2D": "DepthwiseConv2D",
     "QConv2DBatchnorm": "Conv2D",
+    "QDenseBatchnorm": "Dense",
     "QActivation": "Activation",
 }
+# Layers with a batch normalisation in their weights.
+_NORMALISED = ("QConv2DBatchnorm", "QDenseBatchnorm")
 # The setting that holds the quantiser of the kernel.
 _KERNEL = {"QDepthwiseConv2D": "depthwise_quantizer"}
-_ABOUT_TRAINING = ("initializer", "regularizer", "constraint")
 # A bias is kept to this many places behind the point: below, a sum in float32 loses it.
 _BIAS_PLACES = 30
 # A batch normalisation's scales, which QKeras leaves as floats, keep so many bits; the largest decides which.
@@ -65,7 +61,7 @@ def import_qkeras(source: str | os.PathLike[str], input_type: str = INPUT_TYPE) 
     `notes` of the answer say so where it is so.
 
     Args:
-        source: an `.h5` file that `model.save` of QKeras wrote, without pruning wrappers.
+        source: an `.h5` or `.keras` file that `model.save` of QKeras wrote, without pruning wrappers.
         input_type: the type to which an input is rounded if the network does not round it itself.
 
     Raises:
@@ -80,85 +76,15 @@ def import_qkeras(source: str | os.PathLike[str], input_type: str = INPUT_TYPE) 
     entering = FixedType.parse(input_type)
     read_weights(path, ModelImportError)
     written = {str(one["config"].get("name")): one for one in layer_configs(document.get("config"))}
-    try:
-        graph = graph_of(_float_model(document, path))
-    except RemovalError as error:
-        raise ModelImportError(f"the model cannot be read: {error}") from error
-    rebuild = _QkerasRebuild(_LIBRARY, written=written, values=_arrays(path), entering=entering, graph=graph)
+    with as_hdf5(path, document) as file:
+        try:
+            graph = graph_of(float_model(document, file, path, _FLOAT))
+        except RemovalError as error:
+            raise ModelImportError(f"the model cannot be read: {error}") from error
+        values = stored_arrays(file)
+    rebuild = _QkerasRebuild(_LIBRARY, written=written, values=values, entering=entering, graph=graph)
     made = rebuild.build(graph, graph.name)
     return ImportedBits.of(made, _LIBRARY, tuple(rebuild.notes))
-
-
-def _float_model(document: Mapping[str, Any], path: Path) -> Any:
-    """The network with layers of Keras's own in the places of those of QKeras, with the weights as they are trained."""
-    plain = copy.deepcopy({"class_name": document.get("class_name"), "config": document.get("config")})
-    for one in layer_configs(plain):
-        kind, config = one["class_name"], one["config"]
-        if kind == "PruneLowMagnitude":
-            raise ModelImportError(
-                f"{path} has pruning wrappers; save tfmot.sparsity.keras.strip_pruning(model) instead"
-            )
-        if kind in _FLOAT:
-            one["class_name"] = kind = _FLOAT[kind]
-            one["config"] = config = _float_settings(kind, config)
-            one.pop("module", None)
-            one.pop("registered_name", None)
-        to_keras3(one)
-    try:
-        check_names(plain)
-        with tempfile.TemporaryDirectory(prefix="fpgaprune-qkeras-") as folder:
-            copied = shutil.copyfile(path, Path(folder) / "model.h5")
-            _write_float(copied, plain)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return keras.saving.load_model(copied, compile=False)
-    except Exception as error:
-        # A layer may raise anything if its settings are of another Keras.
-        raise ModelImportError(f"Keras 3 cannot rebuild {path}: {in_a_line(error)}") from error
-
-
-def _write_float(path: Path, document: Mapping[str, Any]) -> None:
-    """Gives the copy at `path` the configuration `document`, and to each convolution the weights of its own alone."""
-    import h5py
-
-    with h5py.File(path, "r+") as file:
-        file.attrs["model_config"] = json.dumps(document)
-        for layer in file["model_weights"].values():
-            names = list(layer.attrs.get("weight_names", ()))
-            if any(_last_name(name) == "iteration" for name in names):
-                layer.attrs["weight_names"] = [name for name in names if _last_name(name) in ("kernel", "bias")]
-
-
-def _float_settings(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of `config` that Keras's layer of class `kind` has and that are not about training."""
-    layer = getattr(keras.layers, kind)
-    known = {"name", "batch_input_shape", "units", "filters", "kernel_size", "strides", "padding", "data_format"}
-    known |= {"dilation_rate", "groups", "use_bias", "depth_multiplier"}
-    found = {name: value for name, value in config.items() if name in known}
-    if layer is keras.layers.DepthwiseConv2D:
-        found.pop("groups", None)
-    return found | ({"activation": "linear"} if kind == "Activation" else {})
-
-
-def _arrays(path: Path) -> dict[str, dict[str, NDArray[np.float32]]]:
-    """Layer name to name of a weight to its values, as Keras 2 writes them."""
-    import h5py
-
-    found: dict[str, dict[str, NDArray[np.float32]]] = {}
-    with h5py.File(path, "r") as file:
-        layers = file.get("model_weights", file)
-        for layer in layers:
-            names = layers[layer].attrs.get("weight_names", ())
-            found[layer] = {
-                _last_name(name): np.asarray(layers[layer][name if isinstance(name, str) else name.decode()])
-                for name in names
-            }
-    return found
-
-
-def _last_name(name: Any) -> str:
-    text = name if isinstance(name, str) else name.decode()
-    return text.rsplit("/", 1)[-1].split(":")[0]
 
 
 @dataclass
@@ -191,7 +117,7 @@ class _QkerasRebuild(Rebuild):
         if readers and all(self._only_rounds(layer.name) for layer in readers):
             return tensor
         self.notes.append(f"input {name!r} is rounded to {self.entering}, because the network does not round it")
-        return self._rounded(f"{name}_type", self.entering, tensor)
+        return self.rounded(f"{name}_type", self.entering, tensor)
 
     def _only_rounds(self, name: str) -> bool:
         one = self.written.get(name, {})
@@ -219,7 +145,7 @@ class _QkerasRebuild(Rebuild):
         if kind not in _FLOAT:
             return self.copied(layer)(given if isinstance(layer.input, list) else given[0])
         plain = type(layer).from_config({**layer.get_config(), "use_bias": bool(config.get("use_bias", True))})
-        if kind == "QConv2DBatchnorm":
+        if kind in _NORMALISED:
             plain = type(layer).from_config({**layer.get_config(), "use_bias": True})
         result = plain(given[0])
         self.weights.append((plain, as_float32(list(self._weights(kind, config)))))
@@ -237,7 +163,7 @@ class _QkerasRebuild(Rebuild):
         try:
             kernel = stored["depthwise_kernel" if kind == "QDepthwiseConv2D" else "kernel"]
             bias = stored["bias"] if config.get("use_bias", True) else None
-            if kind == "QConv2DBatchnorm":
+            if kind in _NORMALISED:
                 kernel, bias = _with_normalization(kernel, bias, stored, config)
         except KeyError as error:
             raise ModelImportError(f"layer {name!r} has no {error} in the file; save the whole model again") from error
@@ -266,15 +192,7 @@ class _QkerasRebuild(Rebuild):
             kind = None if quantizer is None else quantizer.data_type()
         except UnsupportedLayerError as error:
             raise UnsupportedLayerError(f"layer {name.removesuffix('_type')!r}, activation: {error}") from error
-        return given if kind is None else self._rounded(name, kind, given)
-
-    def _rounded(self, name: str, kind: FixedType, given: Any) -> Any:
-        layer = RoundedChannels(kind.rounding, kind.overflow, name=name, dtype="float32")
-        result = layer(given)
-        channels = int(given.shape[-1])
-        parts = (kind.width, kind.integer, int(kind.signed))
-        self.weights.append((layer, [np.full(channels, part, np.float32) for part in parts]))
-        return result
+        return given if kind is None else self.rounded(name, kind, given)
 
     def _normalization(self, layer: Any) -> Any:
         name = layer.name

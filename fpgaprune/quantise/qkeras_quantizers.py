@@ -31,6 +31,7 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "use_stochastic_rounding": False,
         "scale_axis": None,
         "qnoise_factor": 1.0,
+        "post_training_scale": None,
     },
     "quantized_relu": {
         "bits": 8,
@@ -128,10 +129,12 @@ def read_quantizer(written: Any) -> QkerasQuantizer | None:
             f"quantiser {kind!r} has bits={settings['bits']!r} and integer={settings['integer']!r}; wanted whole "
             "numbers, bits from 1 to 32"
         )
-    if settings.get("qnoise_factor", 1.0) != 1.0 or settings.get("scale_axis") is not None:
+    if settings.get("qnoise_factor", 1.0) != 1.0 or any(
+        settings.get(key) is not None for key in ("scale_axis", "post_training_scale")
+    ):
         raise UnsupportedLayerError(
             f"quantiser {kind!r} rounds in part (qnoise_factor={settings['qnoise_factor']}), or scales along an axis "
-            "of its own; wanted qnoise_factor=1 and scale_axis=None"
+            "of its own; wanted qnoise_factor=1, scale_axis=None and post_training_scale=None"
         )
     return QkerasQuantizer(kind, settings)
 

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
+from fpgaprune.fixed import FixedType
 from fpgaprune.keras_classes import keras_class
 from fpgaprune.keras_functions import activation_in, described
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import calls_of, copied, count_uses, producer, structures
+from fpgaprune.quantise.channels import RoundedChannels
 from fpgaprune.weights import named_weights
 
 # Layers of Keras that such networks hold between their own: none has weights, and each is exact in fixed point.
@@ -92,6 +94,15 @@ class Rebuild(ABC):
         for layer, values in self.weights:
             layer.set_weights(values)
         return made
+
+    def rounded(self, name: str, kind: FixedType, given: Any) -> Any:
+        """`given` as the type `kind` holds it, by a layer called `name`."""
+        layer = RoundedChannels(kind.rounding, kind.overflow, name=name, dtype="float32")
+        result = layer(given)
+        channels = int(given.shape[-1])
+        parts = (kind.width, kind.integer, int(kind.signed))
+        self.weights.append((layer, [np.full(channels, part, np.float32) for part in parts]))
+        return result
 
     def copied(self, layer: Any) -> Any:
         """A copy of a layer of Keras's own.
