@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,9 @@ from fpgaprune.commands.common_options import (
 )
 from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
 from fpgaprune.watcher import Watcher
+
+if TYPE_CHECKING:
+    from fpgaprune.flow import RunDirectory
 
 
 def run(
@@ -75,7 +78,7 @@ def run(
     if as_json:
         print_json({"run": str(folder), "report": report})
     elif not quiet:
-        _print_outcome(folder, finished.manifest["stages"], report)
+        _print_outcome(folder, finished, report)
         print_line(f"time        {watcher.where_the_time_went()}")
     require_checks(report)
 
@@ -146,16 +149,16 @@ def doctor(as_json: AsJson = False) -> None:
         print_line(f"{command} installs {', '.join(tools)}")
 
 
-def _print_outcome(folder: Path, records: dict[str, Any], report: dict[str, Any]) -> None:
+def _print_outcome(folder: Path, finished: RunDirectory, report: dict[str, Any]) -> None:
     from fpgaprune.flow import STAGES
     from fpgaprune.layout import Advice
 
-    results = {name: record["results"] for name, record in records.items()}
     said = report["headline"]
     print_line(said["text"], {"good": "green", "bad": "bold red", "open": "yellow"}[said["tone"]])
-    for stage in (stage for stage in STAGES if stage.name in results):
-        for line, style in stage.outcome(results[stage.name]):
-            print_line(line, style)
+    for stage in (stage for stage in STAGES if stage.name in finished.manifest["stages"]):
+        result = stage.result_in(finished)
+        for line in () if result is None else stage.outcome(result):
+            print_line(line.text, "yellow" if line.warning else "")
     if report.get("advice"):
         print_advice(Advice.from_json(report["advice"]), shown=1, run_dir=folder)
     print_line(f"report      {folder / 'report.html'}")

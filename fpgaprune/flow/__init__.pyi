@@ -38,7 +38,6 @@ from .stages import STAGES as STAGES
 from .stages import HlsConfig as HlsConfig
 from .stages import MeasureConfig as MeasureConfig
 from .stages import examine as examine
-from .stages import metric_of as metric_of
 from .stages import missing_extras as missing_extras
 from .stages import untrained_design as untrained_design
 from .task import OPTIONAL as OPTIONAL

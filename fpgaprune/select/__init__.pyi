@@ -1,6 +1,7 @@
 from .cheap_values import hold_largest as hold_largest
 from .cheap_values import parse_hold as parse_hold
 from .choose import select as select
+from .closure import Addition as Addition
 from .closure import close as close
 from .cost import Adders as Adders
 from .cost import parse_cost as parse_cost

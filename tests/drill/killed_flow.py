@@ -25,7 +25,7 @@ from fpgaprune.errors import FpgaPruneError
 from fpgaprune.files import write_bytes
 from fpgaprune.flow.engine import parse_config, runner
 from fpgaprune.flow.run import Silent
-from fpgaprune.flow.stages import report
+from fpgaprune.flow.stages import Stage, StageResult, report
 from fpgaprune.keras_file import save_keras
 from fpgaprune.npz_file import write_npz
 
@@ -133,12 +133,22 @@ def _project(context):
         folder.rename(draft / "replaced")
     (draft / "hls").rename(folder)
     shutil.rmtree(draft)
-    return {"notes": []}
 
 
-def _stage(name, inputs, outputs, run):
-    settings = {"settings": lambda config: config.name, "needs_keras": False}
-    return runner.FlowStage(name, run, inputs, outputs, **settings, folders=("rtl", "synth"))
+class _OnlyFiles(Stage):
+    """A stage that does nothing but write."""
+
+    result, needs_keras, folders = StageResult, False, ("rtl", "synth")
+
+    def __init__(self, name, inputs, outputs, write):
+        self.name, self.inputs, self.outputs, self._write = name, inputs, outputs, write
+
+    def run(self, context):
+        self._write(context)
+        return StageResult(notes=())
+
+    def settings(self, config):
+        return config.name
 
 
 def _trained(context):
@@ -146,22 +156,20 @@ def _trained(context):
     write_npz(context.run.file("train.checkpoint.npz"), {"epoch": np.arange(3)})
     save_keras(_Model(), context.run.file("trained.keras"))
     context.run.file("train.checkpoint.npz").unlink()
-    return {"metric": 0.5}
 
 
 def _verilog(context):
     for name in ("top.v", "rtl/layer.v"):
         write_bytes(context.run.file("rtl") / name, name.encode())
     write_bytes(context.run.file("measure.json"), context.run.file("trained.keras").read_bytes()[:64])
-    return {}
 
 
 def only_files(folder):
     """A function that makes a run of stages that do nothing but write."""
     runner.STAGES = (
-        _stage("train", (), ("trained.keras", "early.npz"), _trained),
-        _stage("hls", ("trained.keras",), ("hls",), _project),
-        _stage("measure", ("trained.keras",), ("measure.json", "rtl"), _verilog),
+        _OnlyFiles("train", (), ("trained.keras", "early.npz"), _trained),
+        _OnlyFiles("hls", ("trained.keras",), ("hls",), _project),
+        _OnlyFiles("measure", ("trained.keras",), ("measure.json", "rtl"), _verilog),
     )
     config = parse_config({"name": "files"}, "drill")
     runner.check_flow = lambda *_: SimpleNamespace(digest=lambda: "data")

@@ -90,8 +90,7 @@ def foresee_flow(config: Flow, data: Dataset) -> None:
     from fpgaprune.flow.task import starting_model
 
     model = starting_model(config[TrainConfig].model, data)
-    asked = [stage.foresee for stage in STAGES if stage.foresee is not None]
     check_task(config, data, model)
-    problems = [problem for foresee in asked for problem in foresee(config, data, model)]
+    problems = [problem for stage in STAGES for problem in stage.foresee(config, data, model)]
     if problems:
         raise ConfigError(all_problems("the network cannot become this hardware", problems))

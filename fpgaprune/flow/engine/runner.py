@@ -18,8 +18,8 @@ from fpgaprune.flow.engine.checking import check_flow, foresee_flow, read_data
 from fpgaprune.flow.engine.config import parse_config
 from fpgaprune.flow.engine.origin import Origin
 from fpgaprune.flow.file import Flow, Section
-from fpgaprune.flow.run import MANIFEST, Progress, RunDirectory, Silent, tell_end
-from fpgaprune.flow.stages import STAGES, FlowStage, StageContext, artefacts_at, inputs_of, installed
+from fpgaprune.flow.run import MANIFEST, Progress, RunDirectory, Silent
+from fpgaprune.flow.stages import STAGES, Stage, StageContext, artefacts_at, inputs_of, installed
 from fpgaprune.flow.task import Dataset, start_session
 from fpgaprune.masks import MaskSet
 from fpgaprune.target import hardware_path
@@ -72,7 +72,7 @@ def flow_key(config: Flow, data: Dataset) -> str:
 
 
 def run_again(
-    out: Path, stage: FlowStage, sections: Mapping[str, Section], progress: Progress | None = None
+    out: Path, stage: Stage[Any], sections: Mapping[str, Section], progress: Progress | None = None
 ) -> RunDirectory:
     """The finished run `out` has run `stage` again with other `sections`; its report and certificate show it.
 
@@ -108,7 +108,7 @@ def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
     }
 
 
-def _finish(stages: Iterable[FlowStage], context: StageContext) -> None:
+def _finish(stages: Iterable[Stage[Any]], context: StageContext) -> None:
     """Brings `stages` up to date, and writes the certificate."""
     try:
         for stage in stages:
@@ -118,7 +118,7 @@ def _finish(stages: Iterable[FlowStage], context: StageContext) -> None:
     context.run.write_certificate(assemble_certificate(context.run))
 
 
-def _bring_up_to_date(stage: FlowStage, context: StageContext) -> None:
+def _bring_up_to_date(stage: Stage[Any], context: StageContext) -> None:
     """Runs `stage`, unless it has run with the same inputs and settings."""
     run, told = context.run, context.progress
     earlier = STAGES[: STAGES.index(stage)]
@@ -126,7 +126,7 @@ def _bring_up_to_date(stage: FlowStage, context: StageContext) -> None:
     names = inputs_of(stage, earlier, files)
     key = _key(stage, context, names, earlier)
     if run.is_current(stage.name, key):
-        tell_end(told, stage.name, run.results(stage.name), None, stage.not_asked)
+        stage.tell_end(told, stage.result_in(run), None)
         return
     told.stage(stage.name, "running")
     started = time.monotonic()
@@ -134,20 +134,20 @@ def _bring_up_to_date(stage: FlowStage, context: StageContext) -> None:
         start_session(context.config.seed)
         # The collector went through all of TensorFlow's objects again and again: a third of a small network's run.
         gc.freeze()
-    results = stage.run(replace(context, key=key, network=files.network, stages=earlier))
+    result = stage.run(replace(context, key=key, network=files.network, stages=earlier))
     inputs = run.digests(names)
     seconds = time.monotonic() - started
-    run.record(stage.name, key, inputs, run.digests(stage.outputs), results, seconds)
-    tell_end(told, stage.name, results, seconds, stage.not_asked)
+    run.record(stage.name, key, inputs, run.digests(stage.outputs), {} if result is None else result.to_json(), seconds)
+    stage.tell_end(told, result, seconds)
 
 
 def _foreseen_key(config: Flow, versions: Mapping[str, str]) -> str:
     """Digest of everything that decides whether the network can become the wanted hardware."""
-    asked = [versions, *(stage.settings(config) for stage in STAGES if stage.foresee is not None)]
+    asked = [versions, *(stage.settings(config) for stage in STAGES if stage.foresees)]
     return _digest(asked)
 
 
-def _key(stage: FlowStage, context: StageContext, inputs: Iterable[str], earlier: Iterable[FlowStage]) -> str:
+def _key(stage: Stage[Any], context: StageContext, inputs: Iterable[str], earlier: Iterable[Stage[Any]]) -> str:
     run, config, records = context.run, context.config, context.run.manifest["stages"]
     content = {
         "stage": stage.name,

@@ -40,7 +40,8 @@ def measure_run(out: Path, settings: MeasureConfig, progress: Progress | None = 
     """
     RunDirectory.existing(out).results("hls")
     run = run_again(out, STAGE, {"measure": settings}, progress)
-    left_out = run.results("measure").get("left_out")
+    result = STAGE.result_in(run)
+    left_out = None if result is None else result.left_out
     if left_out is not None:
         raise ToolError(f"{out}: nothing was measured: {left_out}")
     return run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,20 +37,15 @@ class Silent:
 
 
 def tell_end(
-    progress: Progress, name: str, results: Mapping[str, Any], seconds: float | None, not_asked: str | None = None
+    progress: Progress, name: str, seconds: float | None, left_out: str | None = None, notes: Iterable[str] = ()
 ) -> None:
-    """Tells `progress` how stage `name` ended: done in `seconds`, unchanged if they are None, or skipped.
-
-    The reason for a skipped stage stands in its `results`, and so do `notes` on what the stage did; `not_asked` is the
-    reason for a stage without results.
-    """
-    why = results.get("left_out") if results else not_asked
-    if why is not None:
-        progress.stage(name, "skipped", str(why), seconds)
+    """Report how stage `name` ended: done in `seconds` with `notes`, unchanged if they are None, or `left_out`."""
+    if left_out is not None:
+        progress.stage(name, "skipped", left_out, seconds)
     elif seconds is None:
         progress.stage(name, "unchanged")
     else:
-        progress.stage(name, "done", "; ".join(results.get("notes", ())), seconds)
+        progress.stage(name, "done", "; ".join(notes), seconds)
 
 
 def epochs_shown(progress: Progress, total: int, passed: int = 0) -> Any:

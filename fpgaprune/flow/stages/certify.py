@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fpgaprune.certify import check_keras_file, check_model
-from fpgaprune.flow.stages.stage import FlowStage, StageContext
+from fpgaprune.flow.stages.stage import Stage, StageContext, StageResult
 
 _LINKS = {"finetuned.keras": lambda files: check_keras_file(files.file("finetuned.keras"), files.masks("masks.npz"))}
 
 
-def _certify(context: StageContext) -> dict[str, Any]:
-    """Every locked element is exactly zero in memory and in `finetuned.keras`."""
-    memory = check_model(context.model("finetuned.keras"), context.masks("masks.npz"))
-    return context.artefacts.proven(_LINKS, memory)
+class CertifyStage(Stage[StageResult]):
+    """Compares the fine-tuned network with its masks."""
+
+    name = "certify"
+    inputs = ("finetuned.keras", "masks.npz")
+    outputs = ()
+    links = _LINKS
+    result = StageResult
+
+    def run(self, context: StageContext) -> StageResult:
+        """Require that every locked element is exactly zero, in memory and in `finetuned.keras`."""
+        memory = check_model(context.model("finetuned.keras"), context.masks("masks.npz"))
+        return StageResult(links=context.artefacts.proven(_LINKS, memory))
 
 
-STAGE = FlowStage("certify", _certify, ("finetuned.keras", "masks.npz"), (), links=_LINKS)
+STAGE = CertifyStage()

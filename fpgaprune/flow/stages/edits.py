@@ -12,7 +12,7 @@ from fpgaprune.advice import OwnFlow, with_keys
 from fpgaprune.design import Design, ReuseWarning
 from fpgaprune.errors import DesignError, HlsError, MaskError, RemovalError, UnsupportedLayerError
 from fpgaprune.flow.file import MULTIPLIER, FinetuneConfig, Flow, SelectConfig, TargetConfig
-from fpgaprune.flow.stages.hls import HlsConfig, hardware_of
+from fpgaprune.flow.stages.hls import HlsConfig, HlsStage, hardware_of
 from fpgaprune.flow.stages.quantise import QuantiseConfig
 from fpgaprune.flow.stages.stage import StageContext
 from fpgaprune.flow.task import start_session, unfinetuned
@@ -86,8 +86,11 @@ class _Edits:
         """The widths that a search found for the network; None if there was none."""
         from fpgaprune.lowering import FoundWidths
 
-        found = self.context.run.results("hls")["precision"]
-        return None if found is None else FoundWidths(**{key: found[key] for key in FoundWidths.__annotations__})
+        result = HlsStage().result_in(self.context.run)
+        found = None if result is None else result.precision
+        return (
+            None if found is None else FoundWidths(**{key: getattr(found, key) for key in FoundWidths.__annotations__})
+        )
 
 
 def _locks(config: Flow) -> Any:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from fpgaprune.certify import check_onnx_file
 from fpgaprune.errors import ExportError
 from fpgaprune.flow.file import Flow, Section
-from fpgaprune.flow.stages.requirements import package
-from fpgaprune.flow.stages.stage import MASKS, NETWORK, FlowStage, ReportPart, Results, StageContext
+from fpgaprune.flow.stages.requirements import Row, package
+from fpgaprune.flow.stages.stage import MASKS, NETWORK, ReportPart, Stage, StageContext, StageResult
 from fpgaprune.flow.task import Dataset, count_of
 from fpgaprune.report import Check
 
@@ -28,53 +28,67 @@ class ExportConfig(Section):
 _LINKS = {"model.onnx": lambda files: check_onnx_file(files.file("model.onnx"), files.masks())}
 
 
-def _export(context: StageContext) -> dict[str, Any]:
-    """`model.onnx` gives in onnxruntime the outputs that Keras gives."""
-    from fpgaprune.export import export_onnx
-    from fpgaprune.flow.stages.onnx_error import onnx_file_error
+class ExportResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
+    """The differences of `model.onnx` from Keras.
 
-    model, x = context.model(), context.data.x_test
-    path, settings = context.run.file("model.onnx"), context.config[ExportConfig]
-    export_onnx(model, path, {"fpgaprune.masks": context.masks().digest()}, settings.opset, settings.batch)
-    error, allowed = onnx_file_error(model, path, x)
-    links = context.artefacts.proven(_LINKS)
-    return {"max_abs_error": error, "allowed": allowed, "samples": count_of(x), **links}
+    Attributes:
+        max_abs_error: the largest difference of an output.
+        allowed: the difference that rounding explains there.
+        samples: number of compared samples.
+    """
 
-
-def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
-    """The line in which the export would end after the training: it hangs on the layers, and not on the weights."""
-    from fpgaprune.export import onnx_bytes
-
-    settings = config[ExportConfig]
-    try:
-        onnx_bytes(model, opset=settings.opset, batch=settings.batch)
-    except ExportError as error:
-        yield str(error)
+    max_abs_error: float
+    allowed: float
+    samples: int
 
 
-def _settings(config: Flow) -> Any:
-    settings = config[ExportConfig]
-    return [settings.batch, settings.opset]
+class ExportStage(Stage[ExportResult]):
+    """Writes the network as an ONNX file."""
+
+    name = "export"
+    inputs = (NETWORK, MASKS)
+    outputs = ("model.onnx",)
+    sections: ClassVar[Mapping[str, Section]] = {"export": ExportConfig()}
+    links = _LINKS
+    packages = ("onnx", "tf2onnx", "onnxruntime")
+    result = ExportResult
+
+    def run(self, context: StageContext) -> ExportResult:
+        """`model.onnx` gives in onnxruntime the outputs that Keras gives."""
+        from fpgaprune.export import export_onnx
+        from fpgaprune.flow.stages.onnx_error import onnx_file_error
+
+        model, x = context.model(), context.data.x_test
+        path, settings = context.run.file("model.onnx"), context.config[ExportConfig]
+        export_onnx(model, path, {"fpgaprune.masks": context.masks().digest()}, settings.opset, settings.batch)
+        error, allowed = onnx_file_error(model, path, x)
+        links = context.artefacts.proven(_LINKS)
+        return ExportResult(max_abs_error=error, allowed=allowed, samples=count_of(x), links=links)
+
+    def settings(self, config: Flow) -> object:
+        settings = config[ExportConfig]
+        return [settings.batch, settings.opset]
+
+    def foresee(self, config: Flow, _: Dataset, model: Any) -> Iterator[str]:
+        """The line in which the export would end after the training: it hangs on the layers, and not on the weights."""
+        from fpgaprune.export import onnx_bytes
+
+        settings = config[ExportConfig]
+        try:
+            onnx_bytes(model, opset=settings.opset, batch=settings.batch)
+        except ExportError as error:
+            yield str(error)
+
+    def part(self, context: StageContext, result: ExportResult) -> ReportPart:
+        error, samples = result.max_abs_error, result.samples
+        check = Check("ONNX against Keras", "largest difference", error, result.allowed, samples=samples)
+        return ReportPart(checks=[check])
+
+    def needs(self) -> list[Row]:
+        return [
+            package("export", "tf2onnx", "model.onnx"),
+            package("export", "onnxruntime", "the check against Keras"),
+        ]
 
 
-def _part(_: StageContext, results: Results) -> ReportPart:
-    error, allowed, samples = (results[key] for key in ("max_abs_error", "allowed", "samples"))
-    return ReportPart(checks=[Check("ONNX against Keras", "largest difference", error, allowed, samples=samples)])
-
-
-STAGE = FlowStage(
-    "export",
-    _export,
-    (NETWORK, MASKS),
-    ("model.onnx",),
-    _settings,
-    foresee=_foresee,
-    sections={"export": ExportConfig()},
-    links=_LINKS,
-    part=_part,
-    packages=("onnx", "tf2onnx", "onnxruntime"),
-    needs=lambda: [
-        package("export", "tf2onnx", "model.onnx"),
-        package("export", "onnxruntime", "the check against Keras"),
-    ],
-)
+STAGE = ExportStage()

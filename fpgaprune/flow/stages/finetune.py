@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.file import (
     FinetuneConfig,
     Flow,
+    Section,
     SelectConfig,
     TargetConfig,
     TrainConfig,
@@ -23,80 +24,15 @@ from fpgaprune.flow.file import (
 )
 from fpgaprune.flow.file.named_function import named_function
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of, rounding_settings
-from fpgaprune.flow.stages.stage import FlowStage, Known, ReportPart, StageContext
-from fpgaprune.flow.task import Dataset, predict, require_exact_types, steps_in_epoch, unroundable
+from fpgaprune.flow.stages.stage import Known, MaskCounts, OutcomeLine, ReportPart, Stage, StageContext
+from fpgaprune.flow.task import Dataset, Reading, predict, require_exact_types, steps_in_epoch, unroundable
 from fpgaprune.keras_file import save_keras, trained_bits
 from fpgaprune.npz_file import read_npz
+from fpgaprune.select import Addition
 from fpgaprune.weights import weight_arrays, weight_shapes
 
 # Layer to role to type, where the network was trained under types; later stages keep them.
 _TYPES = "finetuned_types.json"
-
-
-def _finetune(context: StageContext) -> dict[str, Any]:
-    """`finetuned.keras` is the fine-tuned network; every element that `masks.npz` locks is exactly zero."""
-    from fpgaprune.flow.task import Finetuning, counts, folded_under, guard_masks, narrowed, read_model
-    from fpgaprune.lowering import carry_masks
-    from fpgaprune.quantise import unrounded, without_last_rounding
-
-    config, data = context.config, context.data
-    settings = config[FinetuneConfig]
-    early: Mapping[str, Any] | None = None
-    if settings.rewind_epoch is not None:
-        early = read_npz(context.run.file("early.npz"))
-    elif settings.rewind_file is not None:
-        early = weight_arrays(read_model(settings.rewind_file)[0])
-    model, selection = context.model("trained.keras"), context.masks("selection.npz")
-    if settings.start is not None:
-        trained, model = model, read_model(settings.start)[0]
-        if not set(selection.fitted(trained)) <= set(weight_shapes(model)):
-            # It was fine-tuned as a network that rounds, which has each BatchNorm in the layer before it.
-            _, selection = folded_under(trained, selection)
-    checkpoint = context.checkpoint("finetune")
-    rounded, narrow, whole = None, None, model
-    if config[SelectConfig].filters:
-        if settings.quantised:
-            whole, selection = folded_under(model, selection)
-        narrow = narrowed(whole, selection)
-        model, selection = narrow.small, narrow.small_masks
-    if settings.quantised:
-        hardware = hardware_of(config, data)
-        rounded = hardware.rounding(model, partial(context.judge_of, model))
-        selection = carry_masks(model, rounded, selection)
-        model = without_last_rounding(rounded)
-    task = context.task(model)
-    found = Finetuning(model, config, task, selection, data, context.progress, checkpoint).run(early)
-    if rounded is not None:
-        model = unrounded(rounded)
-        context.run.write_json(_TYPES, hardware.types_of(rounded))
-    else:
-        context.run.file(_TYPES).unlink(missing_ok=True)
-    if narrow is not None:
-        narrow.take_back(model, whole)
-        model = whole
-        # What followed from locks has the numbers of the narrow network.
-        found = replace(found, masks=narrow.whole_masks(found.masks), additions=())
-    save_keras(model, context.run.file("finetuned.keras"))
-    found.masks.save(context.run.file("masks.npz"))
-    checkpoint.remove()
-    return {
-        "metric": context.judge(model).reading(predict(model if rounded is None else rounded, data.x_test)),
-        **counts(found.masks),
-        "additions": list(found.additions),
-        "changes": [list(change) for change in found.changes],
-        "warnings": [warning["text"] for warning in guard_masks(model, config[SelectConfig], found.masks)],
-    }
-
-
-def _checks(known: Known) -> Iterator[Callable[[], Any]]:
-    fit = known.config[FinetuneConfig].fit
-    if fit is not None and is_function_name(fit):
-        yield partial(named_function, fit, "finetune.fit", ConfigError)
-    if known.config[FinetuneConfig].quantised:
-        yield partial(require_exact_types, known.config[HlsConfig].precision, "finetune.quantised", "false")
-        yield partial(_check_rewind, known.config)
-    if known.data is not None:
-        yield partial(_check_schedule, known.config, known.data)
 
 
 def _check_rewind(config: Flow) -> None:
@@ -106,12 +42,6 @@ def _check_rewind(config: Flow) -> None:
             "finetune.schedule.rewind_to names weights of a network that does not round; leave it out, or set "
             "finetune.quantised = false"
         )
-
-
-def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
-    """Each layer of the network can be rounded in Keras."""
-    if config[FinetuneConfig].quantised:
-        yield from unroundable(model, "finetune.quantised", "false")
 
 
 def _check_schedule(config: Flow, data: Dataset) -> None:
@@ -145,29 +75,121 @@ def _check_schedule(config: Flow, data: Dataset) -> None:
     check_schedule(settings.schedule, settings.epochs, steps, select.sparsity, select.granularity)
 
 
-def _settings(config: Flow) -> Any:
-    settings = config[FinetuneConfig]
-    # A schedule chooses its locks during the fine-tuning, as [select] says.
-    chooses = settings.schedule.kind != "one_shot"
-    return [
-        section_json(settings),
-        *(file_digest(settings.rewind_file), file_digest(settings.start), judging(config), code_digest(settings.fit)),
-        [section_json(config[SelectConfig]), section_json(config[TargetConfig])] if chooses else None,
-        bool(config[SelectConfig].filters),
-        rounding_settings(config) if settings.quantised else None,
-    ]
+class FinetuneResult(MaskCounts, frozen=True, kw_only=True, omit_defaults=True):
+    """The fine-tuned network and its locks.
+
+    Attributes:
+        metric: the metric of the network.
+        changes: for each change of the locks its step, or its round, and the sparsity that was asked for.
+    """
+
+    metric: Reading
+    changes: tuple[tuple[int, float], ...]
 
 
-STAGE = FlowStage(
-    "finetune",
-    _finetune,
-    ("trained.keras", "early.npz", "selection.npz"),
-    ("finetuned.keras", "masks.npz", _TYPES),
-    _settings,
-    sections={"finetune": FinetuneConfig(epochs=40, batch_size=32, learning_rate=0.002)},
-    checks=_checks,
-    foresee=_foresee,
-    masks=("masks",),
-    part=lambda _, results: ReportPart({"warnings": results["warnings"]}),
-    outcome=lambda results: [(f"warning: {warning}", "yellow") for warning in results["warnings"]],
-)
+class FinetuneStage(Stage[FinetuneResult]):
+    """Fine-tunes the network under its locks."""
+
+    name = "finetune"
+    inputs = ("trained.keras", "early.npz", "selection.npz")
+    outputs = ("finetuned.keras", "masks.npz", _TYPES)
+    sections: ClassVar[Mapping[str, Section]] = {
+        "finetune": FinetuneConfig(epochs=40, batch_size=32, learning_rate=0.002)
+    }
+    masks = ("masks",)
+    result = FinetuneResult
+
+    def run(self, context: StageContext) -> FinetuneResult:
+        """`finetuned.keras` is the fine-tuned network; every element that `masks.npz` locks is exactly zero."""
+        from fpgaprune.flow.task import Finetuning, counts, folded_under, guard_masks, narrowed, read_model
+        from fpgaprune.lowering import carry_masks
+        from fpgaprune.quantise import unrounded, without_last_rounding
+
+        config, data = context.config, context.data
+        settings = config[FinetuneConfig]
+        early: Mapping[str, Any] | None = None
+        if settings.rewind_epoch is not None:
+            early = read_npz(context.run.file("early.npz"))
+        elif settings.rewind_file is not None:
+            early = weight_arrays(read_model(settings.rewind_file)[0])
+        model, selection = context.model("trained.keras"), context.masks("selection.npz")
+        if settings.start is not None:
+            trained, model = model, read_model(settings.start)[0]
+            if not set(selection.fitted(trained)) <= set(weight_shapes(model)):
+                # It was fine-tuned as a network that rounds, which has each BatchNorm in the layer before it.
+                _, selection = folded_under(trained, selection)
+        checkpoint = context.checkpoint("finetune")
+        rounded, narrow, whole = None, None, model
+        if config[SelectConfig].filters:
+            if settings.quantised:
+                whole, selection = folded_under(model, selection)
+            narrow = narrowed(whole, selection)
+            model, selection = narrow.small, narrow.small_masks
+        if settings.quantised:
+            hardware = hardware_of(config, data)
+            rounded = hardware.rounding(model, partial(context.judge_of, model))
+            selection = carry_masks(model, rounded, selection)
+            model = without_last_rounding(rounded)
+        task = context.task(model)
+        found = Finetuning(model, config, task, selection, data, context.progress, checkpoint).run(early)
+        if rounded is not None:
+            model = unrounded(rounded)
+            context.run.write_json(_TYPES, hardware.types_of(rounded))
+        else:
+            context.run.file(_TYPES).unlink(missing_ok=True)
+        if narrow is not None:
+            narrow.take_back(model, whole)
+            model = whole
+            # What followed from locks has the numbers of the narrow network.
+            found = replace(found, masks=narrow.whole_masks(found.masks), additions=())
+        save_keras(model, context.run.file("finetuned.keras"))
+        found.masks.save(context.run.file("masks.npz"))
+        checkpoint.remove()
+        return FinetuneResult(
+            **counts(found.masks),
+            metric=context.judge(model).reading(predict(model if rounded is None else rounded, data.x_test)),
+            additions=tuple(Addition(**added) for added in found.additions),
+            changes=tuple(found.changes),
+            warnings=tuple(warning["text"] for warning in guard_masks(model, config[SelectConfig], found.masks)),
+        )
+
+    def settings(self, config: Flow) -> object:
+        settings = config[FinetuneConfig]
+        # A schedule chooses its locks during the fine-tuning, as [select] says.
+        chooses = settings.schedule.kind != "one_shot"
+        return [
+            section_json(settings),
+            *(
+                file_digest(settings.rewind_file),
+                file_digest(settings.start),
+                judging(config),
+                code_digest(settings.fit),
+            ),
+            [section_json(config[SelectConfig]), section_json(config[TargetConfig])] if chooses else None,
+            bool(config[SelectConfig].filters),
+            rounding_settings(config) if settings.quantised else None,
+        ]
+
+    def checks(self, known: Known) -> Iterator[Callable[[], Any]]:
+        fit = known.config[FinetuneConfig].fit
+        if fit is not None and is_function_name(fit):
+            yield partial(named_function, fit, "finetune.fit", ConfigError)
+        if known.config[FinetuneConfig].quantised:
+            yield partial(require_exact_types, known.config[HlsConfig].precision, "finetune.quantised", "false")
+            yield partial(_check_rewind, known.config)
+        if known.data is not None:
+            yield partial(_check_schedule, known.config, known.data)
+
+    def foresee(self, config: Flow, _: Dataset, model: Any) -> Iterator[str]:
+        """Each layer of the network can be rounded in Keras."""
+        if config[FinetuneConfig].quantised:
+            yield from unroundable(model, "finetune.quantised", "false")
+
+    def part(self, context: StageContext, result: FinetuneResult) -> ReportPart:
+        return ReportPart({"warnings": result.warnings})
+
+    def outcome(self, result: FinetuneResult) -> Iterator[OutcomeLine]:
+        return (OutcomeLine(f"warning: {warning}", warning=True) for warning in result.warnings)
+
+
+STAGE = FinetuneStage()

@@ -149,10 +149,10 @@ class ProjectSettings:
         return make_design(model, self.target, self._samples[0], precision, self.name, layers=layers)
 
     def build(
-        self, project: HlsProject, steps: Sequence[str], timeout_s: float, progress: Progress
+        self, project: HlsProject | Lowered, steps: Sequence[str], timeout_s: float, progress: Progress
     ) -> dict[str, Any] | None:
         """What the vendor's tool did in `steps`, or why it did nothing; None without steps."""
-        if not steps:
+        if not steps or not isinstance(project, HlsProject):
             return None
         lines = 0
 
@@ -168,7 +168,7 @@ class ProjectSettings:
         return {"steps": list(steps), "seconds": [run.seconds for run in build.runs], "lines": lines}
 
     def facts(self, project: HlsProject | Lowered) -> dict[str, Any]:
-        """JSON data: what the zeros save, which weights rounding sets to zero, and what the search found."""
+        """JSON data: what the zeros save, and which weights rounding sets to zero."""
         advice, free = getattr(project, "advice", None), project.free_locks
         return {
             "advice": None
@@ -176,12 +176,6 @@ class ProjectSettings:
             else {"recommended": advice.recommended, "text": advice.text, "layers": [asdict(s) for s in advice.layers]},
             "notes": list(project.notes),
             "free_locks": {} if free is None else {path: int(mask.size - mask.sum()) for path, mask in free.items()},
-            "precision": None
-            if project.search is None
-            else {
-                **asdict(project.search),
-                "on": "training samples" if self.data.x_valid is None else "validation samples",
-            },
         }
 
     def _labelled(self, judge: Callable[..., Judge]) -> tuple[Any, Any]:
@@ -199,7 +193,7 @@ class ProjectSettings:
 
         def lost(wanted: Any, outputs: Any) -> tuple[float, float]:
             found = metric.lost(samples_of(wanted), in_shape(outputs, samples_of(wanted)))
-            return found["lost"], found["lost_error"]
+            return found.lost, found.lost_error
 
         return lost
 

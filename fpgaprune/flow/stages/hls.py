@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+import msgspec
 import numpy as np
+from msgspec import Struct, structs
 from pydantic import Field, field_validator
 
 from fpgaprune.certificate import LinkCheck
@@ -26,12 +28,13 @@ from fpgaprune.flow.stages.stage import (
     NETWORK,
     TYPES,
     Artefacts,
-    FlowStage,
+    OutcomeLine,
     ReportPart,
-    Results,
+    Stage,
     StageContext,
+    StageResult,
 )
-from fpgaprune.flow.task import Dataset, Samples, arrays_of, at, count_of, for_keras, in_shape, predict
+from fpgaprune.flow.task import Dataset, Loss, Reading, Samples, arrays_of, at, count_of, for_keras, in_shape, predict
 from fpgaprune.loss_limit import parse_loss
 from fpgaprune.report import Check
 from fpgaprune.vendor import TOOLS, find_tools
@@ -40,7 +43,7 @@ from fpgaprune.weights import uncomputed_names
 if TYPE_CHECKING:
     from fpgaprune.flow.stages.hardware import ProjectSettings
     from fpgaprune.flow.task import Judge
-    from fpgaprune.lowering import AnyPrecision
+    from fpgaprune.lowering import AnyPrecision, FoundWidths
 
 # Most seconds for g++, and the samples that its program runs however slow it is.
 COMPILE_S = 600.0
@@ -175,58 +178,108 @@ _LINKS = {
 }
 
 
-def _hls(context: StageContext) -> dict[str, Any]:
-    """`design.json` says what the hardware computes; `hls/` is an hls4ml project of it whose weights hold the locks.
+class Compared:
+    """Outputs of the hardware beside those of Keras: an `Agreement`, or `NotCompared`."""
 
-    Where the way to hardware is our Verilog, there is no project, and `golden/` holds its golden samples.
+    __slots__ = ()
+
+    @staticmethod
+    def from_json(plain: Mapping[str, object]) -> Compared:
+        """The comparison that `plain` describes."""
+        if "left_out" in plain:
+            return msgspec.convert(plain, NotCompared)
+        return msgspec.convert(plain, Agreement)
+
+
+class NotCompared(Struct, Compared, frozen=True):
+    """No outputs were compared.
+
+    Attributes:
+        left_out: the reason.
     """
-    from fpgaprune.hls import HlsProject
 
-    run, settings = context.run, context.config[HlsConfig]
-    projects = context.config[TargetConfig].makes_project
-    hardware, model = hardware_of(context.config, context.data), context.model()
-    types = context.artefacts.types()
-    judge, searched = partial(context.judge_of, model), run.file("hls.search.json")
-    kept, gone = ("hls", "golden") if projects else ("golden", "hls")
-    shutil.rmtree(run.file(gone), ignore_errors=True)
-    typed = hardware.with_types(types)
-    make = typed.project if projects else typed.lowered
-    project = make(model, run.file(kept), judge, searched, context.progress)
-    # The trained network gets the same widths, so that the two can be compared.
-    before = hardware.design(context.model("trained.keras"), project.search, types)
-    before.save(run.file("design_trained.json"))
-    project.design.save(run.file("design.json"))
-    wanted = predict(model, context.data.x_test)
-    return {
-        **hardware.facts(project),
-        "emulation": _emulated(context, project, model, wanted),
-        "simulation": _simulated(context, project, model, wanted),
-        "build": hardware.build(project, settings.build, settings.build_timeout_s, context.progress)
-        if isinstance(project, HlsProject)
-        else None,
-        **context.artefacts.proven(_LINKS),
-    }
+    left_out: str
 
 
-def _emulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
+class Agreement(Reading, Compared, frozen=True, kw_only=True, omit_defaults=True):
+    """The metric of the hardware, and its loss against Keras with the same weights.
+
+    Attributes:
+        agreement: share of the samples for which a classifier gives the class that Keras gives; None for others.
+        of_trained: its loss against the trained network; None if that was not compared.
+        asked: how many samples were to be simulated; None for an emulation.
+        seconds: wall-clock time of a simulation.
+        outputs_unlike_emulation: output values of a simulation with other bits than the emulation's.
+    """
+
+    agreement: float | None = None
+    of_trained: Loss | None = None
+    asked: int | None = None
+    seconds: float | None = None
+    outputs_unlike_emulation: int | None = None
+
+
+class SearchedWidths(Struct, frozen=True, kw_only=True):
+    """The widths that a search found, as `fpgaprune.lowering.FoundWidths`, which loads Keras.
+
+    Attributes:
+        on: the samples that the search saw, in words.
+    """
+
+    measure: str
+    loss: float
+    error: float
+    samples: int
+    evaluations: int
+    cost: int
+    uniform_cost: int
+    uniform_bits: int
+    weight_bits: Mapping[str, int]
+    activation_bits: Mapping[str, int]
+    on: str
+
+
+class HlsResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
+    """The project and what its hardware computes.
+
+    Attributes:
+        advice: what the zeros save and in which strategy they would save more, as JSON data; None without a project.
+        notes: what is worth knowing of the project.
+        free_locks: weight path to the number of weights that rounding sets to zero though they are not locked.
+        precision: the widths that a search found; None if there was none.
+        emulation: the outputs of the emulation beside those of Keras.
+        simulation: the outputs of the C simulation beside those of Keras.
+        build: what the vendor's tool did, as JSON data; None if it was not asked.
+    """
+
+    advice: Mapping[str, object] | None
+    notes: tuple[str, ...]
+    free_locks: Mapping[str, int]
+    precision: SearchedWidths | None
+    emulation: Compared
+    simulation: Compared
+    build: Mapping[str, object] | None
+
+
+def _emulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> Compared:
     """What the hardware computes for every held-out sample, by emulation: this needs no compiler."""
     x = context.data.x_test
     try:
         outputs = emulate(project.design, for_keras(x))
     except UnsupportedLayerError as error:
-        return {"left_out": str(error)}
+        return NotCompared(str(error))
     judge, trained = context.judge(model), context.trained_outputs()
     found = _agreement(context, judge, outputs, wanted)
-    return {**found, "of_trained": judge.lost(trained, in_shape(outputs, trained))}
+    return structs.replace(found, of_trained=judge.lost(trained, in_shape(outputs, trained)))
 
 
-def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
+def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> Compared:
     """What the C simulation computes for as many held-out samples as the time allows, compared with the emulation."""
     settings = context.config[HlsConfig]
     if not context.config[TargetConfig].makes_project:
-        return {"left_out": "there is no hls4ml project (target.route); [measure] simulates our Verilog"}
+        return NotCompared("there is no hls4ml project (target.route); [measure] simulates our Verilog")
     if not settings.simulate:
-        return {"left_out": "the flow does not ask for it (simulate above 0 in [hls])"}
+        return NotCompared("the flow does not ask for it (simulate above 0 in [hls])")
     x = at(context.data.x_test, slice(settings.simulate))
     try:
         ran = project.compile(COMPILE_S).run(
@@ -236,82 +289,48 @@ def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples)
             lambda done: context.progress.step(done, count_of(x), "C simulation"),
         )
     except ToolError as error:
-        return {"left_out": str(error)}
+        return NotCompared(str(error))
     some = slice(ran.samples)
     x = at(context.data.x_test, some)
     found = _agreement(context, context.judge(model, some), ran.outputs, at(wanted, some))
-    found |= {"asked": ran.asked, "seconds": ran.seconds}
+    found = structs.replace(found, asked=ran.asked, seconds=ran.seconds)
     try:
         emulated = arrays_of(emulate(project.design, for_keras(x)))
     except UnsupportedLayerError:
         return found
     different = sum(int((a != b).sum()) for a, b in zip(arrays_of(ran.outputs), emulated, strict=True))
-    return {**found, "outputs_unlike_emulation": different}
+    return structs.replace(found, outputs_unlike_emulation=different)
 
 
-def _agreement(context: StageContext, judge: Judge, outputs: Samples, wanted: Samples) -> dict[str, Any]:
+def _agreement(context: StageContext, judge: Judge, outputs: Samples, wanted: Samples) -> Agreement:
     """The metric of the hardware and its loss; for a classifier also how often it gives the class that Keras gives."""
     outputs = in_shape(outputs, wanted)
-    found = {"samples": count_of(outputs), **judge.reading(outputs), **judge.lost(wanted, outputs)}
+    found = Agreement(**structs.asdict(judge.reading(outputs, wanted)))
     if context.data.classes is None or isinstance(outputs, tuple) or outputs.shape[-1] < 2:
         return found
     same = outputs.argmax(axis=-1) == np.asarray(wanted).argmax(axis=-1)
-    return {**found, "agreement": float(same.mean())}
+    return structs.replace(found, agreement=float(same.mean()))
 
 
-def _foresee(config: Flow, data: Dataset, model: Any) -> Iterator[str]:
-    """hls4ml takes every layer of the network, with the settings of `[hls]` and `[target]`."""
-    from fpgaprune.hls import check_model
-
-    settings, hardware = config[HlsConfig], hardware_of(config, data)
-    precision = None if settings.precision == "widths" else settings.precision
-    check = check_model(
-        model,
-        hardware.target,
-        precision,
-        name=config.name,
-        layers=hardware.layers,
-        backend_options=settings.backend_options,
-    )
-    yield from (*uncomputed_names(model), *check.problems)
-
-
-def _settings(config: Flow) -> Any:
-    settings = config[HlsConfig]
-    return [
-        *(config.name, section_json(settings), section_json(config[TargetConfig]), judging(config)),
-        # If a compiler or a vendor's tool was installed since, the stage can do what it left out.
-        *(shutil.which("g++") is not None, sorted(find_tools()) if settings.build else []),
-    ]
-
-
-def _part(context: StageContext, results: Results) -> ReportPart:
-    sides = (("emulation", results["emulation"]), ("C simulation", results["simulation"]))
-    searched = results["precision"]
-    return ReportPart(
-        checks=[check for name, found in sides for check in _compared(name, found, context.config, searched)]
-    )
-
-
-def _compared(name: str, found: Results, config: Flow, searched: Results | None) -> list[Check]:
+def _compared(name: str, found: Compared, config: Flow, searched: SearchedWidths | None) -> list[Check]:
     against = f"{name} against Keras"
-    if "left_out" in found:
-        return [Check(against, "outputs", left_out=found["left_out"])]
-    samples, metric = found["samples"], found["name"]
+    if not isinstance(found, Agreement):
+        return [Check(against, "outputs", left_out=_reason(found))]
+    samples, metric = found.samples, found.name
     checks = []
-    if "agreement" in found:
+    if found.agreement is not None:
         advice = "give more bits (hls.weight_bits, hls.activation_bits), or lower the limit (verdict.agreement)"
         limit = config[VerdictConfig].agreement
-        same = Check(against, "same class", found["agreement"], limit, True, samples, advice=advice, about="metric")
+        same = Check(against, "same class", found.agreement, limit, True, samples, advice=advice, about="metric")
         checks.append(same)
     if searched:
         # The search did not see these samples, so their standard error is added to the limit.
         checks.append(
             Check(
                 against,
-                f"{metric} lost, by widths searched on {searched['on']}",
-                found["lost"],
-                parse_loss(config[HlsConfig].max_loss) + found["lost_error"],
+                f"{metric} lost, by widths searched on {searched.on}",
+                found.lost,
+                parse_loss(config[HlsConfig].max_loss) + (found.lost_error or 0.0),
                 samples=samples,
                 unit="%",
                 advice="let the search lose less (hls.max_loss), or give it other samples (x_valid, y_valid)",
@@ -319,50 +338,120 @@ def _compared(name: str, found: Results, config: Flow, searched: Results | None)
             )
         )
     else:
-        checks.append(Check(against, f"{metric} lost", found["lost"], samples=samples, unit="%", about="metric"))
-    if "outputs_unlike_emulation" in found:
-        different = found["outputs_unlike_emulation"]
+        checks.append(Check(against, f"{metric} lost", found.lost, samples=samples, unit="%", about="metric"))
+    if found.outputs_unlike_emulation is not None:
+        different = found.outputs_unlike_emulation
         checks.append(Check(f"{name} against emulation", OTHER_BITS, different, 0, samples=samples))
     return checks
 
 
-def _readings(results: Results) -> Results:
-    # If the hardware cannot be emulated, the checks show its C simulation on fewer samples.
-    found = results["emulation"]
-    return {} if "left_out" in found else {"hardware": {**found, **found["of_trained"]}}
+def _searched(found: FoundWidths | None, data: Dataset) -> SearchedWidths | None:
+    on = "training samples" if data.x_valid is None else "validation samples"
+    return None if found is None else SearchedWidths(**asdict(found), on=on)
 
 
-def _outcome(results: Results) -> Iterator[tuple[str, str]]:
-    for label, found in (("hardware", results["emulation"]), ("compiled", results["simulation"])):
-        if "left_out" in found:
-            yield f"{label:<11} left out: {found['left_out']}", ""
-        elif "agreement" in found:
-            same = f"{100 * found['agreement']:.2f} % of {found['samples']:,} samples"
-            yield f"{label:<11} gives the same class as Keras for {same}", ""
+def _reason(found: Compared) -> str | None:
+    return found.left_out if isinstance(found, NotCompared) else None
 
 
-def _needs() -> Iterator[Row]:
-    yield package("hls", "hls4ml", "the hls4ml project")
-    yield package("hls", "da4ml", "the strategy distributed_arithmetic", "distributed-arithmetic")
-    yield program("hls", "g++", "the C simulation", "your system's package g++")
-    vendor = find_tools()
-    for name, (product, advice) in TOOLS.items():
-        path = vendor.get(name)
-        yield row("hls, [hls] build", name, None if path is None else str(path), product, advice)
+class HlsStage(Stage[HlsResult]):
+    """Makes the network an hls4ml project, emulates and simulates it."""
+
+    name = "hls"
+    inputs = ("trained.keras", "trained_outputs.npz", NETWORK, MASKS, TYPES, HELD)
+    outputs = ("hls", "golden", "design.json", "design.npz", "design_trained.json", "design_trained.npz")
+    sections: ClassVar[Mapping[str, Section]] = {"hls": HlsConfig(weight_bits=6, activation_bits=8, simulate=360)}
+    links = _LINKS
+    packages = ("hls4ml",)
+    result = HlsResult
+
+    def run(self, context: StageContext) -> HlsResult:
+        """Write the design to `design.json`, and an hls4ml project of it, whose weights hold the locks, to `hls/`.
+
+        Where the way to hardware is our Verilog, there is no project, and `golden/` holds its golden samples.
+        """
+        from fpgaprune.hls import HlsProject
+
+        run, settings = context.run, context.config[HlsConfig]
+        projects = context.config[TargetConfig].makes_project
+        hardware, model = hardware_of(context.config, context.data), context.model()
+        types = context.artefacts.types()
+        judge, searched = partial(context.judge_of, model), run.file("hls.search.json")
+        kept, gone = ("hls", "golden") if projects else ("golden", "hls")
+        shutil.rmtree(run.file(gone), ignore_errors=True)
+        typed = hardware.with_types(types)
+        make = typed.project if projects else typed.lowered
+        project = make(model, run.file(kept), judge, searched, context.progress)
+        # The trained network gets the same widths, so that the two can be compared.
+        before = hardware.design(context.model("trained.keras"), project.search, types)
+        before.save(run.file("design_trained.json"))
+        project.design.save(run.file("design.json"))
+        wanted = predict(model, context.data.x_test)
+        steps = settings.build if isinstance(project, HlsProject) else ()
+        return HlsResult(
+            **hardware.facts(project),
+            precision=_searched(project.search, context.data),
+            emulation=_emulated(context, project, model, wanted),
+            simulation=_simulated(context, project, model, wanted),
+            build=hardware.build(project, steps, settings.build_timeout_s, context.progress),
+            links=context.artefacts.proven(_LINKS),
+        )
+
+    def settings(self, config: Flow) -> object:
+        settings = config[HlsConfig]
+        return [
+            *(config.name, section_json(settings), section_json(config[TargetConfig]), judging(config)),
+            # If a compiler or a vendor's tool was installed since, the stage can do what it left out.
+            *(shutil.which("g++") is not None, sorted(find_tools()) if settings.build else []),
+        ]
+
+    def foresee(self, config: Flow, data: Dataset, model: Any) -> Iterator[str]:
+        """hls4ml takes every layer of the network, with the settings of `[hls]` and `[target]`."""
+        from fpgaprune.hls import check_model
+
+        settings, hardware = config[HlsConfig], hardware_of(config, data)
+        precision = None if settings.precision == "widths" else settings.precision
+        check = check_model(
+            model,
+            hardware.target,
+            precision,
+            name=config.name,
+            layers=hardware.layers,
+            backend_options=settings.backend_options,
+        )
+        yield from (*uncomputed_names(model), *check.problems)
+
+    def part(self, context: StageContext, result: HlsResult) -> ReportPart:
+        sides = (("emulation", result.emulation), ("C simulation", result.simulation))
+        searched = result.precision
+        return ReportPart(
+            checks=[check for name, found in sides for check in _compared(name, found, context.config, searched)]
+        )
+
+    def readings(self, result: HlsResult) -> dict[str, Reading]:
+        """The metric of the hardware, with its loss against the trained network."""
+        # If the hardware cannot be emulated, the checks show its C simulation on fewer samples.
+        found = result.emulation
+        if not isinstance(found, Agreement) or found.of_trained is None:
+            return {}
+        return {"hardware": structs.replace(found, **structs.asdict(found.of_trained))}
+
+    def outcome(self, result: HlsResult) -> Iterator[OutcomeLine]:
+        for label, found in (("hardware", result.emulation), ("compiled", result.simulation)):
+            if not isinstance(found, Agreement):
+                yield OutcomeLine(f"{label:<11} left out: {_reason(found)}")
+            elif found.agreement is not None:
+                same = f"{100 * found.agreement:.2f} % of {found.samples:,} samples"
+                yield OutcomeLine(f"{label:<11} gives the same class as Keras for {same}")
+
+    def needs(self) -> Iterator[Row]:
+        yield package("hls", "hls4ml", "the hls4ml project")
+        yield package("hls", "da4ml", "the strategy distributed_arithmetic", "distributed-arithmetic")
+        yield program("hls", "g++", "the C simulation", "your system's package g++")
+        vendor = find_tools()
+        for name, (product, advice) in TOOLS.items():
+            path = vendor.get(name)
+            yield row("hls, [hls] build", name, None if path is None else str(path), product, advice)
 
 
-STAGE = FlowStage(
-    "hls",
-    _hls,
-    ("trained.keras", "trained_outputs.npz", NETWORK, MASKS, TYPES, HELD),
-    ("hls", "golden", "design.json", "design.npz", "design_trained.json", "design_trained.npz"),
-    _settings,
-    sections={"hls": HlsConfig(weight_bits=6, activation_bits=8, simulate=360)},
-    foresee=_foresee,
-    links=_LINKS,
-    part=_part,
-    readings=_readings,
-    outcome=_outcome,
-    packages=("hls4ml",),
-    needs=_needs,
-)
+STAGE = HlsStage()

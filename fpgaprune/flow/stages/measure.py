@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import structs
 from pydantic import Field, field_validator
@@ -27,7 +27,7 @@ from fpgaprune.flow.run import RunDirectory, counts_of_run, differences, digest_
 from fpgaprune.flow.stages.measuring import measure_project
 from fpgaprune.flow.stages.requirements import Row, loader, open_tool, package, simulator
 from fpgaprune.flow.stages.simulating import simulate_verilog, verilog_checks
-from fpgaprune.flow.stages.stage import MASKS, Artefacts, FlowStage, ReportPart, Results, StageContext
+from fpgaprune.flow.stages.stage import MASKS, Artefacts, ReportPart, Stage, StageContext, StageResult
 from fpgaprune.flow.task import at, for_keras
 from fpgaprune.layout import choose_layout
 from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured
@@ -94,42 +94,6 @@ def _link(files: Artefacts) -> LinkCheck:
 _LINKS = {VERILOG_LINK: _link}
 
 
-def _measure(context: StageContext) -> dict[str, Any]:
-    """`measure.json` holds what open tools measured of the network as Verilog, if the flow asks for it.
-
-    The Verilog is the last link of the certificate: it holds no product of a locked weight.
-    """
-    run, settings = context.run, context.config[MeasureConfig]
-    if not settings.asks:
-        run.write_json("measure.json", None)
-        return {"left_out": "the flow does not ask for it (families, seeds or a board in [measure])"}
-    from fpgaprune.rtl import to_verilog
-
-    design, part = Design.load(run.file("design.json")), context.config[TargetConfig].target().part
-    links: dict[str, Any] = {}
-    try:
-        chosen = _chosen(design, settings)
-        fields = {"interval": settings.interval} if chosen is None else chosen.settings
-        project = to_verilog(design, run.file("rtl"), **fields)
-        links = _proven(context.artefacts)
-        some = for_keras(at(context.data.x_test, slice(settings.simulate)))
-        simulation = simulate_verilog(project, design, some, settings.timeout_s, context.progress.step)
-        found = measure_project(
-            project,
-            design,
-            part,
-            run.path,
-            context.progress.step,
-            simulation,
-            **settings.model_dump(exclude={"interval", "part", "share", "simulate"}),
-        )
-    except (EstimateError, ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
-        run.write_json("measure.json", None)
-        return {"left_out": str(error), **links}
-    run.write_json("measure.json", structs.replace(found, layout=chosen).to_json())
-    return links
-
-
 def _chosen(design: Design, settings: MeasureConfig) -> ChosenLayout | None:
     """The layout for the part that the settings name; None if they name none."""
     if settings.part is None:
@@ -137,22 +101,13 @@ def _chosen(design: Design, settings: MeasureConfig) -> ChosenLayout | None:
     return choose_layout(design, find_part(settings.part), share=settings.share, interval=settings.interval or None)
 
 
-def _proven(files: Artefacts) -> dict[str, Any]:
+def _proven(files: Artefacts) -> MeasureResult:
     try:
         link = _link(files)
     except CertificateError as error:
         # The products cannot be read back from this Verilog, so the certificate claims nothing of it.
-        return {"not_read": str(error)}
-    return files.proven({}, link)
-
-
-def _bitstream(run: RunDirectory) -> Iterator[str]:
-    """Whether the bitstream still has the digest that `measure.json` has of it."""
-    made = _made(run)
-    if made is None:
-        return
-    path = run.file(str(made["path"]))
-    yield from differences(path.name, made["sha256"], digest_tree(path))
+        return MeasureResult(not_read=str(error))
+    return MeasureResult(links=files.proven({}, link))
 
 
 def _made(run: RunDirectory) -> dict[str, Any] | None:
@@ -165,12 +120,6 @@ def _made(run: RunDirectory) -> dict[str, Any] | None:
         return None
 
 
-def _settings(config: Flow) -> Any:
-    settings = config[MeasureConfig]
-    # If a tool was installed since, the stage can do what it left out.
-    return [section_json(settings), config[TargetConfig].part, *(_tools(settings) if settings.asks else ())]
-
-
 def _tools(settings: MeasureConfig) -> list[str]:
     """The tools for place and route, and those of the board's family where that is another one."""
     families = [ROUTE_ECP5.family]
@@ -180,37 +129,93 @@ def _tools(settings: MeasureConfig) -> list[str]:
     return [line for family in dict.fromkeys(families) for line in versions_found(family)]
 
 
-def _part(context: StageContext, results: Results) -> ReportPart:
-    content = context.run.read_json("measure.json")
-    measured = None if content is None else Measured.from_json(content)
-    unread = [LinkSummary(VERILOG_LINK, left_out=results["not_read"])] if "not_read" in results else []
-    left_out = results.get("left_out") if context.config[MeasureConfig].asks else None
-    counts = tuple(counts_of_run(context.run.path))
-    return ReportPart({"measured": measured, "counts": counts}, verilog_checks(measured), unread, left_out)
+class MeasureResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
+    """The link of the Verilog; `measure.json` holds the measurements.
+
+    Attributes:
+        not_read: why the products of the Verilog could not be read back; None if they could.
+    """
+
+    not_read: str | None = None
 
 
-def _needs() -> Iterator[Row]:
-    yield package("measure", "da4ml", "Verilog with fewer adders", "rtl")
-    yield package("measure", "mtkahypar", "floorplans for place and route", "rtl")
-    yield simulator("measure", "simulation of the Verilog, with g++", "rtl")
-    yield from (open_tool("measure", tool) for tool in OPEN_TOOLS)
-    yield loader("measure")
-    yield package("measure", "pyserial", "asking a network on a board", "boards")
+class MeasureStage(Stage[MeasureResult]):
+    """Measures the network as Verilog with open tools."""
+
+    name = "measure"
+    inputs = ("design.json", "design.npz", MASKS)
+    outputs = ("measure.json", "rtl")
+    sections: ClassVar[Mapping[str, Section]] = {"measure": MeasureConfig()}
+    needs_keras = False
+    may_be_left_out = True
+    links = _LINKS
+    reported = ("measure.json",)
+    folders = ("rtl", "synth")
+    result = MeasureResult
+
+    def run(self, context: StageContext) -> MeasureResult:
+        """Write what open tools measure of the network as Verilog to `measure.json`, if the flow asks for it.
+
+        The Verilog is the last link of the certificate: it holds no product of a locked weight.
+        """
+        run, settings = context.run, context.config[MeasureConfig]
+        if not settings.asks:
+            run.write_json("measure.json", None)
+            return MeasureResult(left_out="the flow does not ask for it (families, seeds or a board in [measure])")
+        from fpgaprune.rtl import to_verilog
+
+        design, part = Design.load(run.file("design.json")), context.config[TargetConfig].target().part
+        proven = MeasureResult()
+        try:
+            chosen = _chosen(design, settings)
+            fields = {"interval": settings.interval} if chosen is None else chosen.settings
+            project = to_verilog(design, run.file("rtl"), **fields)
+            proven = _proven(context.artefacts)
+            some = for_keras(at(context.data.x_test, slice(settings.simulate)))
+            simulation = simulate_verilog(project, design, some, settings.timeout_s, context.progress.step)
+            found = measure_project(
+                project,
+                design,
+                part,
+                run.path,
+                context.progress.step,
+                simulation,
+                **settings.model_dump(exclude={"interval", "part", "share", "simulate"}),
+            )
+        except (EstimateError, ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
+            run.write_json("measure.json", None)
+            return structs.replace(proven, left_out=str(error))
+        run.write_json("measure.json", structs.replace(found, layout=chosen).to_json())
+        return proven
+
+    def settings(self, config: Flow) -> object:
+        settings = config[MeasureConfig]
+        # If a tool was installed since, the stage can do what it left out.
+        return [section_json(settings), config[TargetConfig].part, *(_tools(settings) if settings.asks else ())]
+
+    def claims(self, run: RunDirectory) -> Iterator[str]:
+        """Whether the bitstream still has the digest that `measure.json` has of it."""
+        made = _made(run)
+        if made is None:
+            return
+        path = run.file(str(made["path"]))
+        yield from differences(path.name, made["sha256"], digest_tree(path))
+
+    def part(self, context: StageContext, result: MeasureResult) -> ReportPart:
+        content = context.run.read_json("measure.json")
+        measured = None if content is None else Measured.from_json(content)
+        unread = [] if result.not_read is None else [LinkSummary(VERILOG_LINK, left_out=result.not_read)]
+        left_out = result.left_out if context.config[MeasureConfig].asks else None
+        counts = tuple(counts_of_run(context.run.path))
+        return ReportPart({"measured": measured, "counts": counts}, verilog_checks(measured), unread, left_out)
+
+    def needs(self) -> Iterator[Row]:
+        yield package("measure", "da4ml", "Verilog with fewer adders", "rtl")
+        yield package("measure", "mtkahypar", "floorplans for place and route", "rtl")
+        yield simulator("measure", "simulation of the Verilog, with g++", "rtl")
+        yield from (open_tool("measure", tool) for tool in OPEN_TOOLS)
+        yield loader("measure")
+        yield package("measure", "pyserial", "asking a network on a board", "boards")
 
 
-STAGE = FlowStage(
-    "measure",
-    _measure,
-    ("design.json", "design.npz", MASKS),
-    ("measure.json", "rtl"),
-    _settings,
-    sections={"measure": MeasureConfig()},
-    needs_keras=False,
-    may_be_left_out=True,
-    links=_LINKS,
-    claims=_bitstream,
-    reported=("measure.json",),
-    part=_part,
-    needs=_needs,
-    folders=("rtl", "synth"),
-)
+STAGE = MeasureStage()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from msgspec import Struct
 from pydantic import Field, field_validator
 
 from fpgaprune.certificate import LinkCheck
@@ -19,14 +20,15 @@ from fpgaprune.flow.stages.stage import (
     MASKS,
     NETWORK,
     Artefacts,
-    FlowStage,
     Known,
     NetworkFiles,
+    OutcomeLine,
     ReportPart,
-    Results,
+    Stage,
     StageContext,
+    StageResult,
 )
-from fpgaprune.flow.task import Dataset, predict, require_exact_types, unroundable
+from fpgaprune.flow.task import Dataset, Loss, Reading, predict, require_exact_types, unroundable
 from fpgaprune.held import HeldValues
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
@@ -75,51 +77,6 @@ class QuantiseConfig(Section):
         return text
 
 
-def _quantise(context: StageContext) -> dict[str, Any]:
-    """`quantised.keras` holds the weights of the hardware, trained with its rounding under the same locks.
-
-    It is a network of Keras's own layers. `quantised_types.json` says under which types it was trained, and
-    `quantised_held.npz` which weights are held at cheap values.
-    """
-    run, data, settings = context.run, context.data, context.config[QuantiseConfig]
-    for name in (_MODEL, _MASKS, _TYPES, _HELD):
-        run.file(name).unlink(missing_ok=True)
-    types = run.read_json(_TYPES_BEFORE) if run.file(_TYPES_BEFORE).is_file() else {}
-    if not settings.epochs and not types:
-        return {}
-    from fpgaprune.lowering import carry_masks, settle
-    from fpgaprune.quantise import with_next_power
-
-    model = context.model()
-    judge_of = partial(context.judge_of, model)
-    hardware = hardware_of(context.config, data).with_types(types)
-    rounded = hardware.rounding(model, judge_of)
-    if settings.hold is not None:
-        wider = {layer: with_next_power(kinds) for layer, kinds in hardware.types_of(rounded).items()}
-        rounded = hardware.with_types(wider).rounding(model, judge_of)
-    masks = carry_masks(model, rounded, context.masks())
-    judge, wanted = context.judge(model), context.trained_outputs()
-    at_first = at_last = judge.lost(wanted, predict(rounded, data.x_test))
-    held = HeldValues()
-    if settings.epochs:
-        held = _train(context, rounded, masks)
-        at_last = judge.lost(wanted, predict(rounded, data.x_test))
-    plain = settle(rounded)
-    save_keras(plain, run.file(_MODEL))
-    masks.save(run.file(_MASKS))
-    run.write_json(_TYPES, hardware.types_of(rounded))
-    if held.count:
-        held.save(run.file(_HELD))
-    context.checkpoint("quantise").remove()
-    outputs = predict(plain, data.x_test)
-    return {
-        "metric": {**judge.reading(outputs), **judge.lost(wanted, outputs)},
-        "rounded": {"before": at_first, "after": at_last},
-        "held": held.count,
-        **context.artefacts.proven(_LINKS),
-    }
-
-
 def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
     """`rounded` is trained on under `masks`; what it holds at cheap values in the end."""
     from fpgaprune.flow.run import epochs_shown
@@ -161,14 +118,6 @@ def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
     return hold.held
 
 
-def _checks(known: Known) -> Iterator[Callable[[], Any]]:
-    settings = known.config[QuantiseConfig]
-    if settings.epochs:
-        yield partial(require_exact_types, known.config[HlsConfig].precision, "quantise.epochs", "0")
-    if settings.hold is not None:
-        yield partial(_check_rounds, settings)
-
-
 def _check_rounds(settings: QuantiseConfig) -> None:
     if settings.epochs < settings.rounds:
         raise ConfigError(
@@ -177,66 +126,132 @@ def _check_rounds(settings: QuantiseConfig) -> None:
         )
 
 
-def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
-    """Each layer of the network can be rounded in Keras."""
-    if config[QuantiseConfig].epochs:
-        yield from unroundable(model, "quantise.epochs", "0")
+class RoundingLoss(Struct, frozen=True):
+    """The loss to rounding, before and after the network was trained under its types."""
+
+    before: Loss
+    after: Loss
 
 
-def _settings(config: Flow) -> Any:
-    own = section_json(config[QuantiseConfig])
-    asked = config[QuantiseConfig].epochs > 0 or config[FinetuneConfig].quantised
-    return [own, rounding_settings(config), config[FinetuneConfig].batch_size, judging(config)] if asked else own
+class QuantiseResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
+    """The network that was trained while it rounds.
+
+    Attributes:
+        metric: its metric, and its loss against the trained network.
+        rounded: its loss to rounding.
+        held: number of weights that are held at values of few signed digits.
+    """
+
+    metric: Reading
+    rounded: RoundingLoss
+    held: int
 
 
-def _claims(run: RunDirectory) -> Iterator[str]:
-    """A line for each kernel whose mask differs from the mask before this training."""
-    if not run.file(_MASKS).is_file():
-        return
-    before, after = (MaskSet.load(run.file(name)) for name in ("removed_masks.npz", _MASKS))
-    for path in sorted(before.keys() & after.keys()):
-        if before[path].ndim > 1 and not np.array_equal(before[path], after[path]):
-            yield f"{_MASKS}: the mask for {path!r} is not that of removed_masks.npz"
+class QuantiseStage(Stage[QuantiseResult]):
+    """Trains the removed network while it rounds as its hardware does."""
+
+    name = "quantise"
+    inputs = ("trained_outputs.npz", NETWORK, MASKS, _TYPES_BEFORE)
+    outputs = (_MODEL, _MASKS, _TYPES, _HELD)
+    sections: ClassVar[Mapping[str, Section]] = {"quantise": QuantiseConfig()}
+    network = NetworkFiles(_MODEL, _MASKS, _TYPES, _HELD)
+    may_be_left_out = True
+    not_asked = "the flow does not ask for it (epochs above 0 in [quantise], or quantised = true in [finetune])"
+    masks = ("quantised_masks",)
+    links = _LINKS
+    result = QuantiseResult
+
+    def run(self, context: StageContext) -> QuantiseResult | None:
+        """Write the weights of the hardware, trained with its rounding under the same locks, to `quantised.keras`.
+
+        It is a network of Keras's own layers. `quantised_types.json` says under which types it was trained, and
+        `quantised_held.npz` which weights are held at cheap values.
+        """
+        run, data, settings = context.run, context.data, context.config[QuantiseConfig]
+        for name in (_MODEL, _MASKS, _TYPES, _HELD):
+            run.file(name).unlink(missing_ok=True)
+        types = run.read_json(_TYPES_BEFORE) if run.file(_TYPES_BEFORE).is_file() else {}
+        if not settings.epochs and not types:
+            return None
+        from fpgaprune.lowering import carry_masks, settle
+        from fpgaprune.quantise import with_next_power
+
+        model = context.model()
+        judge_of = partial(context.judge_of, model)
+        hardware = hardware_of(context.config, data).with_types(types)
+        rounded = hardware.rounding(model, judge_of)
+        if settings.hold is not None:
+            wider = {layer: with_next_power(kinds) for layer, kinds in hardware.types_of(rounded).items()}
+            rounded = hardware.with_types(wider).rounding(model, judge_of)
+        masks = carry_masks(model, rounded, context.masks())
+        judge, wanted = context.judge(model), context.trained_outputs()
+        at_first = at_last = judge.lost(wanted, predict(rounded, data.x_test))
+        held = HeldValues()
+        if settings.epochs:
+            held = _train(context, rounded, masks)
+            at_last = judge.lost(wanted, predict(rounded, data.x_test))
+        plain = settle(rounded)
+        save_keras(plain, run.file(_MODEL))
+        masks.save(run.file(_MASKS))
+        run.write_json(_TYPES, hardware.types_of(rounded))
+        if held.count:
+            held.save(run.file(_HELD))
+        context.checkpoint("quantise").remove()
+        outputs = predict(plain, data.x_test)
+        return QuantiseResult(
+            metric=judge.reading(outputs, wanted),
+            rounded=RoundingLoss(at_first, at_last),
+            held=held.count,
+            links=context.artefacts.proven(_LINKS),
+        )
+
+    def settings(self, config: Flow) -> object:
+        own = section_json(config[QuantiseConfig])
+        asked = config[QuantiseConfig].epochs > 0 or config[FinetuneConfig].quantised
+        return [own, rounding_settings(config), config[FinetuneConfig].batch_size, judging(config)] if asked else own
+
+    def checks(self, known: Known) -> Iterator[Callable[[], Any]]:
+        settings = known.config[QuantiseConfig]
+        if settings.epochs:
+            yield partial(require_exact_types, known.config[HlsConfig].precision, "quantise.epochs", "0")
+        if settings.hold is not None:
+            yield partial(_check_rounds, settings)
+
+    def foresee(self, config: Flow, _: Dataset, model: Any) -> Iterator[str]:
+        """Each layer of the network can be rounded in Keras."""
+        if config[QuantiseConfig].epochs:
+            yield from unroundable(model, "quantise.epochs", "0")
+
+    def claims(self, run: RunDirectory) -> Iterator[str]:
+        """A line for each kernel whose mask differs from the mask before this training."""
+        if not run.file(_MASKS).is_file():
+            return
+        before, after = (MaskSet.load(run.file(name)) for name in ("removed_masks.npz", _MASKS))
+        for path in sorted(before.keys() & after.keys()):
+            if before[path].ndim > 1 and not np.array_equal(before[path], after[path]):
+                yield f"{_MASKS}: the mask for {path!r} is not that of removed_masks.npz"
+
+    def part(self, context: StageContext, result: QuantiseResult) -> ReportPart:
+        quantity, samples, rounded = f"{result.metric.name} lost", result.metric.samples, result.rounded
+        return ReportPart(
+            checks=[
+                Check(f"types of the hardware, {when}", quantity, found.lost, samples=samples, about="metric")
+                for found, when in (
+                    (rounded.before, "before training under them"),
+                    (rounded.after, "after training under them"),
+                )
+            ]
+        )
+
+    def readings(self, result: QuantiseResult) -> dict[str, Reading]:
+        return {"after": result.metric}
+
+    def outcome(self, result: QuantiseResult) -> Iterator[OutcomeLine]:
+        before, after = result.rounded.before.lost, result.rounded.after.lost
+        lost = f"{after:.4f}, and {before:.4f} before training under it"
+        yield OutcomeLine(f"quantised   {result.metric.name} lost to rounding: {lost}")
+        if result.held:
+            yield OutcomeLine(f"held        {result.held:,} weights at values of few signed digits")
 
 
-def _part(_: StageContext, results: Results) -> ReportPart:
-    if not results:
-        return ReportPart()
-    metric, rounded = results["metric"], results["rounded"]
-    quantity, samples = f"{metric['name']} lost", metric["samples"]
-    return ReportPart(
-        checks=[
-            Check(f"types of the hardware, {when}", quantity, rounded[key]["lost"], samples=samples, about="metric")
-            for key, when in (("before", "before training under them"), ("after", "after training under them"))
-        ]
-    )
-
-
-def _outcome(results: Results) -> Iterator[tuple[str, str]]:
-    if results:
-        before, after = (results["rounded"][when]["lost"] for when in ("before", "after"))
-        name = results["metric"]["name"]
-        yield f"quantised   {name} lost to rounding: {after:.4f}, and {before:.4f} before training under it", ""
-        if results["held"]:
-            yield f"held        {results['held']:,} weights at values of few signed digits", ""
-
-
-STAGE = FlowStage(
-    "quantise",
-    _quantise,
-    ("trained_outputs.npz", NETWORK, MASKS, _TYPES_BEFORE),
-    (_MODEL, _MASKS, _TYPES, _HELD),
-    _settings,
-    sections={"quantise": QuantiseConfig()},
-    network=NetworkFiles(_MODEL, _MASKS, _TYPES, _HELD),
-    may_be_left_out=True,
-    not_asked="the flow does not ask for it (epochs above 0 in [quantise], or quantised = true in [finetune])",
-    checks=_checks,
-    foresee=_foresee,
-    masks=("quantised_masks",),
-    links=_LINKS,
-    claims=_claims,
-    part=_part,
-    readings=lambda results: {"after": results["metric"]} if results else {},
-    outcome=_outcome,
-)
+STAGE = QuantiseStage()

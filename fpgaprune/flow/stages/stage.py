@@ -1,26 +1,32 @@
-"""`FlowStage`: one step of the flow, with everything that the runner, `verify`, `doctor` and the report need."""
+"""`Stage`: one step of the flow, with everything that the runner, `verify`, `doctor` and the report need."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import Struct
 
 from fpgaprune.certificate import LinkCheck, LockCertificate
+from fpgaprune.errors import RunError
 from fpgaprune.flow.file import Flow, Section, TrainConfig
-from fpgaprune.flow.run import Progress, RunDirectory
+from fpgaprune.flow.run import MANIFEST, Progress, RunDirectory, tell_end
 from fpgaprune.flow.stages.requirements import Row
-from fpgaprune.flow.task import Dataset, Samples, at
+from fpgaprune.flow.task import Dataset, Reading, Samples, at
 from fpgaprune.held import HeldValues
 from fpgaprune.masks import MaskSet
 from fpgaprune.npz_file import read_npz
 from fpgaprune.report import Check, LinkSummary
+from fpgaprune.select import Addition
 
 if TYPE_CHECKING:
     from fpgaprune.flow.task import Checkpoint, Judge, Task
 
-Results = Mapping[str, Any]
 Shapes = Mapping[str, tuple[int, ...]]
 # Name of a link of the certificate to the function that reads it from files; None if a run has no such link.
 Links = Mapping[str, "Callable[[Artefacts], LinkCheck | None]"]
@@ -78,8 +84,8 @@ class Artefacts:
         network = self.network
         return {NETWORK: network.model, MASKS: network.masks, TYPES: network.types, HELD: network.held}.get(name, name)
 
-    def proven(self, links: Links, *further: LinkCheck) -> dict[str, Any]:
-        """`further` and `links` as JSON data for the manifest; all of them hold.
+    def proven(self, links: Links, *further: LinkCheck) -> tuple[LinkCheck, ...]:
+        """`further` and `links`, read from the files; all of them hold.
 
         Raises:
             CertificateError: a link does not hold.
@@ -87,7 +93,7 @@ class Artefacts:
         found = (read(self) for read in links.values())
         checks = (*further, *(check for check in found if check is not None))
         LockCertificate(checks).require()
-        return {"links": [check.to_json() for check in checks]}
+        return checks
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,7 @@ class StageContext:
     versions: Mapping[str, str] = field(default_factory=dict)
     key: str = ""
     network: NetworkFiles | None = None
-    stages: Sequence[FlowStage] = ()
+    stages: Sequence[Stage[Any]] = ()
 
     @property
     def artefacts(self) -> Artefacts:
@@ -184,66 +190,176 @@ class ReportPart:
     left_out: str | None = None
 
 
-def _nothing(*_: Any) -> Iterator[Any]:
-    return iter(())
+class StageResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a stage found; the manifest holds it as JSON data. A field that is None by default is left out there.
+
+    Attributes:
+        left_out: why the stage did not do its work; None if it did.
+        notes: what is worth knowing of what it did.
+        links: the links of the certificate that it read; all of them hold.
+    """
+
+    left_out: str | None = None
+    notes: tuple[str, ...] | None = None
+    links: tuple[LinkCheck, ...] | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """The result as JSON data."""
+        plain: dict[str, object] = msgspec.to_builtins(self, enc_hook=_plain)
+        return plain if self.links is None else {**plain, "links": [link.to_json() for link in self.links]}
+
+
+class MaskCounts(StageResult, frozen=True, kw_only=True, omit_defaults=True):
+    """How much a stage has locked.
+
+    Attributes:
+        locked: number of locked elements.
+        elements: number of masked elements.
+        digest: SHA-256 of the masks.
+        additions: the locks that were added because they follow from others.
+        warnings: what is doubtful about the locks.
+    """
+
+    locked: int
+    elements: int
+    digest: str
+    additions: tuple[Addition, ...]
+    warnings: tuple[str, ...]
+
+
+R = TypeVar("R", bound=StageResult)
 
 
 @dataclass(frozen=True)
-class FlowStage:
-    """One step of the flow.
+class OutcomeLine:
+    """A line that a terminal shows at the end of a run; `warning` says that it warns of something."""
+
+    text: str
+    warning: bool = False
+
+
+class Stage(ABC, Generic[R]):
+    """One step of the flow, with everything that the runner, `verify`, `doctor` and the report need.
 
     Attributes:
         name: its name in the manifest.
-        run: does the work; returns JSON data for the manifest.
+        result: the class of its results.
         inputs: artefacts that it reads; NETWORK, MASKS, TYPES and HELD stand for files of the latest network.
         outputs: artefacts that it writes.
-        settings: the part of the configuration on which its result depends.
         sections: its tables of the flow file, with the values of the built-in flow.
         needs_keras: whether TensorFlow is loaded for it.
         reads_results: whether it reads the results of all earlier stages, and the files in `reported`.
-        network: the network that it hands on to later stages, if it wrote these files.
+        network: the network that later stages read, if this one wrote these files.
         may_be_left_out: whether a run is complete without its network and its links.
         not_asked: the reason that a watcher shows if the stage has no results because the flow asks for none.
-        checks: functions that raise if the flow cannot succeed; they are called before anything is trained.
-        foresee: yields what is wrong with the untrained Keras model; called again only if `settings` change.
         masks: keys of the certificate; each is the digest of the masks in the file with this name and `.npz`.
         links: links of the certificate that `verify` reads again, by name.
-        claims: yields a line for each other claim about files that does not hold.
         reported: artefacts that `part` reads.
-        part: its part of the report.
-        readings: `before`, `after` or `hardware` to a reading of the metric, with the loss until then.
-        outcome: lines of the terminal at the end of a run, each with a style or "".
         packages: packages whose versions the manifest holds.
-        needs: rows of `doctor`.
         folders: folders in which a killed run leaves drafts.
     """
 
     name: str
-    run: Callable[[StageContext], dict[str, Any]]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    settings: Callable[[Flow], Any] = lambda _: None
-    sections: Mapping[str, Section] = field(default_factory=dict)
+    result: type[R]
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    sections: ClassVar[Mapping[str, Section]] = {}
     needs_keras: bool = True
     reads_results: bool = False
     network: NetworkFiles | None = None
     may_be_left_out: bool = False
     not_asked: str | None = None
-    checks: Callable[[Known], Iterator[Callable[[], Any]]] = _nothing
-    foresee: Callable[[Flow, Dataset, Any], Iterator[str]] | None = None
     masks: tuple[str, ...] = ()
-    links: Links = field(default_factory=dict)
-    claims: Callable[[RunDirectory], Iterator[str]] = _nothing
+    links: ClassVar[Links] = {}
     reported: tuple[str, ...] = ()
-    part: Callable[[StageContext, Results], ReportPart] = lambda *_: ReportPart()
-    readings: Callable[[Results], Mapping[str, Mapping[str, Any]]] = lambda _: {}
-    outcome: Callable[[Results], Iterable[tuple[str, str]]] = _nothing
     packages: tuple[str, ...] = ()
-    needs: Callable[[], Iterable[Row]] = _nothing
     folders: tuple[str, ...] = ()
 
+    @abstractmethod
+    def run(self, context: StageContext) -> R | None:
+        """Does the work; returns what it found, None where the flow asks for nothing of this stage."""
 
-def artefacts_at(stages: Iterable[FlowStage], run: RunDirectory) -> Artefacts:
+    def settings(self, config: Flow) -> object:
+        """The part of the configuration on which the result depends, as JSON data."""
+        return None
+
+    def checks(self, known: Known) -> Iterator[Callable[[], object]]:
+        """Functions that raise if the flow cannot succeed; they are called before anything is trained."""
+        return iter(())
+
+    def foresee(self, config: Flow, data: Dataset, model: Any) -> Iterator[str]:
+        """What is wrong with the untrained Keras model, line by line; asked again only if `settings` change."""
+        return iter(())
+
+    def claims(self, run: RunDirectory) -> Iterator[str]:
+        """A line for each claim about files, other than `links`, that does not hold."""
+        return iter(())
+
+    def part(self, context: StageContext, result: R) -> ReportPart:
+        """What the stage adds to the report."""
+        return ReportPart()
+
+    def readings(self, result: R) -> Mapping[str, Reading]:
+        """`before`, `after` or `hardware` to a reading of the metric, with the loss until then."""
+        return {}
+
+    def outcome(self, result: R) -> Iterable[OutcomeLine]:
+        """The lines of a terminal at the end of a run."""
+        return ()
+
+    def needs(self) -> Iterable[Row]:
+        """The rows of `doctor`."""
+        return ()
+
+    @property
+    def foresees(self) -> bool:
+        """Whether the stage looks at the untrained model."""
+        return type(self).foresee is not Stage.foresee
+
+    def tell_end(self, progress: Progress, result: R | None, seconds: float | None) -> None:
+        """Report to `progress` how the stage ended in `seconds`; None if nothing had changed."""
+        if result is None:
+            tell_end(progress, self.name, seconds, self.not_asked)
+        else:
+            tell_end(progress, self.name, seconds, result.left_out, result.notes or ())
+
+    def result_in(self, run: RunDirectory) -> R | None:
+        """What the stage found in `run`; None where the flow asked for nothing of it.
+
+        Raises:
+            RunError: the stage has not run, or its record is damaged.
+        """
+        return self.result_from(run.results(self.name), str(run.file(MANIFEST)))
+
+    def result_from(self, plain: Mapping[str, object], where: str) -> R | None:
+        """The result that `plain`, its JSON data, describes; None if it is empty.
+
+        Raises:
+            RunError: the data have another form; `where` names their file.
+        """
+        if not plain:
+            return None
+        try:
+            return msgspec.convert(plain, self.result, dec_hook=_decoded)
+        except msgspec.ValidationError as error:
+            raise RunError(
+                f"{where}: the results of stage {self.name!r} are damaged: {error}; run the flow again"
+            ) from error
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as a number of Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} has no JSON form")
+
+
+def _decoded(kind: type, plain: Any) -> Any:
+    """The object of a class that chooses its form by itself, as `Compared`."""
+    return kind.from_json(plain)  # type: ignore[attr-defined]
+
+
+def artefacts_at(stages: Iterable[Stage[Any]], run: RunDirectory) -> Artefacts:
     """The files of `run` for a stage that comes after `stages`."""
     network = None
     for stage in stages:
@@ -253,7 +369,7 @@ def artefacts_at(stages: Iterable[FlowStage], run: RunDirectory) -> Artefacts:
     return Artefacts(run, network)
 
 
-def inputs_of(stage: FlowStage, earlier: Sequence[FlowStage], files: Artefacts) -> tuple[str, ...]:
+def inputs_of(stage: Stage[Any], earlier: Sequence[Stage[Any]], files: Artefacts) -> tuple[str, ...]:
     """The names of the artefacts that `stage` reads; `earlier` are the stages before it."""
     reported = [name for one in earlier for name in one.reported] if stage.reads_results else []
     names = (files.named(name) for name in (*stage.inputs, *reported))

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from fpgaprune.errors import CertificateError, ConfigError, ModelImportError
-from fpgaprune.flow.file import DataConfig, FinetuneConfig, Flow, TrainConfig, is_function_name, judging, section_json
+from fpgaprune.flow.file import (
+    DataConfig,
+    FinetuneConfig,
+    Flow,
+    Section,
+    TrainConfig,
+    is_function_name,
+    judging,
+    section_json,
+)
 from fpgaprune.flow.file.named_function import named_function
 from fpgaprune.flow.run import epochs_shown
-from fpgaprune.flow.stages.requirements import package
-from fpgaprune.flow.stages.stage import FlowStage, Known, ReportPart, StageContext
-from fpgaprune.flow.task import Dataset, Samples, arrays_of, in_layout_of, predict, small_cnn, small_cnn_shapes
+from fpgaprune.flow.stages.requirements import Row, package
+from fpgaprune.flow.stages.stage import Known, OutcomeLine, ReportPart, Stage, StageContext, StageResult
+from fpgaprune.flow.task import Dataset, Reading, Samples, arrays_of, in_layout_of, predict, small_cnn, small_cnn_shapes
 from fpgaprune.frontends import OnnxNetwork, is_onnx, is_tf_keras, plan_onnx
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
 from fpgaprune.lowering import class_problem
@@ -24,59 +33,6 @@ from fpgaprune.weights import NamedWeights, weight_arrays
 
 if TYPE_CHECKING:
     from fpgaprune.flow.task import Judge
-
-
-def _train(context: StageContext) -> dict[str, Any]:
-    """`trained.keras` is the trained network; the result holds its metric on held-out samples.
-
-    `early.npz` holds its weights after the epoch that a schedule goes back to, if there is one.
-    """
-    from fpgaprune.flow.task import TRAIN_RATE, Resume, read_model, shuffled_batches, steps_in_epoch
-
-    settings, data = context.config[TrainConfig], context.data
-    imported, checkpoint = None, context.checkpoint("train")
-    if settings.model is not None:
-        context.run.file("early.npz").unlink(missing_ok=True)
-        model, imported = read_model(settings.model)
-    else:
-        model = small_cnn(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
-        steps = steps_in_epoch(data.x_train, settings.batch_size)
-        task = context.task(model)
-        task.compile(model, settings.learning_rate, TRAIN_RATE, settings.epochs * steps)
-        task.prepare(model, data.y_train)
-        # A saved state can be restored only once the optimizer has variables.
-        model.optimizer.build(model.trainable_variables)
-        start = checkpoint.load()
-        done = 0 if start is None else start.epoch
-        early = context.config[FinetuneConfig].rewind_epoch
-        if start is None:
-            context.run.file("early.npz").unlink(missing_ok=True)
-            if early == 0:
-                _save_early(context, model)
-        model.fit(
-            shuffled_batches(data.x_train, data.y_train, settings.batch_size, context.config.seed, done, task.weights),
-            epochs=settings.epochs,
-            initial_epoch=done,
-            steps_per_epoch=steps,
-            callbacks=[
-                epochs_shown(context.progress, settings.epochs),
-                _after_epoch(early, lambda: _save_early(context, model)),
-                Resume(checkpoint, start),
-            ],
-            shuffle=False,
-            verbose=0,
-        )
-    save_keras(model, context.run.file("trained.keras"))
-    checkpoint.remove()
-    outputs = predict(model, data.x_test)
-    # Later networks are compared with these outputs.
-    write_npz(context.run.file("trained_outputs.npz"), {f"{n:03}": a for n, a in enumerate(arrays_of(outputs))})
-    judge = context.judge(model)
-    found: dict[str, Any] = {"metric": judge.reading(outputs), "warnings": doubts(judge, outputs)}
-    if imported is not None:
-        found["notes"] = imported.pop("notes", [])
-        found["imported"] = imported
-    return found
 
 
 def doubts(judge: Judge, outputs: Samples) -> list[str]:
@@ -100,18 +56,6 @@ def _after_epoch(number: int | None, act: Callable[[], None]) -> Any:
 
 def _save_early(context: StageContext, model: Any) -> None:
     write_npz(context.run.file("early.npz"), weight_arrays(model))
-
-
-def _checks(known: Known) -> Iterator[Callable[[], Any]]:
-    settings = known.config[TrainConfig]
-    yield partial(_read_shapes, known)
-    for key, name in (("train.loss", settings.loss), ("train.metric", settings.metric)):
-        if name is not None and is_function_name(name):
-            yield partial(named_function, name, key, ConfigError)
-    if known.data is not None:
-        yield partial(_fit_data, known, known.data)
-    if known.shapes is not None and settings.model is not None:
-        yield from (partial(_refuse, problem) for problem in _class_problems(settings))
 
 
 def _read_shapes(known: Known) -> None:
@@ -212,25 +156,112 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
     return len(shape) == len(wanted) and all(w in (None, size) for size, w in zip(shape, wanted, strict=True))
 
 
-def _settings(config: Flow) -> Any:
-    return [section_json(config[TrainConfig]), judging(config), config[FinetuneConfig].rewind_epoch]
+class TrainResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
+    """The trained network.
+
+    Attributes:
+        metric: its metric.
+        warnings: what is doubtful about it.
+        imported: what is known of the file of another library from which it was read; None if it was trained here.
+    """
+
+    metric: Reading
+    warnings: tuple[str, ...]
+    imported: Mapping[str, object] | None = None
 
 
-STAGE = FlowStage(
-    "train",
-    _train,
-    (),
-    ("trained.keras", "trained_outputs.npz", "early.npz"),
-    _settings,
-    sections={"train": TrainConfig(epochs=24, batch_size=32, learning_rate=0.002)},
-    checks=_checks,
-    readings=lambda results: {"before": results["metric"]},
-    part=lambda _, results: ReportPart({"warnings": results["warnings"]}),
-    outcome=lambda results: [(f"warning: {warning}", "yellow") for warning in results["warnings"]],
-    packages=("tensorflow", "keras", "numpy"),
-    needs=lambda: [
-        package("train to remove", "tensorflow", "every stage with a Keras model"),
-        package("train to remove", "keras", "every stage with a Keras model"),
-        package("train", "hgq2", "networks that HGQ2 trained", "hgq"),
-    ],
-)
+class TrainStage(Stage[TrainResult]):
+    """Trains or reads the network from which all later stages start."""
+
+    name = "train"
+    inputs = ()
+    outputs = ("trained.keras", "trained_outputs.npz", "early.npz")
+    sections: ClassVar[Mapping[str, Section]] = {"train": TrainConfig(epochs=24, batch_size=32, learning_rate=0.002)}
+    packages = ("tensorflow", "keras", "numpy")
+    result = TrainResult
+
+    def run(self, context: StageContext) -> TrainResult:
+        """`trained.keras` is the trained network; the result holds its metric on held-out samples.
+
+        `early.npz` holds its weights after the epoch that a schedule goes back to, if there is one.
+        """
+        from fpgaprune.flow.task import TRAIN_RATE, Resume, read_model, shuffled_batches, steps_in_epoch
+
+        settings, data = context.config[TrainConfig], context.data
+        imported, checkpoint = None, context.checkpoint("train")
+        if settings.model is not None:
+            context.run.file("early.npz").unlink(missing_ok=True)
+            model, imported = read_model(settings.model)
+        else:
+            model = small_cnn(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
+            steps = steps_in_epoch(data.x_train, settings.batch_size)
+            task = context.task(model)
+            task.compile(model, settings.learning_rate, TRAIN_RATE, settings.epochs * steps)
+            task.prepare(model, data.y_train)
+            # A saved state can be restored only once the optimizer has variables.
+            model.optimizer.build(model.trainable_variables)
+            start = checkpoint.load()
+            done = 0 if start is None else start.epoch
+            early = context.config[FinetuneConfig].rewind_epoch
+            if start is None:
+                context.run.file("early.npz").unlink(missing_ok=True)
+                if early == 0:
+                    _save_early(context, model)
+            model.fit(
+                shuffled_batches(
+                    data.x_train, data.y_train, settings.batch_size, context.config.seed, done, task.weights
+                ),
+                epochs=settings.epochs,
+                initial_epoch=done,
+                steps_per_epoch=steps,
+                callbacks=[
+                    epochs_shown(context.progress, settings.epochs),
+                    _after_epoch(early, lambda: _save_early(context, model)),
+                    Resume(checkpoint, start),
+                ],
+                shuffle=False,
+                verbose=0,
+            )
+        save_keras(model, context.run.file("trained.keras"))
+        checkpoint.remove()
+        outputs = predict(model, data.x_test)
+        # Later networks are compared with these outputs.
+        write_npz(context.run.file("trained_outputs.npz"), {f"{n:03}": a for n, a in enumerate(arrays_of(outputs))})
+        judge = context.judge(model)
+        notes = None if imported is None else tuple(imported.pop("notes", ()))
+        return TrainResult(
+            metric=judge.reading(outputs), warnings=tuple(doubts(judge, outputs)), notes=notes, imported=imported
+        )
+
+    def settings(self, config: Flow) -> object:
+        return [section_json(config[TrainConfig]), judging(config), config[FinetuneConfig].rewind_epoch]
+
+    def checks(self, known: Known) -> Iterator[Callable[[], Any]]:
+        settings = known.config[TrainConfig]
+        yield partial(_read_shapes, known)
+        for key, name in (("train.loss", settings.loss), ("train.metric", settings.metric)):
+            if name is not None and is_function_name(name):
+                yield partial(named_function, name, key, ConfigError)
+        if known.data is not None:
+            yield partial(_fit_data, known, known.data)
+        if known.shapes is not None and settings.model is not None:
+            yield from (partial(_refuse, problem) for problem in _class_problems(settings))
+
+    def readings(self, result: TrainResult) -> dict[str, Reading]:
+        return {"before": result.metric}
+
+    def part(self, context: StageContext, result: TrainResult) -> ReportPart:
+        return ReportPart({"warnings": result.warnings})
+
+    def outcome(self, result: TrainResult) -> Iterator[OutcomeLine]:
+        return (OutcomeLine(f"warning: {warning}", warning=True) for warning in result.warnings)
+
+    def needs(self) -> list[Row]:
+        return [
+            package("train to remove", "tensorflow", "every stage with a Keras model"),
+            package("train to remove", "keras", "every stage with a Keras model"),
+            package("train", "hgq2", "networks that HGQ2 trained", "hgq"),
+        ]
+
+
+STAGE = TrainStage()

@@ -21,6 +21,8 @@ from .narrowing import folded_under as folded_under
 from .narrowing import narrowed as narrowed
 from .network import small_cnn as small_cnn
 from .network import small_cnn_shapes as small_cnn_shapes
+from .readings import Loss as Loss
+from .readings import Reading as Reading
 from .rounded_training import require_exact_types as require_exact_types
 from .rounded_training import unroundable as unroundable
 from .samples import Samples as Samples

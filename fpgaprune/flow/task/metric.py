@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.file import TrainConfig, is_function_name
 from fpgaprune.flow.file.named_function import named_function
 from fpgaprune.flow.run import flat_figures
 from fpgaprune.flow.task.head_scores import score_of, share_right
+from fpgaprune.flow.task.readings import Loss, Reading
 from fpgaprune.flow.task.sample_weights import at_places
 from fpgaprune.flow.task.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.flow.task.task import Task, gives_probabilities, question_of, some_outputs
@@ -73,16 +75,17 @@ class Judge:
             self.higher_is_better = settings.mode == "max"
         self.is_fraction = self.higher_is_better and any(word in lower for word in _FRACTIONS)
 
-    def reading(self, outputs: Samples) -> dict[str, Any]:
-        """The metric of `outputs` as JSON data: its `value`, its standard error `error`, and the kind of metric."""
-        return {
-            "name": self.name,
-            "value": self.value(outputs),
-            "error": self._error(lambda index: self._of(outputs, index)),
-            "samples": self.samples,
-            "higher_is_better": self.higher_is_better,
-            "is_fraction": self.is_fraction,
-        }
+    def reading(self, outputs: Samples, before: Samples | None = None) -> Reading:
+        """The metric of `outputs`, with its loss against the outputs `before` if they are given."""
+        return Reading(
+            name=self.name,
+            value=self.value(outputs),
+            error=self._error(lambda index: self._of(outputs, index)),
+            samples=self.samples,
+            higher_is_better=self.higher_is_better,
+            is_fraction=self.is_fraction,
+            **({} if before is None else structs.asdict(self.lost(before, outputs))),
+        )
 
     def value(self, outputs: Samples) -> float:
         """The metric of `outputs` without its standard error, which takes less time than a `reading`."""
@@ -106,8 +109,8 @@ class Judge:
         numbers = labels.argmax(axis=-1) if question == "one-hot" else labels
         return float(np.unique(numbers, return_counts=True)[1].max() / numbers.size)
 
-    def lost(self, before: Samples, after: Samples) -> dict[str, Any]:
-        """How much worse `after` is than `before`, as JSON data: `lost`, and its standard error `lost_error`.
+    def lost(self, before: Samples, after: Samples) -> Loss:
+        """How much worse the outputs `after` are than the outputs `before`.
 
         If the metric should be high, the loss is the difference: 0.01 is a point of accuracy. If the metric is an
         error, the loss is its growth as a share of the error before. Both are judged on the same samples, so the
@@ -120,7 +123,7 @@ class Judge:
                 return was - now
             return (now - was) / abs(was) if was else float(now > was)
 
-        return {"lost": lost(slice(None)), "lost_error": self._error(lost)}
+        return Loss(lost(slice(None)), self._error(lost))
 
     def _of(self, outputs: Samples, index: Any) -> float:
         weights = None if self._weights is None else at(self._weights, index)

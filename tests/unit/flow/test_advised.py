@@ -32,9 +32,9 @@ def test_the_stage_estimates_both_sides_and_advises_only_if_asked(run, tmp_path)
     config = parse_config(asked, "flow.toml", tmp_path)
     found = estimate.STAGE.run(StageContext(run, config, None, None))
     written = json.loads(run.file("estimate.json").read_text())
-    assert found["advice"] is written["advice"] is None
-    assert {side: found[side]["fits"] for side in ("before", "after")} == {"before": False, "after": False}
-    assert found["after"]["fits_upper"] is False
+    assert found.advice is written["advice"] is None
+    assert {side: getattr(found, side).fits for side in ("before", "after")} == {"before": False, "after": False}
+    assert found.after.fits_upper is False
 
 
 def test_the_command_prints_the_same_and_the_best_first(run):

@@ -28,8 +28,8 @@ def context(folder, locked):
 
 
 def test_both_are_compared(tmp_path):
-    links = certify.STAGE.run(context(tmp_path, 0.0))["links"]
-    assert [(link["link"], link["violations"]) for link in links] == [("memory", 0), ("finetuned.keras", 0)]
+    links = certify.STAGE.run(context(tmp_path, 0.0)).links
+    assert [(link.link, link.violations) for link in links] == [("memory", 0), ("finetuned.keras", 0)]
 
 
 @pytest.mark.parametrize(("memory", "file", "link"), [(1e-30, 0.0, "memory"), (0.0, 1e-30, "finetuned.keras")])

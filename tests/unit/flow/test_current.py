@@ -6,15 +6,15 @@ import pytest
 
 from fpgaprune.flow.engine import parse_config, runner
 from fpgaprune.flow.run import RunDirectory
+from fpgaprune.flow.stages import measure
 from fpgaprune.target import hardware_path
 
 
 def key(folder, **section):
     run = RunDirectory(folder)
     run.manifest.update(data="digest", versions={"fpgaprune": "as long ago"})
-    stage = runner.FlowStage("measure", None, (), (), lambda config: config.measure.model_dump_json())
     config = parse_config({"measure": section}, "flow")
-    return runner._key(stage, SimpleNamespace(run=run, config=config, versions=runner._versions()), (), ())
+    return runner._key(measure.STAGE, SimpleNamespace(run=run, config=config, versions=runner._versions()), (), ())
 
 
 def test_the_same_stage_has_the_same_key(tmp_path):

@@ -4,8 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from fpgaprune.flow.run import Silent, epochs_shown, progress, tell_end
-from fpgaprune.flow.stages import quantise
+from fpgaprune.flow.run import Silent, epochs_shown, progress
+from fpgaprune.flow.stages import MeasureResult, measure, quantise
 
 
 class Recorder(Silent):
@@ -20,24 +20,25 @@ class Recorder(Silent):
 
 
 @pytest.mark.parametrize(
-    ("name", "results", "seconds", "told"),
+    ("result", "seconds", "told"),
     [
-        ("train", {"accuracy": 1.0}, 3.0, ("done", "", 3.0)),
-        ("train", {"accuracy": 1.0}, None, ("unchanged", "", None)),
-        ("certify", {}, 3.0, ("done", "", 3.0)),
-        ("measure", {"left_out": "no family"}, 0.1, ("skipped", "no family", 0.1)),
-        ("measure", {"left_out": "no family"}, None, ("skipped", "no family", None)),
+        (MeasureResult(), 3.0, ("done", "", 3.0)),
+        (MeasureResult(notes=("one", "two")), 3.0, ("done", "one; two", 3.0)),
+        (MeasureResult(), None, ("unchanged", "", None)),
+        (MeasureResult(left_out="no family"), 0.1, ("skipped", "no family", 0.1)),
+        (MeasureResult(left_out="no family"), None, ("skipped", "no family", None)),
+        (None, 3.0, ("done", "", 3.0)),
     ],
 )
-def test_how_a_stage_ended(name, results, seconds, told):
+def test_how_a_stage_ended(result, seconds, told):
     recorder = Recorder()
-    tell_end(recorder, name, results, seconds)
-    assert recorder.stages == [(name, *told)]
+    measure.STAGE.tell_end(recorder, result, seconds)
+    assert recorder.stages == [("measure", *told)]
 
 
 def test_a_stage_that_nobody_asked_for_was_skipped():
     recorder = Recorder()
-    tell_end(recorder, "quantise", {}, 0.0, quantise.STAGE.not_asked)
+    quantise.STAGE.tell_end(recorder, None, 0.0)
     ((_, state, note, _),) = recorder.stages
     assert state == "skipped"
     assert note.startswith("the flow does not ask for it (epochs above 0 in [quantise]")

@@ -118,8 +118,8 @@ def test_locks_of_kernels_hold_under_the_names_that_folding_gives(done):
         np.testing.assert_array_equal(before[was], after[now])
     # A bias has taken in the shift of BatchNorm; where that is zero, its lock holds.
     assert set(after) - {"conv/bias"} == {"conv/kernel", "dense/kernel", "sep_depthwise/kernel", "sep/kernel"}
-    (link,) = results["links"]
-    assert (link["link"], link["violations"]) == ("quantised.keras", 0)
+    (link,) = results.links
+    assert (link.link, link.violations) == ("quantised.keras", 0)
     assert list(quantise.STAGE.claims(given.run)) == []
 
 
@@ -144,7 +144,7 @@ def test_the_hardware_has_the_types_of_the_training_and_computes_what_was_traine
         assert {role: str(design[layer].types[role]) for role in kinds} == kinds
     outputs = emulate(design, given.data.x_test)
     lost = given.judge(model).lost(given.trained_outputs(), outputs)
-    assert lost["lost"] == results["rounded"]["after"]["lost"]
+    assert lost == results.rounded.after
 
 
 def test_later_stages_read_the_network_that_was_trained_on(done):
@@ -154,7 +154,7 @@ def test_later_stages_read_the_network_that_was_trained_on(done):
     run.record("remove", "k", {}, run.digests(["removed.keras"]), {}, 1.0)
     export = STAGES[number + 1]
     assert inputs_of(export, STAGES, artefacts_at(STAGES[:number], run)) == ("removed.keras", "removed_masks.npz")
-    run.record("quantise", "k", {}, run.digests(FILES), results, 1.0)
+    run.record("quantise", "k", {}, run.digests(FILES), results.to_json(), 1.0)
     assert inputs_of(export, STAGES, artefacts_at(STAGES[: number + 1], run)) == FILES[:2]
     assert inputs_of(hls.STAGE, STAGES, artefacts_at(STAGES[: number + 1], run))[-4:] == (*FILES, "quantised_held.npz")
 
@@ -162,10 +162,10 @@ def test_later_stages_read_the_network_that_was_trained_on(done):
 def test_its_part_of_the_report_says_what_rounding_costs_before_and_after(done):
     given, results = done
     before, after = quantise.STAGE.part(given, results).checks
-    assert (before.measured, after.measured) == tuple(results["rounded"][when]["lost"] for when in ("before", "after"))
-    assert quantise.STAGE.readings(results)["after"]["value"] == results["metric"]["value"]
-    ((line, _),) = quantise.STAGE.outcome(results)
-    assert line.startswith("quantised   accuracy lost to rounding: ")
+    assert (before.measured, after.measured) == (results.rounded.before.lost, results.rounded.after.lost)
+    assert quantise.STAGE.readings(results) == {"after": results.metric}
+    (line,) = quantise.STAGE.outcome(results)
+    assert line.text.startswith("quantised   accuracy lost to rounding: ")
 
 
 @pytest.fixture(scope="module")
@@ -187,11 +187,11 @@ def test_every_kept_weight_is_held_at_a_power_of_two_and_certified(held):
         kind = FixedType.parse(types[path.partition("/")[0]]["weight"])
         assert kind.width == 4  # one bit more than asked for, so that the next power of two is a value too
         assert (count_digits(kind.to_raw(model[path])) <= 1).all()
-    assert results["held"] == sum(int(masks[path].sum()) for path in kernels) == values.count
-    links = {link["link"]: link for link in results["links"]}
+    assert results.held == sum(int(masks[path].sum()) for path in kernels) == values.count
+    links = {link.link: link for link in results.links}
     assert list(links) == ["quantised.keras", "quantised.keras, held values"]
-    assert links["quantised.keras, held values"]["locked"] == values.count
-    assert list(quantise.STAGE.outcome(results))[1][0].startswith(f"held        {values.count:,} weights")
+    assert links["quantised.keras, held values"].locked == values.count
+    assert list(quantise.STAGE.outcome(results))[1].text.startswith(f"held        {values.count:,} weights")
 
 
 def test_the_hardware_holds_what_was_held_and_another_value_is_found(held):
@@ -250,11 +250,9 @@ def test_without_epochs_nothing_is_written_and_what_was_is_gone(tmp_path):
     for name in (*FILES, "quantised_held.npz"):
         run.file(name).write_text("of before")
     config = parse_config({}, "flow.toml")
-    assert quantise.STAGE.run(StageContext(run, config, None, Silent())) == {}
+    assert quantise.STAGE.run(StageContext(run, config, None, Silent())) is None
     assert not any(run.file(name).exists() for name in FILES)
-    assert quantise.STAGE.readings({}) == {}
-    assert quantise.STAGE.part(None, {}).checks == ()
-    assert list(quantise.STAGE.outcome({})) == list(quantise.STAGE.claims(run)) == []
+    assert list(quantise.STAGE.claims(run)) == []
 
 
 @pytest.mark.parametrize(
@@ -336,9 +334,9 @@ def test_fine_tuning_that_rounds_keeps_its_locks_and_hands_its_types_on(tmp_path
     rounded = quantise.STAGE.run(on)
     assert json.loads(given.run.file("quantised_types.json").read_text()) == types
     # No epoch of [quantise]: the network is the one that was fine-tuned, bit for bit.
-    assert rounded["metric"]["samples"] == 48
+    assert rounded.metric.samples == 48
     outputs = emulate(hls.hardware_of(on.config, on.data).with_types(types).design(model), on.data.x_test)
-    assert on.judge(model).reading(outputs)["value"] == results["metric"]["value"]
+    assert on.judge(model).reading(outputs).value == results.metric.value
 
 
 def test_weights_to_go_back_to_are_refused_where_fine_tuning_rounds():

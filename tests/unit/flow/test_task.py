@@ -7,7 +7,7 @@ import pytest
 from fpgaprune.errors import ConfigError, DataError
 from fpgaprune.flow.file import TrainConfig
 from fpgaprune.flow.stages import doubts
-from fpgaprune.flow.task import Judge, check_data, read_task
+from fpgaprune.flow.task import Judge, Loss, check_data, read_task
 
 RNG = np.random.default_rng(1)
 X = RNG.random((40, 4)).astype("float32")
@@ -50,7 +50,7 @@ def test_logits_are_told_from_probabilities():
     # Half is the border of a probability, zero that of a logit.
     y = np.array([[0], [1]] * 20)
     _, judge = judged(model(1), y)
-    assert judge.reading(np.where(y, 0.2, -0.2).astype("float32"))["value"] == 1
+    assert judge.reading(np.where(y, 0.2, -0.2).astype("float32")).value == 1
 
 
 def test_a_compiled_model_brings_its_own(tmp_path):
@@ -97,17 +97,17 @@ def test_losses_and_their_standard_errors():
     wrong = np.roll(right, 1, axis=1)
     half = np.where((np.arange(40) % 2 == 0)[:, None], right, wrong)
     _, judge = judged(model(3, "softmax"), CLASSES)
-    assert judge.reading(right)["value"] == 1
-    assert judge.reading(right)["error"] == 0
+    assert judge.reading(right).value == 1
+    assert judge.reading(right).error == 0
     found = judge.reading(half)
-    assert found["value"] == 0.5
+    assert found.value == 0.5
     lost = judge.lost(right, half)
-    assert lost["lost"] == 0.5
-    assert 0.05 < lost["lost_error"] < 0.12
-    assert judge.lost(half, half) == {"lost": 0, "lost_error": 0}
+    assert lost.lost == 0.5
+    assert 0.05 < lost.lost_error < 0.12
+    assert judge.lost(half, half) == Loss(0, 0)
     noisy = np.where((RNG.random(40) < 0.5)[:, None], right, wrong)
     binomial = np.sqrt(0.25 / 40)
-    assert 0.4 * binomial < judge.reading(noisy)["error"] < 2.5 * binomial
+    assert 0.4 * binomial < judge.reading(noisy).error < 2.5 * binomial
 
 
 @pytest.mark.parametrize("shape", [(40,), (40, 1), (40, 3)])
@@ -126,10 +126,10 @@ def test_an_error_is_lost_as_a_share():
     y = RNG.random((40, 3)).astype("float32")
     _, judge = judged(model(3), y, metric="mse")
     assert not judge.higher_is_better
-    assert judge.lost(y + 0.1, y + 0.2)["lost"] == pytest.approx(3, rel=1e-3)
-    assert judge.lost(y + 0.2, y + 0.1)["lost"] == pytest.approx(-0.75, rel=1e-3)
+    assert judge.lost(y + 0.1, y + 0.2).lost == pytest.approx(3, rel=1e-3)
+    assert judge.lost(y + 0.2, y + 0.1).lost == pytest.approx(-0.75, rel=1e-3)
     _, loss = judged(model(3), y, metric="loss")
-    assert loss.reading(y + 0.1)["value"] == pytest.approx(0.01, rel=1e-3)
+    assert loss.reading(y + 0.1).value == pytest.approx(0.01, rel=1e-3)
 
 
 def test_several_outputs():
@@ -148,7 +148,7 @@ def test_several_outputs():
     task = read_task(TrainConfig(), network, both)
     assert [loss.name for loss in task.loss] == ["sparse_categorical_crossentropy", "mean_squared_error"]
     judge = Judge(TrainConfig(), task, network, both.y_test)
-    assert judge.reading((np.eye(3)[CLASSES], number))["value"] == 1
+    assert judge.reading((np.eye(3)[CLASSES], number)).value == 1
 
 
 BCE, SCE, CE = "binary_crossentropy", "sparse_categorical_crossentropy", "categorical_crossentropy"

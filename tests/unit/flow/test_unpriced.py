@@ -28,13 +28,13 @@ def test_the_stage_says_why_it_left_the_price_out(tmp_path):
     run = run_with(tmp_path / "run", replace(cnn(), name="catapult", backend="Catapult"))
     config = parse_config({"name": "net", "target": {"part": "xc7z020clg400-1"}}, "flow.toml")
     left_out = estimate.STAGE.run(StageContext(run, config, None, None))
-    assert left_out == {
+    assert left_out.to_json() == {
         "left_out": "design 'catapult' was made for backend 'Catapult', for which no reports were calibrated; "
         "wanted Vivado or Vitis"
     }
     assert json.loads((run.path / "estimate.json").read_text()) is None
     priced = estimate.STAGE.run(StageContext(run_with(tmp_path / "other", cnn()), config, None, None))
-    assert priced["after"]["latency_cycles"] > 0
+    assert priced.after.latency_cycles > 0
 
 
 def test_a_vendor_report_is_shown_without_an_estimate_beside_it(tmp_path):

@@ -184,7 +184,7 @@ def test_a_flow_takes_the_file_and_shows_what_is_to_know():
         def stage(self, name, state, note="", seconds=None):
             said.append((name, state, note, seconds))
 
-    tell_end(Heard(), "train", {"notes": found["notes"]}, 1.0)
+    tell_end(Heard(), "train", 1.0, notes=found["notes"])
     assert said == [("train", "done", "; ".join(found["notes"]), 1.0)]
     assert "rounded to fixed<16,6,RND,SAT>" in said[0][2]
 
