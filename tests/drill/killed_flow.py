@@ -25,7 +25,7 @@ from fpgaprune.errors import FpgaPruneError
 from fpgaprune.files import write_bytes
 from fpgaprune.flow.engine import parse_config, runner
 from fpgaprune.flow.run import Silent
-from fpgaprune.flow.stages import Stage, StageResult, report
+from fpgaprune.flow.stages import FlowStage, StageResult, report
 from fpgaprune.keras_file import save_keras
 from fpgaprune.npz_file import write_npz
 
@@ -135,7 +135,7 @@ def _project(context):
     shutil.rmtree(draft)
 
 
-class _OnlyFiles(Stage):
+class _OnlyFiles(FlowStage):
     """A stage that does nothing but write."""
 
     result, needs_keras, folders = StageResult, False, ("rtl", "synth")

@@ -19,7 +19,7 @@ from fpgaprune.flow.engine.config import parse_config
 from fpgaprune.flow.engine.origin import Origin
 from fpgaprune.flow.file import Flow, Section
 from fpgaprune.flow.run import MANIFEST, Progress, RunDirectory, Silent
-from fpgaprune.flow.stages import STAGES, Stage, StageContext, artefacts_at, inputs_of, installed
+from fpgaprune.flow.stages import STAGES, FlowStage, StageContext, artefacts_at, inputs_of, installed
 from fpgaprune.flow.task import Dataset, start_session
 from fpgaprune.masks import MaskSet
 from fpgaprune.target import hardware_path
@@ -71,9 +71,7 @@ def flow_key(config: Flow, data: Dataset) -> str:
     return _digest(asked)
 
 
-def run_again(
-    out: Path, stage: Stage[Any], sections: Mapping[str, Section], progress: Progress | None = None
-) -> RunDirectory:
+def run_again(out: Path, stage: str, sections: Mapping[str, Section], progress: Progress | None = None) -> RunDirectory:
     """The finished run `out` has run `stage` again with other `sections`; its report and certificate show it.
 
     Raises:
@@ -85,7 +83,7 @@ def run_again(
     data = read_data(config, progress)
     with run.locked(_folders()):
         run.manifest["config"] = json.loads(config.model_dump_json())
-        again = [one for one in STAGES if one is stage or one.reads_results]
+        again = [one for one in STAGES if one.name == stage or one.reads_results]
         _finish(again, StageContext(run, config, data, progress or Silent(), _versions()))
     return run
 
@@ -108,7 +106,7 @@ def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
     }
 
 
-def _finish(stages: Iterable[Stage[Any]], context: StageContext) -> None:
+def _finish(stages: Iterable[FlowStage[Any]], context: StageContext) -> None:
     """Brings `stages` up to date, and writes the certificate."""
     try:
         for stage in stages:
@@ -118,7 +116,7 @@ def _finish(stages: Iterable[Stage[Any]], context: StageContext) -> None:
     context.run.write_certificate(assemble_certificate(context.run))
 
 
-def _bring_up_to_date(stage: Stage[Any], context: StageContext) -> None:
+def _bring_up_to_date(stage: FlowStage[Any], context: StageContext) -> None:
     """Runs `stage`, unless it has run with the same inputs and settings."""
     run, told = context.run, context.progress
     earlier = STAGES[: STAGES.index(stage)]
@@ -147,7 +145,7 @@ def _foreseen_key(config: Flow, versions: Mapping[str, str]) -> str:
     return _digest(asked)
 
 
-def _key(stage: Stage[Any], context: StageContext, inputs: Iterable[str], earlier: Iterable[Stage[Any]]) -> str:
+def _key(stage: FlowStage[Any], context: StageContext, inputs: Iterable[str], earlier: Iterable[FlowStage[Any]]) -> str:
     run, config, records = context.run, context.config, context.run.manifest["stages"]
     content = {
         "stage": stage.name,

@@ -5,8 +5,6 @@ from .dependence import section_json as section_json
 from .file_kinds import kind_of as kind_of
 from .file_kinds import needed_with_model as needed_with_model
 from .file_kinds import require_kind as require_kind
-from .named_function import FORMS as FORMS
-from .named_function import is_function_name as is_function_name
 from .names_in_file import locks_in_keras as locks_in_keras
 from .names_in_file import with_locks_in_keras as with_locks_in_keras
 from .schedule_config import ConstantConfig as ConstantConfig
@@ -29,3 +27,6 @@ from .sections import SelectConfig as SelectConfig
 from .sections import TargetConfig as TargetConfig
 from .sections import TrainConfig as TrainConfig
 from .sections import VerdictConfig as VerdictConfig
+from .user_function import FORMS as FORMS
+from .user_function import is_function_name as is_function_name
+from .user_function import named_function as named_function

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from fpgaprune.errors import FpgaPruneError
-from fpgaprune.flow.file.named_function import beside
+from fpgaprune.flow.file.user_function import beside
 from fpgaprune.loss_limit import loss_text, parse_loss
 from fpgaprune.lowering import PROJECT_NAMES, is_project_name
 

@@ -9,7 +9,7 @@ from fpgaprune.errors import ConfigError, ToolError
 from fpgaprune.fabric import family_of
 from fpgaprune.flow.engine import parse_config, run_again
 from fpgaprune.flow.run import Progress, RunDirectory
-from fpgaprune.flow.stages.measure import STAGE, MeasureConfig
+from fpgaprune.flow.stages import MeasureConfig, MeasureStage
 from fpgaprune.target import find_part
 
 
@@ -39,8 +39,8 @@ def measure_run(out: Path, settings: MeasureConfig, progress: Progress | None = 
         ToolError: nothing could be measured; the message says why, and the report was written without it.
     """
     RunDirectory.existing(out).results("hls")
-    run = run_again(out, STAGE, {"measure": settings}, progress)
-    result = STAGE.result_in(run)
+    run = run_again(out, MeasureStage.name, {"measure": settings}, progress)
+    result = MeasureStage().result_in(run)
     left_out = None if result is None else result.left_out
     if left_out is not None:
         raise ToolError(f"{out}: nothing was measured: {left_out}")

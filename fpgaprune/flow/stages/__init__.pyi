@@ -9,6 +9,7 @@ from .hls import NotCompared as NotCompared
 from .hls import hardware_of as hardware_of
 from .measure import MeasureConfig as MeasureConfig
 from .measure import MeasureResult as MeasureResult
+from .measure import MeasureStage as MeasureStage
 from .measuring import kernels_kept as kernels_kept
 from .measuring import measure_project as measure_project
 from .measuring import open_reports as open_reports
@@ -19,10 +20,10 @@ from .requirements import installed as installed
 from .simulating import simulate_verilog as simulate_verilog
 from .simulating import verilog_checks as verilog_checks
 from .stage import NETWORK as NETWORK
+from .stage import FlowStage as FlowStage
 from .stage import Known as Known
 from .stage import NetworkFiles as NetworkFiles
 from .stage import OutcomeLine as OutcomeLine
-from .stage import Stage as Stage
 from .stage import StageContext as StageContext
 from .stage import StageResult as StageResult
 from .stage import artefacts_at as artefacts_at

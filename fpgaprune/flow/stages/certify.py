@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fpgaprune.certify import check_keras_file, check_model
-from fpgaprune.flow.stages.stage import Stage, StageContext, StageResult
+from fpgaprune.flow.stages.stage import FlowStage, StageContext, StageResult
 
 _LINKS = {"finetuned.keras": lambda files: check_keras_file(files.file("finetuned.keras"), files.masks("masks.npz"))}
 
 
-class CertifyStage(Stage[StageResult]):
+class CertifyStage(FlowStage[StageResult]):
     """Compares the fine-tuned network with its masks."""
 
     name = "certify"

@@ -13,7 +13,7 @@ from fpgaprune.errors import EstimateError, RtlError, UnsupportedLayerError
 from fpgaprune.flow.file import Flow, Section, TargetConfig
 from fpgaprune.flow.run import verilog_on
 from fpgaprune.flow.stages.edits import own_flow
-from fpgaprune.flow.stages.stage import NETWORK, TYPES, OutcomeLine, ReportPart, Stage, StageContext, StageResult
+from fpgaprune.flow.stages.stage import NETWORK, TYPES, FlowStage, OutcomeLine, ReportPart, StageContext, StageResult
 from fpgaprune.layout import Advice
 from fpgaprune.measure import Estimate, VerilogPrice, occupancy_of
 from fpgaprune.target import Part
@@ -26,7 +26,7 @@ class EstimateConfig(Section):
     """Look for changes of the flow that make a network fit which does not; for a large network that takes a minute."""
 
 
-class Fit(Struct, frozen=True):
+class FitByEstimate(Struct, frozen=True):
     """Whether a network fits its part by its estimate.
 
     Attributes:
@@ -64,8 +64,8 @@ class EstimateResult(StageResult, frozen=True, kw_only=True, omit_defaults=True)
         verilog: our Verilog of the network after, where no tool for the part builds a project.
     """
 
-    before: Fit | None = None
-    after: Fit | None = None
+    before: FitByEstimate | None = None
+    after: FitByEstimate | None = None
     advice: Mapping[str, object] | UnsetType | None = UNSET
     verilog: VerilogFit | None = None
 
@@ -86,7 +86,7 @@ def _no_project(part: Part) -> str:
     return "target.route is 'verilog'" if part.compiles_hls else f"no tool of {part.vendor} builds an hls4ml project"
 
 
-class EstimateStage(Stage[EstimateResult]):
+class EstimateStage(FlowStage[EstimateResult]):
     """Estimates the resources of the network before and after pruning."""
 
     name = "estimate"
@@ -121,9 +121,8 @@ class EstimateStage(Stage[EstimateResult]):
             return EstimateResult(left_out=str(error))
         figures = {"before": before.to_json(), "after": after.to_json()}
         context.run.write_json("estimate.json", {**figures, "advice": advice})
-        return EstimateResult(
-            before=msgspec.convert(figures["before"], Fit), after=msgspec.convert(figures["after"], Fit), advice=advice
-        )
+        fit_before, fit_after = (msgspec.convert(figure, FitByEstimate) for figure in figures.values())
+        return EstimateResult(before=fit_before, after=fit_after, advice=advice)
 
     def settings(self, config: Flow) -> object:
         # An edit of the flow is one of all its sections.

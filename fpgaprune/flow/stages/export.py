@@ -11,7 +11,7 @@ from fpgaprune.certify import check_onnx_file
 from fpgaprune.errors import ExportError
 from fpgaprune.flow.file import Flow, Section
 from fpgaprune.flow.stages.requirements import Row, package
-from fpgaprune.flow.stages.stage import MASKS, NETWORK, ReportPart, Stage, StageContext, StageResult
+from fpgaprune.flow.stages.stage import MASKS, NETWORK, FlowStage, ReportPart, StageContext, StageResult
 from fpgaprune.flow.task import Dataset, count_of
 from fpgaprune.report import Check
 
@@ -42,7 +42,7 @@ class ExportResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
     samples: int
 
 
-class ExportStage(Stage[ExportResult]):
+class ExportStage(FlowStage[ExportResult]):
     """Writes the network as an ONNX file."""
 
     name = "export"

@@ -20,11 +20,11 @@ from fpgaprune.flow.file import (
     file_digest,
     is_function_name,
     judging,
+    named_function,
     section_json,
 )
-from fpgaprune.flow.file.named_function import named_function
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of, rounding_settings
-from fpgaprune.flow.stages.stage import Known, MaskCounts, OutcomeLine, ReportPart, Stage, StageContext
+from fpgaprune.flow.stages.stage import FlowStage, Known, MaskCounts, OutcomeLine, ReportPart, StageContext
 from fpgaprune.flow.task import Dataset, Reading, predict, require_exact_types, steps_in_epoch, unroundable
 from fpgaprune.keras_file import save_keras, trained_bits
 from fpgaprune.npz_file import read_npz
@@ -87,7 +87,7 @@ class FinetuneResult(MaskCounts, frozen=True, kw_only=True, omit_defaults=True):
     changes: tuple[tuple[int, float], ...]
 
 
-class FinetuneStage(Stage[FinetuneResult]):
+class FinetuneStage(FlowStage[FinetuneResult]):
     """Fine-tunes the network under its locks."""
 
     name = "finetune"

@@ -28,9 +28,9 @@ from fpgaprune.flow.stages.stage import (
     NETWORK,
     TYPES,
     Artefacts,
+    FlowStage,
     OutcomeLine,
     ReportPart,
-    Stage,
     StageContext,
     StageResult,
 )
@@ -354,7 +354,7 @@ def _reason(found: Compared) -> str | None:
     return found.left_out if isinstance(found, NotCompared) else None
 
 
-class HlsStage(Stage[HlsResult]):
+class HlsStage(FlowStage[HlsResult]):
     """Makes the network an hls4ml project, emulates and simulates it."""
 
     name = "hls"

@@ -27,7 +27,7 @@ from fpgaprune.flow.run import RunDirectory, counts_of_run, differences, digest_
 from fpgaprune.flow.stages.measuring import measure_project
 from fpgaprune.flow.stages.requirements import Row, loader, open_tool, package, simulator
 from fpgaprune.flow.stages.simulating import simulate_verilog, verilog_checks
-from fpgaprune.flow.stages.stage import MASKS, Artefacts, ReportPart, Stage, StageContext, StageResult
+from fpgaprune.flow.stages.stage import MASKS, Artefacts, FlowStage, ReportPart, StageContext, StageResult
 from fpgaprune.flow.task import at, for_keras
 from fpgaprune.layout import choose_layout
 from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured
@@ -139,7 +139,7 @@ class MeasureResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
     not_read: str | None = None
 
 
-class MeasureStage(Stage[MeasureResult]):
+class MeasureStage(FlowStage[MeasureResult]):
     """Measures the network as Verilog with open tools."""
 
     name = "measure"

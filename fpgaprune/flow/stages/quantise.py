@@ -20,11 +20,11 @@ from fpgaprune.flow.stages.stage import (
     MASKS,
     NETWORK,
     Artefacts,
+    FlowStage,
     Known,
     NetworkFiles,
     OutcomeLine,
     ReportPart,
-    Stage,
     StageContext,
     StageResult,
 )
@@ -147,7 +147,7 @@ class QuantiseResult(StageResult, frozen=True, kw_only=True, omit_defaults=True)
     held: int
 
 
-class QuantiseStage(Stage[QuantiseResult]):
+class QuantiseStage(FlowStage[QuantiseResult]):
     """Trains the removed network while it rounds as its hardware does."""
 
     name = "quantise"

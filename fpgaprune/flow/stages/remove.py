@@ -11,7 +11,7 @@ from fpgaprune.certify import check_keras_file
 from fpgaprune.errors import MaskError, RemovalError
 from fpgaprune.flow.file import Flow, judging
 from fpgaprune.flow.run import RunDirectory
-from fpgaprune.flow.stages.stage import NetworkFiles, ReportPart, Stage, StageContext, StageResult
+from fpgaprune.flow.stages.stage import FlowStage, NetworkFiles, ReportPart, StageContext, StageResult
 from fpgaprune.flow.task import Reading, for_keras, predict
 from fpgaprune.keras_file import read_keras_weights, save_keras
 from fpgaprune.masks import MaskSet
@@ -23,12 +23,12 @@ _LINKS = {
 }
 
 
-def _equivalence(found: Difference, what: str) -> Check:
+def _equivalence(found: RemovalDifference, what: str) -> Check:
     quantity = "largest difference of the logits over their scale"
     return Check(what, quantity, found.max_relative_error, found.tolerance, samples=found.samples)
 
 
-class Difference(Struct, frozen=True, kw_only=True):
+class RemovalDifference(Struct, frozen=True, kw_only=True):
     """The differences of two networks, as `fpgaprune.comparison.Equivalence` has them; inf and NaN are texts."""
 
     first: str
@@ -58,14 +58,14 @@ class RemoveResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     metric: Reading
-    equivalence: Difference
-    stored: Difference
+    equivalence: RemovalDifference
+    stored: RemovalDifference
     channels: tuple[int, int]
     parameters: tuple[int, int]
     notes: tuple[str, ...]
 
 
-class RemoveStage(Stage[RemoveResult]):
+class RemoveStage(FlowStage[RemoveResult]):
     """Removes the channels that have no effect."""
 
     name = "remove"
@@ -96,8 +96,8 @@ class RemoveStage(Stage[RemoveResult]):
         judge, before, after = context.judge(small), context.trained_outputs(), predict(small, context.data.x_test)
         return RemoveResult(
             metric=judge.reading(after, before),
-            equivalence=Difference(**proof.to_json()),
-            stored=Difference(**stored.to_json()),
+            equivalence=RemovalDifference(**proof.to_json()),
+            stored=RemovalDifference(**stored.to_json()),
             channels=plan.channel_counts,
             parameters=plan.parameters,
             notes=tuple(f"no rule for {path!r} ({kind}): its channels stay" for path, kind in plan.unsupported.items()),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from fpgaprune.flow.file import DataConfig, Flow, Section, TargetConfig, VerdictConfig, section_json
-from fpgaprune.flow.stages.stage import Stage, StageContext, StageResult
+from fpgaprune.flow.stages.stage import FlowStage, StageContext, StageResult
 from fpgaprune.flow.task import Reading
 from fpgaprune.loss_limit import parse_loss
 from fpgaprune.report import ADVICE, Check, LinkSummary, Metric, RunReport, loss_unit, stage_times, write_report
@@ -41,7 +41,7 @@ def _loss_checks(metric: Metric) -> list[Check]:
     return [Check(name, quantity, metric.lost, limit, samples=samples, advice=ADVICE, unit=unit, about="metric")]
 
 
-class ReportStage(Stage[StageResult]):
+class ReportStage(FlowStage[StageResult]):
     """Joins the parts of the other stages to a `RunReport`."""
 
     name = "report"

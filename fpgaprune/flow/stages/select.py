@@ -16,18 +16,18 @@ from fpgaprune.flow.file import (
     TargetConfig,
     file_digest,
     is_function_name,
+    named_function,
     section_json,
 )
-from fpgaprune.flow.file.named_function import named_function
 from fpgaprune.flow.stages.requirements import Row, package
-from fpgaprune.flow.stages.stage import Known, MaskCounts, Stage, StageContext
+from fpgaprune.flow.stages.stage import FlowStage, Known, MaskCounts, StageContext
 from fpgaprune.flow.task import Dataset
 from fpgaprune.masks import MaskSet
 from fpgaprune.select import Addition
 from fpgaprune.weights import match_paths
 
 
-class SelectStage(Stage[MaskCounts]):
+class SelectStage(FlowStage[MaskCounts]):
     """Chooses the elements that will be locked."""
 
     name = "select"

@@ -1,4 +1,4 @@
-"""`Stage`: one step of the flow, with everything that the runner, `verify`, `doctor` and the report need."""
+"""`FlowStage`: one step of the flow, with everything that the runner, `verify`, `doctor` and the report need."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class StageContext:
     versions: Mapping[str, str] = field(default_factory=dict)
     key: str = ""
     network: NetworkFiles | None = None
-    stages: Sequence[Stage[Any]] = ()
+    stages: Sequence[FlowStage[Any]] = ()
 
     @property
     def artefacts(self) -> Artefacts:
@@ -238,7 +238,7 @@ class OutcomeLine:
     warning: bool = False
 
 
-class Stage(ABC, Generic[R]):
+class FlowStage(ABC, Generic[R]):
     """One step of the flow, with everything that the runner, `verify`, `doctor` and the report need.
 
     Attributes:
@@ -314,7 +314,7 @@ class Stage(ABC, Generic[R]):
     @property
     def foresees(self) -> bool:
         """Whether the stage looks at the untrained model."""
-        return type(self).foresee is not Stage.foresee
+        return type(self).foresee is not FlowStage.foresee
 
     def tell_end(self, progress: Progress, result: R | None, seconds: float | None) -> None:
         """Report to `progress` how the stage ended in `seconds`; None if nothing had changed."""
@@ -359,7 +359,7 @@ def _decoded(kind: type, plain: Any) -> Any:
     return kind.from_json(plain)  # type: ignore[attr-defined]
 
 
-def artefacts_at(stages: Iterable[Stage[Any]], run: RunDirectory) -> Artefacts:
+def artefacts_at(stages: Iterable[FlowStage[Any]], run: RunDirectory) -> Artefacts:
     """The files of `run` for a stage that comes after `stages`."""
     network = None
     for stage in stages:
@@ -369,7 +369,7 @@ def artefacts_at(stages: Iterable[Stage[Any]], run: RunDirectory) -> Artefacts:
     return Artefacts(run, network)
 
 
-def inputs_of(stage: Stage[Any], earlier: Sequence[Stage[Any]], files: Artefacts) -> tuple[str, ...]:
+def inputs_of(stage: FlowStage[Any], earlier: Sequence[FlowStage[Any]], files: Artefacts) -> tuple[str, ...]:
     """The names of the artefacts that `stage` reads; `earlier` are the stages before it."""
     reported = [name for one in earlier for name in one.reported] if stage.reads_results else []
     names = (files.named(name) for name in (*stage.inputs, *reported))

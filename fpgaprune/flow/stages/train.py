@@ -18,12 +18,12 @@ from fpgaprune.flow.file import (
     TrainConfig,
     is_function_name,
     judging,
+    named_function,
     section_json,
 )
-from fpgaprune.flow.file.named_function import named_function
 from fpgaprune.flow.run import epochs_shown
 from fpgaprune.flow.stages.requirements import Row, package
-from fpgaprune.flow.stages.stage import Known, OutcomeLine, ReportPart, Stage, StageContext, StageResult
+from fpgaprune.flow.stages.stage import FlowStage, Known, OutcomeLine, ReportPart, StageContext, StageResult
 from fpgaprune.flow.task import Dataset, Reading, Samples, arrays_of, in_layout_of, predict, small_cnn, small_cnn_shapes
 from fpgaprune.frontends import OnnxNetwork, is_onnx, is_tf_keras, plan_onnx
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
@@ -170,7 +170,7 @@ class TrainResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
     imported: Mapping[str, object] | None = None
 
 
-class TrainStage(Stage[TrainResult]):
+class TrainStage(FlowStage[TrainResult]):
     """Trains or reads the network from which all later stages start."""
 
     name = "train"

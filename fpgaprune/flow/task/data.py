@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.certificate import digest_array
 from fpgaprune.errors import DataError, shown
-from fpgaprune.flow.file import FORMS, is_function_name
-from fpgaprune.flow.file.named_function import named_function
+from fpgaprune.flow.file import FORMS, is_function_name, named_function
 from fpgaprune.flow.task.batched_data import Told, as_arrays
 from fpgaprune.flow.task.sample_weights import read_weights
 from fpgaprune.flow.task.samples import Samples, arrays_of, at

@@ -20,8 +20,8 @@ from fpgaprune.flow.file import (
     RoundsConfig,
     SelectConfig,
     TargetConfig,
+    named_function,
 )
-from fpgaprune.flow.file.named_function import named_function
 from fpgaprune.flow.run import Progress, epochs_shown
 from fpgaprune.flow.task.checkpoint import Checkpoint, Resume, State
 from fpgaprune.flow.task.data import KEYS, WEIGHTS, Dataset

@@ -10,8 +10,7 @@ import numpy as np
 from msgspec import structs
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.file import TrainConfig, is_function_name
-from fpgaprune.flow.file.named_function import named_function
+from fpgaprune.flow.file import TrainConfig, is_function_name, named_function
 from fpgaprune.flow.run import flat_figures
 from fpgaprune.flow.task.head_scores import score_of, share_right
 from fpgaprune.flow.task.readings import Loss, Reading

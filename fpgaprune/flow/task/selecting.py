@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import ConfigError, MaskError
-from fpgaprune.flow.file import MULTIPLIER, SelectConfig, TrainConfig, is_function_name, locks_in_keras
-from fpgaprune.flow.file.named_function import named_function
+from fpgaprune.flow.file import MULTIPLIER, SelectConfig, TrainConfig, is_function_name, locks_in_keras, named_function
 from fpgaprune.flow.task.data import Dataset, load_data
 from fpgaprune.flow.task.data_layout import in_keras_layout
 from fpgaprune.flow.task.models import load_saved_model

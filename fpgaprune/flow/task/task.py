@@ -12,8 +12,7 @@ import keras
 import numpy as np
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.file import TrainConfig, is_function_name
-from fpgaprune.flow.file.named_function import named_function
+from fpgaprune.flow.file import TrainConfig, is_function_name, named_function
 from fpgaprune.flow.task.data import Dataset
 from fpgaprune.flow.task.labels import check_labels
 from fpgaprune.flow.task.sample_weights import training_weights
