@@ -77,7 +77,7 @@ def fit(
     With --json, standard error has a line of JSON for each trial: its result, the best so far, the seconds left.
     """
     from fpgaprune.fit import Limits, WorkerOptions, fit_flow
-    from fpgaprune.flow import VerdictConfig, asked_config, kind_of
+    from fpgaprune.flow import VerdictConfig, flow_from_options, kind_of
 
     loss = read_max_loss(max_loss)
     is_model = kind_of(flow) == "model"
@@ -87,7 +87,7 @@ def fit(
             f"{flow} is a network, and {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; "
             f"use 'fpgaprune fit {flow} --data DATA.npz --part PART --max-loss 0.5%'"
         )
-    config = asked_config(
+    config = flow_from_options(
         flow,
         name,
         data=data,

@@ -59,9 +59,9 @@ def run(
     If a flow file names package.module:function, this command runs that code, so check a flow file that is not yours.
     `fpgaprune config` lists every key of a flow file.
     """
-    from fpgaprune.flow import asked_config, run_flow
+    from fpgaprune.flow import flow_from_options, run_flow
 
-    config = asked_config(
+    config = flow_from_options(
         flow,
         name,
         data=data,

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.flow.file.section import Flow, Section
-from fpgaprune.flow.file.sections import TrainConfig
+from fpgaprune.flow.file.section_type import Flow, Section
+from fpgaprune.flow.file.shared_sections import TrainConfig
 from fpgaprune.flow.run import digest_network, digest_tree
 
 

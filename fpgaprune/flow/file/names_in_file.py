@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from fpgaprune.flow.file.section import Flow
-from fpgaprune.flow.file.sections import SelectConfig, TrainConfig
+from fpgaprune.flow.file.section_type import Flow
+from fpgaprune.flow.file.shared_sections import SelectConfig, TrainConfig
 from fpgaprune.frontends import is_onnx, keras_slices, plan_onnx
 
 

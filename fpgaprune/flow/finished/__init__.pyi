@@ -1,10 +1,10 @@
-from .advising import advice_on as advice_on
-from .asking import ask_board as ask_board
+from .board_answers import ask_board as ask_board
 from .calibrating import calibrate_folders as calibrate_folders
-from .changed import changed_flow as changed_flow
 from .comparing import compare_folders as compare_folders
 from .comparing import comparison_tables as comparison_tables
 from .handover import hand_over as hand_over
 from .loading import load_board as load_board
 from .measured_run import measure_run as measure_run
 from .measured_run import settings_of as settings_of
+from .run_advice import advice_on as advice_on
+from .run_advice import changed_flow as changed_flow

@@ -15,10 +15,10 @@ from .run_directory import CERTIFICATE as CERTIFICATE
 from .run_directory import FORMAT as FORMAT
 from .run_directory import MANIFEST as MANIFEST
 from .run_directory import RunDirectory as RunDirectory
-from .run_verilog import known_verilog as known_verilog
-from .run_verilog import layout_was_asked_for as layout_was_asked_for
-from .run_verilog import measured_fields as measured_fields
-from .run_verilog import verilog_of as verilog_of
-from .staged import counts_of_run as counts_of_run
-from .staged import staged_counts as staged_counts
-from .untouched import touched as touched
+from .run_directory import touched as touched
+from .verilog_of_run import counts_of_run as counts_of_run
+from .verilog_of_run import known_verilog as known_verilog
+from .verilog_of_run import layout_was_asked_for as layout_was_asked_for
+from .verilog_of_run import measured_fields as measured_fields
+from .verilog_of_run import staged_counts as staged_counts
+from .verilog_of_run import verilog_of as verilog_of

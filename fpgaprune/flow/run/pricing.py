@@ -11,8 +11,7 @@ from fpgaprune.errors import EstimateError, RunError
 from fpgaprune.estimate import Calibration, estimate, read_project, verilog_price
 from fpgaprune.fabric import family_of, priced_as
 from fpgaprune.flow.run.run_directory import MANIFEST, RunDirectory
-from fpgaprune.flow.run.run_verilog import measured_fields
-from fpgaprune.flow.run.staged import staged_counts
+from fpgaprune.flow.run.verilog_of_run import measured_fields, staged_counts
 from fpgaprune.layout import choose_layout, require_family
 from fpgaprune.measure import Estimate, StagedCounts, VerilogPrice, occupancy_of
 from fpgaprune.target import Part, Target

@@ -12,7 +12,7 @@ from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError, RtlError, UnsupportedLayerError
 from fpgaprune.flow.file import Flow, Section, TargetConfig
 from fpgaprune.flow.run import verilog_on
-from fpgaprune.flow.stages.edits import own_flow
+from fpgaprune.flow.stages.designs_before_training import own_flow
 from fpgaprune.flow.stages.stage import NETWORK, TYPES, FlowStage, OutcomeLine, ReportPart, StageContext, StageResult
 from fpgaprune.layout import Advice
 from fpgaprune.measure import Estimate, VerilogPrice, occupancy_of

@@ -23,9 +23,9 @@ from fpgaprune.flow.file import (
     named_function,
     section_json,
 )
-from fpgaprune.flow.stages.hls import HlsConfig, hardware_of, rounding_settings
+from fpgaprune.flow.stages.hls_config import HlsConfig, hardware_of, require_exact_types, rounding_settings, unroundable
 from fpgaprune.flow.stages.stage import FlowStage, Known, MaskCounts, OutcomeLine, ReportPart, StageContext
-from fpgaprune.flow.task import Dataset, Reading, predict, require_exact_types, steps_in_epoch, unroundable
+from fpgaprune.flow.task import Dataset, Reading, predict, steps_in_epoch
 from fpgaprune.keras_file import save_keras, trained_bits
 from fpgaprune.npz_file import read_npz
 from fpgaprune.select import Addition

@@ -24,10 +24,9 @@ from fpgaprune.fabric import (
 )
 from fpgaprune.flow.file import Flow, Section, TargetConfig, read_by, require, section_json
 from fpgaprune.flow.run import RunDirectory, counts_of_run, differences, digest_tree
-from fpgaprune.flow.stages.measuring import measure_project
 from fpgaprune.flow.stages.requirements import Row, loader, open_tool, package, simulator
-from fpgaprune.flow.stages.simulating import simulate_verilog, verilog_checks
 from fpgaprune.flow.stages.stage import MASKS, Artefacts, FlowStage, ReportPart, StageContext, StageResult
+from fpgaprune.flow.stages.verilog_measurements import measure_project, simulate_verilog, verilog_checks
 from fpgaprune.flow.task import at, for_keras
 from fpgaprune.layout import choose_layout
 from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured

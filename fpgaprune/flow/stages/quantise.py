@@ -15,7 +15,7 @@ from fpgaprune.certify import check_keras_file
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.file import FinetuneConfig, Flow, Section, judging, require, section_json
 from fpgaprune.flow.run import RunDirectory
-from fpgaprune.flow.stages.hls import HlsConfig, hardware_of, rounding_settings
+from fpgaprune.flow.stages.hls_config import HlsConfig, hardware_of, require_exact_types, rounding_settings, unroundable
 from fpgaprune.flow.stages.stage import (
     MASKS,
     NETWORK,
@@ -28,7 +28,7 @@ from fpgaprune.flow.stages.stage import (
     StageContext,
     StageResult,
 )
-from fpgaprune.flow.task import Dataset, Loss, Reading, predict, require_exact_types, unroundable
+from fpgaprune.flow.task import Dataset, Loss, Reading, predict
 from fpgaprune.held import HeldValues
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet

@@ -7,11 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import ConfigError, MaskError
-from fpgaprune.flow.file import MULTIPLIER, SelectConfig, TrainConfig, is_function_name, locks_in_keras, named_function
+from fpgaprune.flow.file import (
+    MULTIPLIER,
+    Flow,
+    SelectConfig,
+    TargetConfig,
+    TrainConfig,
+    is_function_name,
+    locks_in_keras,
+    named_function,
+)
 from fpgaprune.flow.task.data import Dataset, load_data
 from fpgaprune.flow.task.data_layout import in_keras_layout
-from fpgaprune.flow.task.models import load_saved_model
 from fpgaprune.flow.task.samples import Samples, at, count_of, for_keras, predict
+from fpgaprune.flow.task.saved_models import load_saved_model
 from fpgaprune.masks import MaskSet
 from fpgaprune.select import CRITERIA, GRANULARITIES
 from fpgaprune.target import Target
@@ -280,3 +289,23 @@ def measure_sensitivity(
     write_bytes(files["md"], found.to_markdown().encode())
     found.save_plot(files["svg"])
     return found, files
+
+
+def network_before_finetuning(config: Flow, data: Dataset, model: Any) -> Any:
+    """`model` with the locks of `[select]` at zero and without the channels that they end.
+
+    The weights of `model` are unchanged; it may be compiled anew.
+
+    Raises:
+        MaskError: the sparsity cannot be reached.
+    """
+    from fpgaprune.flow.task.narrowing import locked_at_zero
+    from fpgaprune.flow.task.task import read_task
+    from fpgaprune.remove import apply_removal, plan_removal
+
+    settings, target = config[SelectConfig], config[TargetConfig].target()
+    task = read_task(config[TrainConfig], model, data)
+    task.compile_for_scores(model)
+    masks, _ = choose_masks(model, settings, task.training_data(data), config.seed, None, target, task)
+    with locked_at_zero(model, masks):
+        return apply_removal(model, plan_removal(model))

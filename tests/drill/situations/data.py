@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from fpgaprune.flow import asked_config, load_data, parse_config, run_flow
+from fpgaprune.flow import flow_from_options, load_data, parse_config, run_flow
 from fpgaprune.masks import MaskSet
 
 from ._asking import command, refused
@@ -183,10 +183,10 @@ def files_of_other_kinds(folder: Path) -> None:
         for name in ("net.pt", "net.onnx", "net.pb", "net.tflite", "net.json", "net.txt", "net.npz", "net", "net.toml"):
             path = folder / name
             path.write_bytes(content)
-            refused(lambda path=path: asked_config(path), str(path))  # type: ignore[misc]
+            refused(lambda path=path: flow_from_options(path), str(path))  # type: ignore[misc]
     (folder / "empty").mkdir()
-    refused(lambda: asked_config(folder / "empty"), "is a folder, so it is none")
-    refused(lambda: asked_config(folder / "missing.toml"), "does not exist")
+    refused(lambda: flow_from_options(folder / "empty"), "is a folder, so it is none")
+    refused(lambda: flow_from_options(folder / "missing.toml"), "does not exist")
 
 
 def a_slice_of_thousands_of_digits(folder: Path) -> None:

@@ -10,7 +10,7 @@ from fpgaprune.cli import app
 from fpgaprune.errors import BoardError, DataError
 from fpgaprune.fabric.identity import Identity, identity_of
 from fpgaprune.fixed import FixedType
-from fpgaprune.flow.finished import asking
+from fpgaprune.flow.finished import board_answers
 from fpgaprune.rtl import RtlPort
 
 from ..fabric.played_board import played_board
@@ -60,9 +60,9 @@ def run(tmp_path, monkeypatch):
         def read_json(self, name):
             return {"bitstream": bitstream or None}
 
-    monkeypatch.setattr(asking.RunDirectory, "existing", lambda path: Run())
-    monkeypatch.setattr(asking.Design, "load", lambda path: "design")
-    monkeypatch.setattr(asking, "emulate", lambda design, x: np.maximum(3 * x[:, 0] - x[:, 1], 0))
+    monkeypatch.setattr(board_answers.RunDirectory, "existing", lambda path: Run())
+    monkeypatch.setattr(board_answers.Design, "load", lambda path: "design")
+    monkeypatch.setattr(board_answers, "emulate", lambda design, x: np.maximum(3 * x[:, 0] - x[:, 1], 0))
     np.savez(tmp_path / "pairs.npz", x=[[100, 1], [7, -10]])
     return project, bitstream, tmp_path
 
@@ -84,7 +84,7 @@ def test_the_digest_of_the_runs_bitstream_is_what_the_board_must_have(run):
         played_board(identity_of(project), lambda raw: raw[:, :1]) as port,
         pytest.raises(BoardError, match="wanted 0123456789abcdef"),
     ):
-        asking.ask_board(port, folder / "pairs.npz", run=folder)
+        board_answers.ask_board(port, folder / "pairs.npz", run=folder)
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_a_file_without_samples_is_refused(tmp_path, arrays, message):
     elif arrays:
         np.savez(path, **arrays)
     with pytest.raises(DataError, match=message):
-        asking.ask_board("/dev/nowhere", path)
+        board_answers.ask_board("/dev/nowhere", path)

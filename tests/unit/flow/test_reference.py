@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from fpgaprune.cli import app
 from fpgaprune.flow.engine import FlowConfig, parse_config, tables, to_markdown, to_toml
-from fpgaprune.flow.engine.reference import _words
+from fpgaprune.flow.engine.key_reference import _words
 
 PAGE = Path(__file__).parents[3] / "docs" / "flow_file.md"
 

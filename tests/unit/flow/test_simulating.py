@@ -9,7 +9,7 @@ from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError, ToolError
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.run import Silent
-from fpgaprune.flow.stages import hls, simulate_verilog, simulating, verilog_checks
+from fpgaprune.flow.stages import hls, simulate_verilog, verilog_checks, verilog_measurements
 from fpgaprune.measure import Measured, Simulated
 
 from ..emulate.designs import mlp
@@ -27,7 +27,7 @@ def simulated(monkeypatch, change=lambda outputs: None, samples=5):
         return SimpleNamespace(outputs=(output,), latency_cycles=91, interval_cycles=36)
 
     steps = []
-    monkeypatch.setattr(simulating, "simulate", simulate)
+    monkeypatch.setattr(verilog_measurements, "simulate", simulate)
     found = simulate_verilog(None, NETWORK, X[:samples], 60, lambda *step: steps.append(step))
     return found, steps
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, ModelImportError
-from fpgaprune.flow import asked_config
+from fpgaprune.flow import flow_from_options
 from fpgaprune.flow.file import SelectConfig
 from fpgaprune.frontends import load_keras
 from fpgaprune.masks import MaskSet
@@ -62,7 +62,7 @@ def test_select_takes_names_of_pytorch(folder):
 
 def test_a_flow_file_takes_names_of_pytorch(folder):
     (folder / "flow.toml").write_text('[train]\nmodel = "net.onnx"\n[select]\nlocks = ["features.4.weight[13, 5]"]\n')
-    assert asked_config(folder / "flow.toml")[SelectConfig].locks == ("features.4/kernel[:, :, 5, 13]",)
+    assert flow_from_options(folder / "flow.toml")[SelectConfig].locks == ("features.4/kernel[:, :, 5, 13]",)
 
 
 def test_data_that_fit_neither_the_file_nor_keras_are_refused(folder):

@@ -9,7 +9,7 @@ from onnx import helper
 
 import fpgaprune as fp
 from fpgaprune.errors import MaskError, ModelImportError
-from fpgaprune.flow import asked_config
+from fpgaprune.flow import flow_from_options
 from fpgaprune.flow.file import FinetuneConfig, SelectConfig
 from fpgaprune.frontends.onnx.qonnx import bipolar_quant, in_standard_operators, quant, trunc, type_of
 from tests.unit.frontends.graphs import graph, node, numbers
@@ -241,6 +241,6 @@ def test_operators_with_their_channels_last(tmp_path):
 
 def test_a_flow_of_trained_bits_does_not_train(tmp_path):
     path = network(tmp_path / "net.onnx")
-    config = asked_config(path, data="d.npz", part="xc7z020clg400-1")
+    config = flow_from_options(path, data="d.npz", part="xc7z020clg400-1")
     assert config[SelectConfig].zeros
     assert config[FinetuneConfig].epochs == 0

@@ -10,7 +10,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import ConfigError, ModelImportError
-from fpgaprune.flow.engine import asked_config, parse_config
+from fpgaprune.flow.engine import flow_from_options, parse_config
 from fpgaprune.keras_file import trained_bits
 
 
@@ -57,9 +57,9 @@ def test_a_model_without_an_input_shape_is_refused():
 
 
 def test_run_takes_its_zeros_as_they_are_and_trains_nothing(saved):
-    config = asked_config(saved, data="x.npz", part="zcu104")
+    config = flow_from_options(saved, data="x.npz", part="zcu104")
     assert (config.select.zeros, config.select.sparsity, config.finetune.epochs) == (True, 0.0, 0)
-    assert asked_config(saved, data="x.npz", part="zcu104", sparsity=0.3).select.sparsity == 0.3
+    assert flow_from_options(saved, data="x.npz", part="zcu104", sparsity=0.3).select.sparsity == 0.3
 
 
 def test_a_flow_that_would_train_its_weights_on_is_refused(saved):

@@ -191,10 +191,10 @@ def test_a_flow_takes_the_file_and_shows_what_is_to_know():
 
 def test_run_takes_zeros_and_bits_as_they_are():
     from fpgaprune.errors import ConfigError
-    from fpgaprune.flow.engine import asked_config, parse_config
+    from fpgaprune.flow.engine import flow_from_options, parse_config
     from fpgaprune.flow.stages.finetune import _check_schedule
 
-    config = asked_config(FILES / "mlp.h5", data="x.npz", part="zcu104")
+    config = flow_from_options(FILES / "mlp.h5", data="x.npz", part="zcu104")
     assert (config.select.zeros, config.select.sparsity, config.finetune.epochs) == (True, 0.0, 0)
     document = {"name": "a", "train": {"model": str(FILES / "mlp.h5")}, "finetune": {"epochs": 3}}
     with pytest.raises(ConfigError, match="whose bits QKeras trained, and they would leave them"):

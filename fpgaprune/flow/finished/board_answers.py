@@ -21,7 +21,7 @@ _NAMES = (("x", "y"), ("x_test", "y_test"))
 
 
 @dataclass(frozen=True)
-class Asked:
+class BoardAnswers:
     """What a board answered the samples of a file.
 
     Attributes:
@@ -56,7 +56,7 @@ def ask_board(
     out: Path | None = None,
     baud: int | None = None,
     timeout_s: float = 2.0,
-) -> Asked:
+) -> BoardAnswers:
     """What the network on a board gives for the samples `x` or `x_test` of the file `source`; `out` gets the outputs.
 
     With a run, the board must hold a bitstream of that run's design, and every bit is compared with the emulation.
@@ -89,7 +89,7 @@ def ask_board(
     unlike = None if design is None else int((emulate(design, x).reshape(flat.shape) != flat).sum())
     if out is not None:
         write_npz(out, {"output": answers.output})
-    return Asked(answers, classes, right, unlike)
+    return BoardAnswers(answers, classes, right, unlike)
 
 
 def _samples(source: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:

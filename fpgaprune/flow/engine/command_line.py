@@ -26,10 +26,10 @@ _KEYS = {
 _WITH_A_MODEL = ("data", "part", "sparsity")
 
 
-def asked_config(source: Path | None, name: str | None = None, **options: Any) -> Flow:
+def flow_from_options(source: Path | None, name: str | None = None, **options: Any) -> Flow:
     """The flow in the file `source`, or the flow that prunes the model `source`; options change single keys.
 
-    `asked_config(Path("resnet.keras"), data="x.npz", part="zcu104", sparsity=0.6)` is the flow that prunes that model.
+    Example: `flow_from_options(Path("net.keras"), data="x.npz", part="zcu104", sparsity=0.6)` prunes that model.
     A model that HGQ2 saved is taken as it was trained: no sparsity is asked for, and nothing is fine-tuned.
 
     Args:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.engine import asked, asked_config, name_of, parse_config, read_config
+from fpgaprune.flow.engine import command_line, flow_from_options, name_of, parse_config, read_config
 
 GIVEN = {"data": "x.npz", "part": "zcu104", "sparsity": 0.6}
 
@@ -19,7 +19,7 @@ def model(tmp_path, monkeypatch):
 
 
 def test_a_model_and_three_options_are_a_flow(model):
-    assert asked_config(model, **GIVEN) == parse_config(
+    assert flow_from_options(model, **GIVEN) == parse_config(
         {
             "name": "my_net_v2",
             "data": {"source": "x.npz"},
@@ -32,15 +32,15 @@ def test_a_model_and_three_options_are_a_flow(model):
 
 
 def test_every_option_sets_its_key(model):
-    config = asked_config(model, "other", **GIVEN, clock_ns=4.0, epochs=3)
+    config = flow_from_options(model, "other", **GIVEN, clock_ns=4.0, epochs=3)
     assert (config.name, config.target.clock_ns, config.finetune.epochs) == ("other", 4.0, 3)
 
 
 def test_the_largest_loss_is_asked_for_only_where_it_is_given(model, monkeypatch):
     documents = []
-    monkeypatch.setattr(asked, "parse_config", lambda document, _: documents.append(document))
-    asked_config(model, **GIVEN)
-    asked_config(model, **GIVEN, max_loss="1 %")
+    monkeypatch.setattr(command_line, "parse_config", lambda document, _: documents.append(document))
+    flow_from_options(model, **GIVEN)
+    flow_from_options(model, **GIVEN, max_loss="1 %")
     assert [document.get("verdict") for document in documents] == [None, {"max_loss": "1 %"}]
 
 
@@ -53,7 +53,7 @@ def test_the_largest_loss_is_asked_for_only_where_it_is_given(model, monkeypatch
 )
 def test_a_model_without_its_options_says_which(model, left, message):
     with pytest.raises(ConfigError) as caught:
-        asked_config(model, **{name: GIVEN[name] for name in left})
+        flow_from_options(model, **{name: GIVEN[name] for name in left})
     assert str(caught.value) == (
         f"{model} is a network, and {message}; use 'fpgaprune run {model} --data DATA.npz --part PART --sparsity 0.6'"
     )
@@ -61,7 +61,7 @@ def test_a_model_without_its_options_says_which(model, left, message):
 
 def test_a_model_that_is_not_there_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"model file .*gone\.keras does not exist"):
-        asked_config(tmp_path / "gone.keras", **GIVEN)
+        flow_from_options(tmp_path / "gone.keras", **GIVEN)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ part = "xc7a35t"
 def test_an_option_beside_a_flow_file_replaces_that_key_and_no_other(tmp_path):
     path = tmp_path / "flow.toml"
     path.write_text(FLOW)
-    config = asked_config(path, sparsity=0.7, part="zcu104")
+    config = flow_from_options(path, sparsity=0.7, part="zcu104")
     whole = read_config(path)
     assert (config.select.sparsity, config.target.part) == (0.7, "zcu104")
     assert config.select.criterion == "l2"
@@ -114,26 +114,26 @@ def test_an_option_beside_a_flow_file_replaces_that_key_and_no_other(tmp_path):
 def test_data_of_an_option_lie_where_the_command_runs_not_beside_the_flow_file(tmp_path):
     path = tmp_path / "flow.toml"
     path.write_text(FLOW)
-    assert asked_config(path, data="here.npz").data.source == "here.npz"
+    assert flow_from_options(path, data="here.npz").data.source == "here.npz"
 
 
 def test_without_options_the_flow_is_the_file(tmp_path):
     path = tmp_path / "flow.toml"
     path.write_text(FLOW)
-    assert asked_config(path) == read_config(path)
-    assert asked_config(None) == read_config(None)
-    assert asked_config(None, part="pynq-z2", name="two").target.part == "pynq-z2"
+    assert flow_from_options(path) == read_config(path)
+    assert flow_from_options(None) == read_config(None)
+    assert flow_from_options(None, part="pynq-z2", name="two").target.part == "pynq-z2"
 
 
 def test_a_value_that_is_not_allowed_is_one_line(model):
     with pytest.raises(ConfigError, match=r"my-net\.v2\.keras: select\.sparsity is 2; .*wanted at most 1"):
-        asked_config(model, **{**GIVEN, "sparsity": 2})
+        flow_from_options(model, **{**GIVEN, "sparsity": 2})
     with pytest.raises(ConfigError, match=r"options: .*part 'xc7z02' is unknown"):
-        asked_config(None, part="xc7z02")
+        flow_from_options(None, part="xc7z02")
 
 
 def test_a_flow_whose_model_is_no_keras_model_says_so_before_it_runs(tmp_path):
     path = tmp_path / "flow.toml"
     path.write_text('[train]\nmodel = "net.tflite"\n')
     with pytest.raises(ConfigError, match=r"train\.model: .*net\.tflite is a graph of TensorFlow; wanted a network"):
-        asked_config(path)
+        flow_from_options(path)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from fpgaprune.errors import ConfigError, MaskError
-from fpgaprune.flow.file.section import Section
+from fpgaprune.flow.file.section_type import Section
 from fpgaprune.select import ConstantSparsity, PolynomialDecay
 
 Fraction = Annotated[float, Field(ge=0, le=1)]

@@ -1,4 +1,4 @@
-"""`own_flow`: the flow of a run, as advice edits it; an edit is priced by the functions that make a run's hardware."""
+"""Designs of a flow before anything is trained: what the flow would make, and what an edit of its keys would make."""
 
 from __future__ import annotations
 
@@ -12,14 +12,29 @@ from fpgaprune.advice import OwnFlow, with_keys
 from fpgaprune.design import Design, ReuseWarning
 from fpgaprune.errors import DesignError, HlsError, MaskError, RemovalError, UnsupportedLayerError
 from fpgaprune.flow.file import MULTIPLIER, FinetuneConfig, Flow, SelectConfig, TargetConfig
-from fpgaprune.flow.stages.hls import HlsConfig, HlsStage, hardware_of
+from fpgaprune.flow.stages.hls import HlsStage
+from fpgaprune.flow.stages.hls_config import HlsConfig, hardware_of
 from fpgaprune.flow.stages.quantise import QuantiseConfig
 from fpgaprune.flow.stages.stage import StageContext
-from fpgaprune.flow.task import start_session, unfinetuned
+from fpgaprune.flow.task import Dataset, network_before_finetuning, start_session
 from fpgaprune.layout import Settings
 
 if TYPE_CHECKING:
     from fpgaprune.lowering import FoundWidths
+
+
+def untrained_design(config: Flow, data: Dataset, model: Any) -> Design:
+    """The design of `model` with the locks of `[select]` at zero and without the channels that they end.
+
+    Nothing is fine-tuned: what the design takes is known, what the network would be worth is not. The weights of
+    `model` are unchanged; it may be compiled anew.
+
+    Raises:
+        MaskError: the sparsity cannot be reached.
+        HlsError: the network cannot become this hardware.
+    """
+    return hardware_of(config, data).design(network_before_finetuning(config, data, model))
+
 
 # Why an edited flow may have no hardware.
 _IMPOSSIBLE = (MaskError, HlsError, RemovalError, UnsupportedLayerError, DesignError)
@@ -60,7 +75,7 @@ class _Edits:
 
         context, hardware = self.context, hardware_of(config, self.context.data)
         if _locks(config) != _locks(context.config):
-            model = unfinetuned(config, context.data, self._trained)
+            model = network_before_finetuning(config, context.data, self._trained)
         else:
             model = self._latest
         if _widths(config) == _widths(context.config):

@@ -1,0 +1,158 @@
+"""Reads, converts and inspects saved models, of Keras and of every other format that comes in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.errors import ConfigError
+from fpgaprune.flow.task.built_in_network import small_cnn
+from fpgaprune.flow.task.data import Dataset
+from fpgaprune.flow.task.samples import arrays_of
+from fpgaprune.frontends import ImportedModel, LoadedNetwork, import_tfmot, is_onnx, is_tf_keras, load, plan_onnx
+from fpgaprune.keras_file import save_keras, trained_bits
+from fpgaprune.report import kernel_norm_png
+from fpgaprune.weights import named_weights
+
+
+def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
+    """The model saved at `path`, as an uncompiled Keras 3 model; what an import from another library found.
+
+    Raises:
+        ConfigError: there is no such file, or it holds no model.
+        ModelImportError: another library saved it, and Keras 3 cannot make the same predictions with it.
+        UnsupportedLayerError: a layer of HGQ2's or QKeras's has no exact counterpart.
+    """
+    found = load(path)
+    if found.sources:
+        return found.model, found.to_json()
+    return found.model, dict(found.facts) or None
+
+
+def starting_model(path: Path | None, data: Dataset) -> Any:
+    """The model saved at `path`; if that is None, the network that a flow trains on `data`.
+
+    Raises:
+        ConfigError: as `read_model`.
+        ModelImportError: as `read_model`.
+    """
+    if path is not None:
+        return read_model(path)[0]
+    return small_cnn(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
+
+
+def load_saved_model(path: Path) -> Any:
+    """The Keras model saved at `path`, uncompiled, in a quiet and deterministic session.
+
+    Raises:
+        ConfigError: as `read_model`.
+        ModelImportError: as `read_model`.
+    """
+    if not path.exists():
+        raise ConfigError(f"model file {path} does not exist")
+    if is_onnx(path):
+        plan_onnx(path)  # refuses most files before TensorFlow starts
+    from fpgaprune.flow.task.session import start_session
+
+    start_session(seed=0)
+    return read_model(path)[0]
+
+
+def import_pruned(source: Path, model_path: Path, masks_path: Path, *, trusted: bool = False) -> ImportedModel:
+    """`model_path` holds the Keras 3 form of the model that tf_keras saved at `source`; `masks_path` its masks.
+
+    Raises:
+        ConfigError: Keras 3 or QKeras saved the model.
+        ModelImportError: as `read_model`.
+    """
+    if source.exists() and not is_tf_keras(source):
+        raise ConfigError(f"{source} is no model of tf_keras; Keras 3 and every command here read it as it is")
+    if source.exists() and trained_bits(source) == "QKeras":
+        raise ConfigError(f"{source} is a network of QKeras, not of TF-MOT; use it as it is: 'fpgaprune run {source}'")
+    from fpgaprune.flow.task.session import start_session
+
+    start_session(seed=0)
+    found = import_tfmot(source, trusted=trusted)
+    save_keras(found.model, model_path)
+    found.masks.save(masks_path)
+    return found
+
+
+def convert_network(
+    source: Path, out: Path, masks: Path | None = None, weights: Path | None = None, *, trusted: bool = False
+) -> LoadedNetwork:
+    """`out` holds the Keras 3 form of the network at `source`; `masks`, if given, what is locked in it.
+
+    Args:
+        source: a file or folder that `load` takes.
+        out: the `.keras` file to write.
+        masks: the mask file to write; None for none.
+        weights: the file of the weights, if `source` is an architecture of Keras as JSON.
+        trusted: whether a SavedModel may be read.
+
+    Raises:
+        ConfigError: there is no such file, or `out` is no `.keras` file.
+        ModelImportError: the network cannot come in with the same meaning.
+    """
+    if out.suffix != ".keras":
+        raise ConfigError(f"--out {out} is no .keras file; wanted a name such as {out.with_suffix('.keras').name}")
+    if source.exists() and is_onnx(source):
+        plan_onnx(source)  # refuses most files before TensorFlow starts
+    from fpgaprune.flow.task.session import start_session
+
+    start_session(seed=0)
+    found = load(source, weights, trusted=trusted)
+    save_keras(found.model, out)
+    if masks is not None:
+        found.masks.save(masks)
+    return found
+
+
+def inspect_model(path: Path, folder: Path | None = None) -> dict[str, Any]:
+    """Layers with shapes, parameters and l1 norms per kernel, as JSON data; one PNG per convolution in a `folder`.
+
+    Raises:
+        ConfigError: `path` is no Keras model.
+    """
+    model = load_saved_model(path)
+    paths = {id(variable): name for name, variable in named_weights(model).items()}
+    layers, heat_maps = [], []
+    for layer in model.layers:
+        arrays = {paths[id(v)]: v.numpy() for v in layer.variables if id(v) in paths}
+        norms = {
+            name: np.abs(array).sum(axis=tuple(range(array.ndim - 2)))
+            for name, array in arrays.items()
+            if name.endswith("/kernel") and array.ndim > 2
+        }
+        if folder is not None:
+            for name, of_kernels in norms.items():
+                heat_maps.append(kernel_norm_png(of_kernels, name, folder / f"{name.replace('/', '_')}.png"))
+        layers.append(
+            {
+                "name": layer.name,
+                "class": type(layer).__name__,
+                "output_shape": _shape(layer),
+                "parameters": sum(array.size for array in arrays.values()),
+                "zeros": sum(int((array == 0).sum()) for array in arrays.values()),
+                "weights": {name: list(array.shape) for name, array in arrays.items()},
+                "kernels": _kernel_counts(norms),
+            }
+        )
+    return {"model": str(path), "layers": layers, "heat_maps": [str(heat_map) for heat_map in heat_maps]}
+
+
+def _shape(layer: Any) -> list[int | None]:
+    shape = getattr(getattr(layer, "output", None), "shape", None)
+    return [] if shape is None else list(shape[1:])
+
+
+def _kernel_counts(norms: dict[str, Any]) -> dict[str, Any] | None:
+    if not norms:
+        return None
+    return {
+        "total": sum(norm.size for norm in norms.values()),
+        "zero": sum(int((norm == 0).sum()) for norm in norms.values()),
+        "l1_norms": {name: norm.round(6).tolist() for name, norm in norms.items()},
+    }
