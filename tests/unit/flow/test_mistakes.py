@@ -93,12 +93,12 @@ def test_tensorflow_is_loaded_after_its_settings():
     """It reads its log level and its choice of kernels when it is loaded."""
     code = (
         "import sys\n"
-        "from fpgaprune.flow.task import session\n"
+        "from fpgaprune.flow import task\n"
         "from fpgaprune.flow.engine import parse_config\n"
         "def stop(seed):\n"
         "    print('tensorflow' in sys.modules or 'keras' in sys.modules)\n"
         "    raise SystemExit\n"
-        "session.start_session = stop\n"
+        "task.start_session = stop\n"
         "from fpgaprune.flow.engine import foresee_flow\n"
         "foresee_flow(parse_config({}, 'x'), None)\n"
     )
