@@ -355,8 +355,8 @@ def _plain(value: Any) -> Any:
 
 
 def _decoded(kind: type, plain: Any) -> Any:
-    """The object of a class that chooses its form by itself, as `Compared`."""
-    return kind.from_json(plain)  # type: ignore[attr-defined]
+    """JSON data stay what they are; a class that chooses its form by itself, as `Compared`, reads them."""
+    return plain if kind is object else kind.from_json(plain)  # type: ignore[attr-defined]
 
 
 def artefacts_at(stages: Iterable[FlowStage[Any]], run: RunDirectory) -> Artefacts:

@@ -11,16 +11,17 @@ from fpgaprune.flow.run import RunDirectory
 from fpgaprune.flow.stages import Agreement, HlsResult, NotCompared, OutcomeLine, hls, quantise
 from fpgaprune.flow.task import Loss
 
+ADVICE = {"recommended": "latency", "layers": [1]}
 AGREEMENT = Agreement(
     name="accuracy", value=0.5, error=0.1, samples=16, higher_is_better=True, is_fraction=True, lost=0.0,
     lost_error=0.0, agreement=0.75, of_trained=Loss(0.25, 0.125),
 )  # fmt: skip
 RESULT = HlsResult(
-    advice=None, notes=(), free_locks={}, precision=None, emulation=AGREEMENT, simulation=NotCompared("no g++"),
+    advice=ADVICE, notes=(), free_locks={}, precision=None, emulation=AGREEMENT, simulation=NotCompared("no g++"),
     build=None,
 )  # fmt: skip
 PLAIN = {
-    "advice": None, "notes": [], "free_locks": {}, "precision": None, "build": None, "links": [],
+    "advice": ADVICE, "notes": [], "free_locks": {}, "precision": None, "build": None, "links": [],
     "emulation": {
         "name": "accuracy", "value": 0.5, "error": 0.1, "samples": 16, "higher_is_better": True, "is_fraction": True,
         "lost": 0.0, "lost_error": 0.0, "agreement": 0.75, "of_trained": {"lost": 0.25, "lost_error": 0.125},
