@@ -13,6 +13,7 @@ from fpgaprune.cli import app
 from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.common_options import by_pattern, parse_sparsity, read_max_loss
 from fpgaprune.errors import ConfigError
+from fpgaprune.flow import RunDirectory
 from fpgaprune.layout import Advice, DesignLayout, Shortage
 from fpgaprune.masks import MaskSet
 from fpgaprune.measure import Figure, Resources
@@ -162,17 +163,27 @@ def test_advice_is_printed_with_its_notes(capsys):
 
 def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
     side = {"fits": True, "fits_upper": False, "latency_cycles": 1234}
+    metric = {"name": "accuracy", "value": 0.9, "error": 0.0, "samples": 1000}
+    metric |= {"higher_is_better": True, "is_fraction": True}
+    counts = {"locked": 0, "elements": 9, "digest": "", "additions": [], "changes": []}
     stages = {
-        "finetune": {"warnings": ["[red] did not converge"]},
-        "hls": {"emulation": {"agreement": 0.975, "samples": 1000}, "simulation": {"left_out": "no [red] compiler"}},
+        "finetune": {**counts, "metric": metric, "warnings": ["[red] did not converge"]},
+        "hls": {
+            **dict.fromkeys(("advice", "precision", "build")),
+            "notes": [],
+            "free_locks": {},
+            "emulation": {**metric, "agreement": 0.975},
+            "simulation": {"left_out": "no [red] compiler"},
+        },
         "estimate": {"before": {**side, "fits": False}, "after": side, "advice": None},
     }
-    manifest = {"stages": {name: {"results": results} for name, results in stages.items()}}
     out = tmp_path / "[red]"
+    finished = RunDirectory(out)
     out.mkdir()
+    for name, results in stages.items():
+        finished.record(name, "key", {}, {}, results, 1.0)
     said = {"text": "pruning costs nothing; fits xc7z020", "tone": "good"}
     (out / "report.json").write_text(json.dumps({"checks": [], "headline": said}))
-    finished = SimpleNamespace(file=out.joinpath, manifest=manifest)
     monkeypatch.setattr("fpgaprune.flow.run_flow", lambda *_, **__: finished)
     estimated = "1,234 cycles (analytic estimate for logic synthesis)"
     assert printed("run", "--out", out).splitlines()[:-1] == [

@@ -9,7 +9,7 @@ from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError, ToolError
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.run import Silent
-from fpgaprune.flow.stages import hls, simulate_verilog, verilog_checks, verilog_measurements
+from fpgaprune.flow.stages import NotCompared, hls, simulate_verilog, verilog_checks, verilog_measurements
 from fpgaprune.measure import Measured, Simulated
 
 from ..emulate.designs import mlp
@@ -89,8 +89,8 @@ def test_a_c_simulation_runs_eight_samples_at_least_and_may_be_left_out():
     context = SimpleNamespace(config=config, data=data, progress=Silent())
     project = SimpleNamespace(compile=lambda _: SimpleNamespace(run=run))
     found = hls._simulated(context, project, None, None)
-    assert found == {"left_out": "12 samples, 2.5 s, 8 at least"}
+    assert found == NotCompared("12 samples, 2.5 s, 8 at least")
     none = SimpleNamespace(config=parse_config({"hls": {"simulate": 0}}, "flow"), data=data, progress=Silent())
     # Nothing is compiled either.
-    said = {"left_out": "the flow does not ask for it (simulate above 0 in [hls])"}
+    said = NotCompared("the flow does not ask for it (simulate above 0 in [hls])")
     assert hls._simulated(none, SimpleNamespace(), None, None) == said
