@@ -48,6 +48,8 @@ class LayerSpec:
             because the order of sums (so bits), prices, layouts and the shared multipliers of our Verilog follow it.
         strategy: one of `STRATEGIES`, or None where a layer has no multiplications; here for the same reason.
         project_name: what the layer is called in the files of its hls4ml project, which allows fewer names than Keras.
+            It is here because certification, too, finds the weights of a written project by it, and the name alone does
+            not tell it: it depends on the names of all layers of the model, of which a design may lack some.
         model_shape: the shape in which the model takes this input or gives this output, where hardware has another.
     """
 

@@ -99,12 +99,8 @@ def _unknown_of_catapult(layer: LayerSpec, name: str) -> str | None:
         return f"emulated are {', '.join(kind.__name__ for kind in _CATAPULT_OPERATIONS)}"
     if layer.is_depthwise and len(layer.output_shape) == 2:
         return "of depthwise layers only two-dimensional ones were compared"
-    if isinstance(operation, op.Pooling) and not operation.largest:
-        return "it adds up averages in the type of the data, which can overflow; use max pooling"
     if name and name not in _CATAPULT_ACTIVATIONS:
         return f"its table is not known here; emulated are {', '.join(_CATAPULT_ACTIVATIONS)}"
-    if operation == op.Merge("average"):
-        return "its template halves with a constant of a type that cannot hold one half"
     kind = layer.types["result"]
     if kind.rounding not in _CATAPULT_ROUNDINGS or kind.overflow not in _CATAPULT_OVERFLOWS:
         return f"rounding {kind.rounding} with overflow {kind.overflow} was not compared with ac_fixed"

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fpgaprune.design import VERILOG
+from fpgaprune.design import STRATEGIES, VERILOG
 from fpgaprune.errors import HlsError
 from fpgaprune.target import Target
-
-_ALL = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class Backend:
     """
 
     name: str
-    strategies: tuple[str, ...] = _ALL
+    strategies: tuple[str, ...] = STRATEGIES
     io_types: tuple[str, ...] = ("io_parallel", "io_stream")
     compiles: bool = True
 

@@ -188,7 +188,7 @@ class Net:
         return self.add("Softmax", (source,), self.shape(source), types, attributes=attributes)
 
     def design(self, *outputs: str) -> Design:
-        return as_built(Design("net", tuple(self.layers), outputs, io_type=self.io_type))
+        return as_built(Design("net", tuple(self.layers), outputs, io_type=self.io_type, backend="Verilog"))
 
 
 def random_branch(net: Net) -> str:
