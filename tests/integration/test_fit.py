@@ -324,7 +324,6 @@ def test_a_search_on_two_workers_goes_on_where_it_was(searched, tmp_path):
     found = fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), **given)
     assert found.meets_limits
     assert verify_run(tmp_path / "out" / "best")[1] == []
-    assert len(found.points) > 2
     kept = {path: path.read_bytes() for path in (tmp_path / "out" / "trials").glob("*.json")}
     assert len(kept) > len(found.points)
     # The second start has time of its own, so it may find a smaller network; what has ended is not done again.
