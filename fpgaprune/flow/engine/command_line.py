@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from fpgaprune.flow.engine.config import parse_config, read_config
 from fpgaprune.flow.file import Flow, TrainConfig, kind_of, needed_with_model, require_kind, with_locks_in_keras
 from fpgaprune.frontends import is_onnx, plan_onnx
 from fpgaprune.keras_file import trained_bits
+from fpgaprune.layout import joined
 from fpgaprune.lowering import is_project_name
 
 # Option to its section and key. An option that is left out changes nothing.
@@ -52,7 +52,7 @@ def flow_from_options(source: Path | None, name: str | None = None, **options: A
         has_bits = plan_onnx(source).document.is_quantised if is_onnx(source) else trained_bits(source) is not None
         if has_bits:
             # Its zeros were trained, and so were the bits of all other weights, which fine-tuning would take from them.
-            document = _merged({"select": {"zeros": True, "sparsity": 0.0}, "finetune": {"epochs": 0}}, document)
+            document = joined({"select": {"zeros": True, "sparsity": 0.0}, "finetune": {"epochs": 0}}, document)
             given = {"sparsity": 0.0, **given}
         missing = [f"--{option}" for option in _WITH_A_MODEL if option not in given]
         if missing:
@@ -70,17 +70,10 @@ def flow_from_options(source: Path | None, name: str | None = None, **options: A
     if not document:
         return with_locks_in_keras(config)
     written = config.model_dump(mode="json", exclude_unset=True)
-    return with_locks_in_keras(parse_config(_merged(written, document), "options"))
+    return with_locks_in_keras(parse_config(joined(written, document), "options"))
 
 
 def name_of(path: Path) -> str:
     """A name for the flow of a model file: `my-net.v2.keras` becomes `my_net_v2`."""
     name = re.sub(r"\W+", "_", path.stem, flags=re.ASCII).strip("_")
     return name if is_project_name(name) else f"net_{name}".rstrip("_")
-
-
-def _merged(written: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(written)
-    for key, value in changes.items():
-        merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) else value
-    return merged

@@ -118,15 +118,15 @@ def _finish(stages: Iterable[FlowStage[Any]], context: StageContext) -> None:
 
 def _bring_up_to_date(stage: FlowStage[Any], context: StageContext) -> None:
     """Runs `stage`, unless it has run with the same inputs and settings."""
-    run, told = context.run, context.progress
+    run, progress = context.run, context.progress
     earlier = STAGES[: STAGES.index(stage)]
     files = artefacts_at(earlier, run)
     names = inputs_of(stage, earlier, files)
     key = _key(stage, context, names, earlier)
     if run.is_current(stage.name, key):
-        stage.tell_end(told, stage.result_in(run), None)
+        stage.tell_end(progress, stage.result_in(run), None)
         return
-    told.stage(stage.name, "running")
+    progress.stage(stage.name, "running")
     started = time.monotonic()
     if stage.needs_keras:
         start_session(context.config.seed)
@@ -136,7 +136,7 @@ def _bring_up_to_date(stage: FlowStage[Any], context: StageContext) -> None:
     inputs = run.digests(names)
     seconds = time.monotonic() - started
     run.record(stage.name, key, inputs, run.digests(stage.outputs), {} if result is None else result.to_json(), seconds)
-    stage.tell_end(told, result, seconds)
+    stage.tell_end(progress, result, seconds)
 
 
 def _foreseen_key(config: Flow, versions: Mapping[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from fpgaprune.fabric import (
     synthesize,
 )
 from fpgaprune.files import digest_file
+from fpgaprune.flow.run import OnStep
 from fpgaprune.flow.task import arrays_of
 from fpgaprune.measure import Kernels, Measured, Simulated
 from fpgaprune.report import Check
@@ -36,7 +37,7 @@ def simulate_verilog(
     design: Design,
     x: Any,
     timeout_s: float,
-    on_step: Callable[[int, int, str], None],
+    on_step: OnStep,
 ) -> Simulated:
     """The simulation of `project`, the Verilog of `design`, by Verilator; left out without a simulator or samples.
 
@@ -81,7 +82,7 @@ def measure_project(
     design: Design,
     part: Part,
     folder: Path,
-    on_step: Callable[[int, int, str], None],
+    on_step: OnStep,
     simulation: Simulated,
     *,
     families: Sequence[str] = (),

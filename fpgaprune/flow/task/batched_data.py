@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import Any
 
 import numpy as np
 
 from fpgaprune.errors import DataError
+from fpgaprune.flow.run import OnStep
 from fpgaprune.memory import available_bytes
 
 _PARTS = ("train", "test", "valid")
@@ -20,10 +21,9 @@ _MOST, _MEMORY = 500_000, 0.3
 # Least seconds between two messages.
 _EVERY_S = 0.5
 # Called with the samples that were read, all samples (0 if that is unknown), and what they are.
-Told = Callable[[int, int, str], None]
 
 
-def as_arrays(datasets: Mapping[str, Any], source: str, most: int | None, told: Told) -> dict[str, Any]:
+def as_arrays(datasets: Mapping[str, Any], source: str, most: int | None, on_step: OnStep) -> dict[str, Any]:
     """The arrays `x_train`, `y_train`, ... of `datasets`, in memory, because every stage of a flow reads them again.
 
     Args:
@@ -32,7 +32,7 @@ def as_arrays(datasets: Mapping[str, Any], source: str, most: int | None, told: 
             arrays. x and y are arrays, or mappings from names to arrays.
         source: name of the data function, for messages.
         most: samples to read of each, the first ones; if None, all of them are read, and one without an end is refused.
-        told: learns how far it is.
+        on_step: learns how far it is.
 
     Raises:
         DataError: a name is unknown, a dataset never ends, or its elements are no batches.
@@ -43,7 +43,7 @@ def as_arrays(datasets: Mapping[str, Any], source: str, most: int | None, told: 
     found: dict[str, Any] = {}
     for part, dataset in datasets.items():
         where = f"data function {source!r}: {part!r}"
-        batches = list(_read(dataset, part, where, most, told))
+        batches = list(_read(dataset, part, where, most, on_step))
         if not batches:
             raise DataError(f"{where} is empty")
         sizes = {len(batch) for batch in batches}
@@ -55,7 +55,7 @@ def as_arrays(datasets: Mapping[str, Any], source: str, most: int | None, told: 
     return found
 
 
-def _read(dataset: Any, part: str, where: str, most: int | None, told: Told) -> Iterator[tuple[Any, ...]]:
+def _read(dataset: Any, part: str, where: str, most: int | None, on_step: OnStep) -> Iterator[tuple[Any, ...]]:
     """The batches of `dataset` as tuples of arrays, up to `most` samples."""
     batches, length = _source(dataset, where)
     if length == np.inf and most is None:
@@ -79,7 +79,7 @@ def _read(dataset: Any, part: str, where: str, most: int | None, told: Told) -> 
         if time.monotonic() >= due:
             due = time.monotonic() + _EVERY_S
             total = 0 if length is None or length == np.inf else round(done / number * length)
-            told(done, total, f"{done:,} samples of {part!r} read")
+            on_step(done, total, f"{done:,} samples of {part!r} read")
 
 
 def _source(dataset: Any, where: str) -> tuple[Iterable[Any], float | None]:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from fpgaprune.certificate import digest_array
 from fpgaprune.errors import DataError, shown
 from fpgaprune.flow.file import FORMS, is_function_name, named_function
-from fpgaprune.flow.task.batched_data import Told, as_arrays
+from fpgaprune.flow.run import OnStep
+from fpgaprune.flow.task.batched_data import as_arrays
 from fpgaprune.flow.task.sample_weights import read_weights
 from fpgaprune.flow.task.samples import Samples, arrays_of, at
 from fpgaprune.npz_file import read_npz
@@ -101,7 +102,7 @@ class Dataset:
         return hashlib.sha256("".join(digest_array(array) for array in arrays).encode()).hexdigest()
 
 
-def load_data(source: str, samples: int | None = None, told: Told | None = None) -> Dataset:
+def load_data(source: str, samples: int | None = None, on_step: OnStep | None = None) -> Dataset:
     """The samples that `source` names, checked.
 
     Args:
@@ -109,7 +110,7 @@ def load_data(source: str, samples: int | None = None, told: Told | None = None)
             a function without arguments, as `package.module:function` or `file.py:function`, that returns a mapping
             with these keys, or a mapping of `train`, `test` (and `valid`) to batches, as `as_arrays` takes them.
         samples: samples to read of each part, the first ones; all if None.
-        told: learns how far the reading of batches is.
+        on_step: learns how far the reading of batches is.
 
     Raises:
         DataError: the source cannot be read, or its arrays do not fit each other.
@@ -119,7 +120,7 @@ def load_data(source: str, samples: int | None = None, told: Told | None = None)
     elif source.endswith(".npz"):
         data = check_data(source, _npz(Path(source)))
     elif is_function_name(source):
-        data = check_data(source, _from_function(source, samples, told or (lambda *_: None)))
+        data = check_data(source, _from_function(source, samples, on_step or (lambda *_: None)))
     else:
         raise DataError(f"data source {source!r} is unknown; wanted 'digits', a path ending in .npz, or {FORMS}")
     return data if samples is None else data.first(samples)
@@ -294,11 +295,11 @@ def _npz(path: Path) -> dict[str, NDArray[Any]]:
         raise DataError(f"data file {path} is no .npz of plain arrays: {error}") from error
 
 
-def _from_function(source: str, samples: int | None, told: Told) -> Mapping[str, Any]:
+def _from_function(source: str, samples: int | None, on_step: OnStep) -> Mapping[str, Any]:
     found = named_function(source, "data function", DataError)()
     if not isinstance(found, Mapping):
         raise DataError(
             f"data function {source!r} returned {type(found).__name__}; wanted a mapping with {', '.join(KEYS)}, or "
             "with 'train' and 'test' as batches, such as tf.data.Datasets"
         )
-    return as_arrays(found, source, samples, told) if "train" in found else found
+    return as_arrays(found, source, samples, on_step) if "train" in found else found

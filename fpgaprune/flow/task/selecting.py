@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from fpgaprune.flow.file import (
     locks_in_keras,
     named_function,
 )
+from fpgaprune.flow.run import OnStep
 from fpgaprune.flow.task.data import Dataset, load_data
 from fpgaprune.flow.task.data_layout import in_keras_layout
 from fpgaprune.flow.task.samples import Samples, at, count_of, for_keras, predict
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from fpgaprune.flow.task.metric import Judge
     from fpgaprune.flow.task.task import Task
 
-Told = Callable[[int, int, str], None]
 # Samples, labels and perhaps weights.
 Data = tuple[Samples, ...]
 
@@ -39,15 +38,15 @@ def choose_masks(
     settings: SelectConfig,
     data: Data | None,
     seed: int,
-    told: Told | None = None,
+    on_step: OnStep | None = None,
     target: Target | None = None,
     task: Task | None = None,
 ) -> tuple[MaskSet, list[dict[str, Any]]]:
     """The locks that `settings` describe for `model`, and a list of those that follow from other locks.
 
     A criterion that reads `data` (samples and labels) needs a compiled model, and with `filters` the `task` that
-    compiles the narrow one. The criterion `random` needs the `seed`, the granularity `multiplier` the `target`. `told`
-    is called with `(done, total, note)`.
+    compiles the narrow one. The criterion `random` needs the `seed`, the granularity `multiplier` the `target`.
+    `on_step` is called with `(done, total, note)`.
 
     Raises:
         MaskError: a slice or a mask does not fit, or a sparsity cannot be reached.
@@ -55,10 +54,10 @@ def choose_masks(
     from fpgaprune.flow.task.narrowing import narrowed
     from fpgaprune.select import select
 
-    masks, additions = first_masks(model, settings, data, seed, told)
+    masks, additions = first_masks(model, settings, data, seed, on_step)
     narrow = narrowed(model, masks) if settings.filters else None
     if settings.sparsity or ":" in settings.granularity:  # n:m has its own sparsity
-        options = score_options(settings, data, seed, target) | {"progress": told}
+        options = score_options(settings, data, seed, target) | {"progress": on_step}
         if narrow is None:
             masks = select(model, settings.sparsity or None, base=masks, **options)
         else:
@@ -71,7 +70,7 @@ def choose_masks(
 
 
 def first_masks(
-    model: Any, settings: SelectConfig, data: Data | None, seed: int, told: Told | None = None
+    model: Any, settings: SelectConfig, data: Data | None, seed: int, on_step: OnStep | None = None
 ) -> tuple[MaskSet, list[dict[str, Any]]]:
     """The locks that are there before `sparsity` counts: named ones and whole filters; those that follow from filters.
 
@@ -84,7 +83,7 @@ def first_masks(
     if not settings.filters:
         return masks, []
     options = score_options(settings, data, seed) | {"granularity": "filter"}
-    closed = close(select(model, settings.filters, base=masks, progress=told, **options), model, constants=True)
+    closed = close(select(model, settings.filters, base=masks, progress=on_step, **options), model, constants=True)
     return closed.masks, closed.to_json()
 
 
@@ -207,7 +206,7 @@ def close_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> tuple[Mas
 
 
 def select_masks(
-    model_path: Path, settings: SelectConfig, source: str | None, seed: int, told: Told
+    model_path: Path, settings: SelectConfig, source: str | None, seed: int, on_step: OnStep
 ) -> tuple[MaskSet, list[dict[str, Any]], list[dict[str, Any]]]:
     """The results of `choose_masks` and `guard_masks` for a saved model; `source` names data as in a flow.
 
@@ -219,12 +218,12 @@ def select_masks(
     if source is None and settings.criterion in CRITERIA and CRITERIA[settings.criterion].needs_data:
         raise ConfigError(f"criterion {settings.criterion!r} needs samples; name them with --data")
     score_options(settings, None, seed)
-    data = in_keras_layout(load_data(source, told=told), model_path) if source is not None else None
+    data = in_keras_layout(load_data(source, on_step=on_step), model_path) if source is not None else None
     settings = settings.model_copy(update={"locks": locks_in_keras(model_path, settings.locks)})
     model = load_saved_model(model_path)
     task = None if data is None else _compiled(TrainConfig(model=model_path), model, data)
     samples = None if data is None or task is None else task.training_data(data)
-    masks, additions = choose_masks(model, settings, samples, seed, told, task=task)
+    masks, additions = choose_masks(model, settings, samples, seed, on_step, task=task)
     return masks, additions, guard_masks(model, settings, masks)
 
 
@@ -251,7 +250,7 @@ def measure_sensitivity(
     settings: SelectConfig,
     sparsities: tuple[float, ...],
     seed: int,
-    told: Told,
+    on_step: OnStep,
 ) -> tuple[Any, dict[str, Path]]:
     """Measures the metric of a saved model against the sparsity of each weight; writes table, JSON and plot.
 
@@ -265,7 +264,7 @@ def measure_sensitivity(
     from fpgaprune.files import write_bytes
     from fpgaprune.select import sensitivity
 
-    data = in_keras_layout(load_data(source, told=told), model_path)
+    data = in_keras_layout(load_data(source, on_step=on_step), model_path)
     settings = settings.model_copy(update={"locks": locks_in_keras(model_path, settings.locks)})
     model = load_saved_model(model_path)
     train = TrainConfig(model=model_path)
@@ -282,7 +281,7 @@ def measure_sensitivity(
         options.pop("paths"),
         base=explicit_masks(model, settings),
         results=files["json"],
-        progress=told,
+        progress=on_step,
         measure=f"{judge.name} on {count_of(data.x_test):,} held-out samples",
         **options,
     )
