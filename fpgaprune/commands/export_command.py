@@ -57,10 +57,11 @@ def export(
         made = hand_over(run_dir, receiver, out, interval=interval, deadline_minutes=deadline_minutes, progress=watcher)
     bitstream = None if made.bitstream is None else {**made.bitstream.to_json(), "path": made.bitstream.path.name}
     if as_json:
-        print_json({"folder": str(made.path), "bitstream": bitstream, "layout": made.layout})
+        print_json({"folder": str(made.path), "bitstream": bitstream, "layout": made.layout, "speed": made.speed})
     elif not quiet:
         print_line(f"folder      {made.path}: begin with its README.md")
         if bitstream is not None:
             print_bitstream(made.path, bitstream)
+            print_line(f"speed       {made.speed}")
         if made.counts is not None:
             print_counts(made.counts)

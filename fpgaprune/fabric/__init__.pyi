@@ -2,6 +2,7 @@ from .asking import Answers as Answers
 from .asking import ask as ask
 from .bitstream import Bitstream as Bitstream
 from .bitstream import bitstream_ending as bitstream_ending
+from .bitstream import crowding as crowding
 from .bitstream import find_board_router as find_board_router
 from .bitstream import make_bitstream as make_bitstream
 from .board_folder import ANSWER_BYTES as ANSWER_BYTES

@@ -21,7 +21,7 @@ from fpgaprune.fabric.open_tools import find_open_tool
 from fpgaprune.fabric.records import digest_of, read_record, write_record
 from fpgaprune.fabric.router import Packing, Router
 from fpgaprune.fabric.side_by_side import Told
-from fpgaprune.fabric.wrapped import wrapped_netlist
+from fpgaprune.fabric.wrapped import WrappedNetlist, wrapped_netlist
 from fpgaprune.files import write_bytes
 from fpgaprune.measure import RESOURCES, Cells, Resources, to_plain
 from fpgaprune.processes import countdown
@@ -71,6 +71,19 @@ class Bitstream:
     note: str
     loaded: str
 
+    def speed(self, latency_cycles: int) -> str:
+        """Say how many samples a second the board answers, and what limits it, for a network of that latency."""
+        wire_ms = 1e4 * (self.in_bytes + self.out_bytes) / self.baud
+        core_ms = latency_cycles / (1e3 * self.clock_mhz)
+        limit = "the serial line"
+        if core_ms > wire_ms:
+            limit = "the network" if self.fmax_mhz < 1.5 * self.clock_mhz else "the board's clock"
+        return (
+            f"about {1e3 / (wire_ms + core_ms):,.0f} samples a second, limited by {limit}: a sample takes "
+            f"{wire_ms:.3g} ms on the line ({self.baud:,} baud) and {core_ms:.3g} ms in the network "
+            f"({latency_cycles:,} cycles at {self.clock_mhz:g} of {self.fmax_mhz:.0f} MHz)"
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data."""
         plain: dict[str, Any] = to_plain(self)
@@ -105,6 +118,40 @@ def bitstream_ending(board: str | os.PathLike[str]) -> str:
         TargetError: as for `find_board_router`.
     """
     return Path(find_board_router(board)[2].product).suffix
+
+
+def crowding(
+    project: VerilogProject,
+    board: str | os.PathLike[str],
+    *,
+    timeout_s: float,
+    cache: str | os.PathLike[str],
+    on_step: Told,
+) -> str | None:
+    """Say of what `board`'s FPGA has too little to spare for place and route to end soon; None if it has enough.
+
+    Synthesis counts the project with the serial port, and every kind of cell; `make_bitstream` finds its result in
+    `cache`.
+
+    Raises:
+        TargetError, ToolError, RtlError: as for `make_bitstream`.
+    """
+    place, router, _ = find_board_router(board)
+    on_step(0, 0, "synthesis")
+    netlist = _netlist(project, place, router, cache, timeout_s)
+    return router.devices.crowding(Cells.sum([netlist.cells, netlist.around]), find_part(place.device))
+
+
+def _netlist(
+    project: VerilogProject,
+    place: Board,
+    router: Router,
+    cache: str | os.PathLike[str] | None,
+    timeout_s: float,
+) -> WrappedNetlist:
+    """The project with the board's serial port, synthesised."""
+    uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
+    return wrapped_netlist(project, router, TOP, board_top(project, place, uart), cache=cache, timeout_s=timeout_s)
 
 
 def make_bitstream(
@@ -152,12 +199,10 @@ def make_bitstream(
     part = devices.find(device or place.device)
     tool, packer = find_open_tool(router.tool), find_open_tool(packing.tool)
     router.made_by()  # A package that is missing is named before synthesis.
-    uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
-    verilog = board_top(project, place, uart)
     tell = on_step or (lambda *_: None)
     left = countdown(timeout_s)
     tell(0, 0, "synthesis")
-    netlist = wrapped_netlist(project, router, TOP, verilog, cache=cache, timeout_s=left())
+    netlist = _netlist(project, place, router, cache, left())
     home = project.path / "synth" if cache is None else Path(cache)
     whole = Cells.sum([netlist.cells, netlist.around])
     try:

@@ -10,7 +10,7 @@ import msgspec
 
 from fpgaprune.errors import RtlError, TargetError
 from fpgaprune.fabric.cells import find_family
-from fpgaprune.measure import RESOURCES, Cells, capacity_of, occupancy_of, share_of
+from fpgaprune.measure import LABELS, RESOURCES, Cells, capacity_of, occupancy_of, share_of
 from fpgaprune.target import Part, find_part
 
 # Advice for a design that is too large.
@@ -59,12 +59,14 @@ class Device:
         package: the package unless another one is asked for.
         packing: the options of the tool that packs its bitstreams.
         own: cell type -> how many the device has, where they have no common unit with those of other families.
+        memories: cell type -> how many of these small memories, made of LUTs, the device has a place for.
     """
 
     options: tuple[str, ...]
     package: str
     packing: tuple[str, ...] = ()
     own: Mapping[str, int] = field(default_factory=dict)
+    memories: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class Devices:
         options: nextpnr's options for every device.
         sites: resource -> the sites that are counted for it.
         room: resource -> the share of a device that a design may take if the device is chosen for it.
+        memory_room: the share of a device's small memories that place and route bears.
         smallest_first: the parts to choose from.
         devices: part -> device.
         speeds: speed grades, the slowest first; empty if the part's name states the grade.
@@ -92,6 +95,7 @@ class Devices:
     speeds: tuple[int, ...] = ()
     priced_as: str | None = None
     lut_of: Mapping[str, float] = field(default_factory=dict)
+    memory_room: float = 1.0
 
     def find(self, device: str) -> Part:
         """The part called `device`.
@@ -124,6 +128,19 @@ class Devices:
     def placed_luts(self, counts: Mapping[str, float]) -> float:
         """The LUTs that place and route takes for `counts` of synthesis."""
         return counts.get("lut", 0) + sum(each * counts.get(name, 0) for name, each in self.lut_of.items())
+
+    def crowding(self, cells: Cells, part: Part) -> str | None:
+        """Say of which kind of cell `part` has little to spare: place and route may take long; None if of none."""
+        shares = self.shares({name: cells[name] or 0 for name in RESOURCES}, part)
+        limits = {name: (share, self.room[name]) for name, share in shares.items()}
+        for name, there in self.devices[part.name].memories.items():
+            limits[name] = (cells.types.get(name, 0) / there, self.memory_room)
+        over = [
+            f"{share:.0%} of {LABELS.get(name, name)} (of {room:.0%})"
+            for name, (share, room) in limits.items()
+            if share > room
+        ]
+        return " and ".join(over) or None
 
     def check_fits(self, design: str, cells: Cells, part: Part) -> None:
         """`part` has every resource that the `cells` of the project named `design` take.

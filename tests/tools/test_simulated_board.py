@@ -59,10 +59,11 @@ def test_another_design_is_refused_by_its_digest(project, port, tmp_path):
         ask(port, [[1, 2]], project=other, timeout_s=20)
 
 
-def test_another_clock_and_baud_rate(project, tmp_path):
-    board = msgspec.structs.replace(find_board("ulx3s"), clock_mhz=27.0, baud=115_200)
+@pytest.mark.parametrize("baud", [115_200, 3_000_000])
+def test_another_clock_and_baud_rate(project, tmp_path, baud):
+    board = msgspec.structs.replace(find_board("ulx3s"), clock_mhz=27.0, baud=baud)
     with simulated_board(project, board, tmp_path) as port:
-        assert ask(port, [[7, -10]], baud=115_200, timeout_s=20).output.tolist() == [[31]]
+        assert ask(port, [[7, -10], [100, 1]], baud=baud, timeout_s=20).output.tolist() == [[31], [299]]
 
 
 def test_a_vector_that_comes_value_by_value_gives_the_networks_bits(tmp_path):

@@ -9,10 +9,11 @@ from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, TargetError, ToolError, ToolExitError, ToolTimeoutError
-from fpgaprune.fabric import Bitstream, bitstream_ending, make_bitstream
+from fpgaprune.fabric import Bitstream, bitstream_ending, crowding, make_bitstream
 from fpgaprune.flow.run import Progress, RunDirectory, layout_was_asked_for, verilog_of
 from fpgaprune.layout import board_design, larger_board, layouts_for_board
 from fpgaprune.measure import interval_words
+from fpgaprune.processes import countdown
 from fpgaprune.rtl import VerilogProject
 
 # Minutes that the tools may take for one layout, unless said.
@@ -90,9 +91,16 @@ def build_for_board(
         def tell(done: int, total: int, note: str) -> None:
             progress.step(done, total, f"{note}; {minutes:g} min at most")
 
-        limits: dict[str, Any] = {"timeout_s": 60 * minutes, "cache": run.file("synth"), "advise": False}
+        left = countdown(60 * minutes)
+        tools: dict[str, Any] = {"cache": run.file("synth"), "on_step": tell}
+        following: _Layout | None = None
         try:
-            made = make_bitstream(project, board, output, on_step=tell, **limits)
+            full = crowding(project, board, timeout_s=left(), **tools)
+            following = next(layouts, None) if full else None
+            if following is None:
+                made = make_bitstream(project, board, output, timeout_s=left(), advise=False, **tools)
+                return BoardBuild(laid.design, project, made, laid.why, laid.fields)
+            said = f"place and route may take long, for synthesis counts {full}"
         except ToolTimeoutError as error:
             last: ToolError | TargetError = error
             said = f"not synthesised, placed and routed within {minutes:g} min"
@@ -100,10 +108,8 @@ def build_for_board(
             last, said = error, f"{_NO_PLACE} ({error})"
         except TargetError as error:
             last, said = error, str(error).split(";")[0]
-        else:
-            return BoardBuild(laid.design, project, made, laid.why, laid.fields)
         given_up.append(f"{laid.name}: {said}")
-        laid = next(layouts, None)
+        laid = following or next(layouts, None)
         if laid is not None:
             progress.stage("export", "warning", f"{given_up[-1]}; next, smaller: {laid.name}")
             progress.stage("layout", "running")

@@ -61,12 +61,14 @@ class HandOver:
         path: the folder.
         bitstream: what configures the board; None for a vendor's tool.
         layout: why the Verilog for the board is laid out as it is, as a sentence; None for a vendor's tool.
+        speed: samples a second, and what limits them, as a sentence; None for a vendor's tool.
         counts: what the design takes, stage by stage; None for a vendor's tool.
     """
 
     path: Path
     bitstream: Bitstream | None = None
     layout: str | None = None
+    speed: str | None = None
     counts: StagedCounts | None = None
 
 
@@ -158,6 +160,10 @@ def _board(
     with whole_folder(out) as draft:
         built = build_for_board(run, design, board, draft, interval=interval, minutes=minutes, progress=progress)
         project, made = built.project, built.bitstream
+        family = str(family_of(find_part(made.device)))
+        laid_out = built.fields or measured_fields(run) or {"interval": 0}
+        price = verilog_price(built.design, priced_as(family), **laid_out)
+        speed = made.speed(price.latency_cycles)
         vectors = golden_vectors(project, design, x)
         write_simulation(project, vectors, draft)
         for place, text in board_files(project, board).items():
@@ -168,15 +174,12 @@ def _board(
         line = {"sent": "golden_in.bin", "wanted": "golden_out.bin", "baud": made.baud, "answer_bytes": ANSWER_BYTES}
         about = {**_about(project, vectors.samples), "board": board, "bitstream": made.path.name}
         about["line"] = {**line, "in_bytes": made.in_bytes, "out_bytes": made.out_bytes}
-        readme = board_readme(project, made, board, vectors.samples, run.path.name, built.layout)
+        readme = board_readme(project, made, board, vectors.samples, run.path.name, built.layout, speed)
         _finish(draft, about, readme, ("check.py", "ask.py"))
     progress.stage("export", "done")
-    family = str(family_of(find_part(made.device)))
-    laid_out = built.fields or measured_fields(run) or {"interval": 0}
-    price = verilog_price(built.design, priced_as(family), **laid_out)
     measured = run if built.design is design else None
     counts = staged_counts(measured, price, family, laid_out, made.to_json())
-    return HandOver(out, replace(made, path=out / made.path.name), built.layout, counts)
+    return HandOver(out, replace(made, path=out / made.path.name), built.layout, speed, counts)
 
 
 def _vendor(

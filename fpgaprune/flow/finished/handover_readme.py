@@ -18,7 +18,9 @@ It compares every file with its digest{more}. It needs nothing of fpgaprune.
 _SIMULATED = ", and simulates the Verilog against {} golden samples where Verilator or Icarus Verilog is here"
 
 
-def board_readme(project: VerilogProject, made: Bitstream, board: str, samples: int, run: str, layout: str) -> str:
+def board_readme(
+    project: VerilogProject, made: Bitstream, board: str, samples: int, run: str, layout: str, speed: str
+) -> str:
     """For a board with a serial line."""
     name = made.path.name
     note = f"\nBefore: {made.note}.\n" if made.note else ""
@@ -70,7 +72,7 @@ Each beat is whole bytes, the lowest first, and value 0 stands in the lowest bit
 | `golden_in.bin`, `golden_out.bin` | the same samples as bytes on the line |
 | `handover.json`, `SHA256SUMS` | what the scripts read |
 
-The layout: {layout}. Another one: `fpgaprune export {run} --for {board} --interval CYCLES`.
+Speed: {speed}. The layout: {layout}. Another one: `fpgaprune export {run} --for {board} --interval CYCLES`.
 """
 
 

@@ -466,6 +466,28 @@ def test_a_layout_whose_place_and_route_does_not_end_gives_way_to_a_smaller_one(
     assert not Path("/proc", (tmp_path / "pid").read_text()).exists(), "the tool was not ended"
 
 
+def test_a_layout_that_synthesis_finds_too_full_is_not_placed(run, tools, two_layouts, tmp_path):
+    """The first network takes nearly all small memories of the FPGA; the second takes none."""
+    fake_yosys(
+        tmp_path, extra=f"{{'RAM16SDP4': 200}} if len(open({str(tmp_path / 'calls')!r}).readlines()) < 3 else {{}}"
+    )
+    told = Told()
+    found = hand_over(run, "tang-nano-9k", progress=told)
+    assert found.layout == "200 cycles"
+    (warning,) = [note for name, state, note in told.stages if state == "warning"]
+    assert "place and route may take long, for synthesis counts 148% of RAM16SDP4 (of 60%); next, smaller: " in warning
+    assert len((tmp_path / "routes").read_text().splitlines()) == 1
+
+
+def test_the_speed_says_what_limits_it(run, tools):
+    found = hand_over(run, "tang-nano-9k")
+    assert ", limited by the serial line: a sample takes " in found.speed
+    assert f"Speed: {found.speed}." in (found.path / "README.md").read_text()
+    fast = replace(found.bitstream, baud=10**9)
+    assert ", limited by the board's clock: " in fast.speed(10**6)
+    assert ", limited by the network: " in replace(fast, fmax_mhz=30.0).speed(10**6)
+
+
 @pytest.mark.parametrize(
     ("behaviour", "error", "said"),
     [
