@@ -50,7 +50,6 @@ for command in (
     commands.select,
     commands.sensitivity,
     commands.convert,
-    commands.import_tfmot,
     commands.estimate,
     commands.measure,
     commands.export,

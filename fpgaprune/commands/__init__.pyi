@@ -14,6 +14,5 @@ from .runs import doctor as doctor
 from .runs import inspect as inspect
 from .runs import run as run
 from .runs import verify as verify
-from .select_commands import import_tfmot as import_tfmot
 from .select_commands import select as select
 from .select_commands import sensitivity as sensitivity

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fpgaprune.commands.common_options import AsJson, Quiet
 from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
+
+# What else an import found, and its name.
+_FACTS = {
+    "wrappers": "removed wrappers",
+    "left_nonzero": "locked, and not zero in the file",
+    "negative_zeros": "negative zeros",
+    "notes": "otherwise than in the file",
+}
 
 
 def convert(
@@ -51,6 +59,9 @@ def convert(
         if found.sources:
             rows = [(path, one.name, " x ".join(map(str, one.shape))) for path, one in found.sources.items()]
             show_table(("weight", "in the file", "shape in the file"), rows)
+        for what, names in found.facts.items():
+            if what in _FACTS and names:
+                print_line(f"{_FACTS[what]}: {_listed(names)}")
         told = found.difference
         if told is not None:
             by = f"{told.absolute:.2g}" if told.relative is None else f"{told.relative:.2g} of the largest number"
@@ -59,3 +70,9 @@ def convert(
         print_line(f"model: {out}")
         if masks is not None:
             print_line(f"masks: {masks}")
+
+
+def _listed(found: Any) -> str:
+    return (
+        ", ".join(f"{name} {count:,}" for name, count in found.items()) if isinstance(found, dict) else "; ".join(found)
+    )

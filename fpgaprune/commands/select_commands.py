@@ -1,4 +1,4 @@
-"""`fpgaprune select`, `sensitivity` and `import-tfmot`."""
+"""`fpgaprune select` and `sensitivity`."""
 
 from __future__ import annotations
 
@@ -188,41 +188,6 @@ def sensitivity(
         )
         for file in files.values():
             print_line(str(file))
-
-
-def import_tfmot(
-    model: Annotated[Path, typer.Argument(help="A .keras or .h5 file or a SavedModel folder of tf_keras.")],
-    out: Annotated[Path, typer.Option(help="The Keras 3 model to write.")] = Path("imported.keras"),
-    masks: Annotated[Path, typer.Option(help="The mask file to write.")] = Path("imported_masks.npz"),
-    trust: Annotated[
-        bool,
-        typer.Option(
-            "--trust", help="Read a SavedModel folder. Its program runs, so use this only for files that you trust."
-        ),
-    ] = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
-    """Turn a model that TF-MOT pruned into a Keras 3 model with the same predictions, and a mask file."""
-    from fpgaprune.flow import import_pruned, require_kind
-
-    require_kind(model, "model")
-    with Watcher(quiet=quiet or as_json) as watcher:
-        watcher.stage("import", "running")
-        found = import_pruned(model, out, masks, trusted=trust)
-        watcher.stage("import", "done")
-    if as_json:
-        print_json({"model": str(out), "masks": str(masks), "found": found.to_json()})
-    elif not quiet:
-        rows = [
-            (name, int((~mask).sum()), mask.size, found.left_nonzero.get(name, 0), found.negative_zeros.get(name, 0))
-            for name, mask in found.masks.items()
-        ]
-        show_table(("weight", "locked", "elements", "left non-zero", "negative zeros"), rows)
-        print_line(f"removed wrappers: {', '.join(found.wrappers) or 'none'}")
-        print_line(f"largest difference of predictions: {found.max_abs_error:.2g}")
-        print_line(f"model: {out}")
-        print_line(f"masks: {masks}")
 
 
 def _section(options: Mapping[str, Any], **changed: Any) -> Any:

@@ -48,7 +48,6 @@ from .task.samples import arrays_of as arrays_of
 from .task.samples import at as at
 from .task.samples import count_of as count_of
 from .task.saved_models import convert_network as convert_network
-from .task.saved_models import import_pruned as import_pruned
 from .task.saved_models import inspect_model as inspect_model
 from .task.saved_models import starting_model as starting_model
 from .task.selecting import measure_sensitivity as measure_sensitivity

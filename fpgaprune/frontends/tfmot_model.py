@@ -144,7 +144,7 @@ def _run_reader(source: Path, folder: Path, timeout_s: float, trusted: bool) -> 
     elif not trusted:
         raise ModelImportError(
             f"{source}: a SavedModel holds a program that runs on loading; save the model as .keras or .h5, or say "
-            "that you trust it: fpgaprune import-tfmot --trust"
+            "that you trust it: fpgaprune convert --trust"
         )
     environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     try:

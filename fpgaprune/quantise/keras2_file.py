@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import io
 import json
+import re
 import shutil
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -156,12 +158,29 @@ def as_hdf5(path: Path, document: Mapping[str, Any]) -> Iterator[Path]:
         yield file
 
 
+def _variables(document: Mapping[str, Any], source: Any) -> dict[str, Any]:
+    """Layer name to its variables; Keras 2 numbers the layers of each class in place of a name."""
+    if "layers" in source:
+        groups = (one["vars"] for one in source["layers"].values() if "vars" in one)
+        return {str(group.attrs["name"]): group for group in groups if "name" in group.attrs}
+    found: dict[str, Any] = {}
+    counts: Counter[str] = Counter()
+    for one in layer_configs(document["config"].get("layers", [])):
+        kind = re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z]+)", r"\1_\2", one["class_name"])).lower()
+        number = counts[kind]
+        counts[kind] += 1
+        group = source.get(f"_layer_checkpoint_dependencies/{kind}{f'_{number}' if number else ''}/vars")
+        if group is not None:
+            found[str(one["config"].get("name"))] = group
+    return found
+
+
 def _rewrite(path: Path, document: Mapping[str, Any], source: Any, made: Any) -> None:
-    stored = {str(one["vars"].attrs["name"]): one["vars"] for one in source["layers"].values() if "vars" in one}
+    stored = _variables(document, source)
     group = made.create_group("model_weights")
     made.attrs["keras_version"] = "3.0.0"
     made.attrs["backend"] = "tensorflow"
-    order = []
+    order: list[str] = []
     for one in layer_configs(document["config"].get("layers", [])):
         name = str(one["config"].get("name"))
         values = stored.pop(name, None)
@@ -177,7 +196,11 @@ def _rewrite(path: Path, document: Mapping[str, Any], source: Any, made: Any) ->
             )
         layer = group.create_group(name)
         for at, key in enumerate(names):
+            if str(at) not in values:
+                raise ModelImportError(f"{path}: layer {name!r} has no weight {at} in the file; save the model again")
             layer.create_dataset(f"{name}/{key}:0", data=values[str(at)][()])
         layer.attrs["weight_names"] = [f"{name}/{key}:0" for key in names]
         order.append(name)
+    if not order:
+        raise ModelImportError(f"{path} holds no weights of its layers; save the whole model again")
     group.attrs["layer_names"] = order

@@ -1,4 +1,4 @@
-"""Selection as a user asks for it: `fpgaprune select`, `sensitivity`, `import-tfmot`, and schedules in a flow."""
+"""Selection as a user asks for it: `fpgaprune select`, `sensitivity`, `convert`, and schedules in a flow."""
 
 import json
 import os
@@ -118,7 +118,6 @@ def test_what_a_selection_cuts_too_far_is_said(folder):
         (["select", "model.keras", "--granularity", "rows"], "granularity 'rows' is unknown"),
         (["select", "model.keras", "--sparsity", "0.5", "--granularity", "multiplier"], "multiplier(resource_unrolled"),
         (["select", "gone.keras", "--sparsity", "0.5"], "model file gone.keras does not exist"),
-        (["import-tfmot", "model.keras"], "model.keras is no model of tf_keras"),
         (["sensitivity", "gone.keras"], "model file gone.keras does not exist"),
     ],
 )
@@ -186,7 +185,7 @@ def test_a_flow_in_rounds_goes_back_to_early_weights(tmp_path):
 def test_a_model_that_tfmot_pruned_is_taken_by_every_command(tmp_path):
     environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1"}
     subprocess.run([sys.executable, str(MAKER), str(tmp_path), "wrapped.h5"], check=True, env=environment, timeout=900)
-    said = json.loads(succeed("import-tfmot", "wrapped.h5", "--json", folder=tmp_path))
+    said = json.loads(succeed("convert", "wrapped.h5", "--masks", "masks.npz", "--json", folder=tmp_path))
     imported = MaskSet.load(tmp_path / said["masks"])
     assert said["found"]["max_abs_error"] <= 1e-6
     assert imported.locked_count == 140

@@ -8,7 +8,7 @@ from typing import Any
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.engine.config import parse_config, read_config
-from fpgaprune.flow.file import Flow, TrainConfig, kind_of, needed_with_model, require_kind, with_locks_in_keras
+from fpgaprune.flow.file import Flow, TrainConfig, kind_of, needed_with_model, require_kind, with_names_in_keras
 from fpgaprune.frontends import is_onnx, plan_onnx
 from fpgaprune.keras_file import trained_bits
 from fpgaprune.layout import joined
@@ -68,9 +68,9 @@ def flow_from_options(source: Path | None, name: str | None = None, **options: A
     if name is not None:
         document["name"] = name
     if not document:
-        return with_locks_in_keras(config)
+        return with_names_in_keras(config)
     written = config.model_dump(mode="json", exclude_unset=True)
-    return with_locks_in_keras(parse_config(joined(written, document), "options"))
+    return with_names_in_keras(parse_config(joined(written, document), "options"))
 
 
 def name_of(path: Path) -> str:

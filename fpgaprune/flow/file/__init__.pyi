@@ -10,8 +10,8 @@ from .finetune_schedules import OneShotConfig as OneShotConfig
 from .finetune_schedules import PolynomialConfig as PolynomialConfig
 from .finetune_schedules import RoundsConfig as RoundsConfig
 from .finetune_schedules import check_schedule as check_schedule
-from .names_in_file import locks_in_keras as locks_in_keras
-from .names_in_file import with_locks_in_keras as with_locks_in_keras
+from .names_in_file import in_keras as in_keras
+from .names_in_file import with_names_in_keras as with_names_in_keras
 from .section_type import WHOLE as WHOLE
 from .section_type import Flow as Flow
 from .section_type import LossLimit as LossLimit

@@ -26,7 +26,6 @@ from .samples import in_shape as in_shape
 from .samples import predict as predict
 from .samples import samples_of as samples_of
 from .saved_models import convert_network as convert_network
-from .saved_models import import_pruned as import_pruned
 from .saved_models import inspect_model as inspect_model
 from .saved_models import read_model as read_model
 from .saved_models import starting_model as starting_model

@@ -11,8 +11,8 @@ from fpgaprune.errors import ConfigError
 from fpgaprune.flow.task.built_in_network import small_cnn
 from fpgaprune.flow.task.data import Dataset
 from fpgaprune.flow.task.samples import arrays_of
-from fpgaprune.frontends import ImportedModel, LoadedNetwork, import_tfmot, is_onnx, is_tf_keras, load, plan_onnx
-from fpgaprune.keras_file import save_keras, trained_bits
+from fpgaprune.frontends import LoadedNetwork, is_onnx, load, plan_onnx
+from fpgaprune.keras_file import save_keras
 from fpgaprune.report import kernel_norm_png
 from fpgaprune.weights import named_weights
 
@@ -58,26 +58,6 @@ def load_saved_model(path: Path) -> Any:
 
     start_session(seed=0)
     return read_model(path)[0]
-
-
-def import_pruned(source: Path, model_path: Path, masks_path: Path, *, trusted: bool = False) -> ImportedModel:
-    """`model_path` holds the Keras 3 form of the model that tf_keras saved at `source`; `masks_path` its masks.
-
-    Raises:
-        ConfigError: Keras 3 or QKeras saved the model.
-        ModelImportError: as `read_model`.
-    """
-    if source.exists() and not is_tf_keras(source):
-        raise ConfigError(f"{source} is no model of tf_keras; Keras 3 and every command here read it as it is")
-    if source.exists() and trained_bits(source) == "QKeras":
-        raise ConfigError(f"{source} is a network of QKeras, not of TF-MOT; use it as it is: 'fpgaprune run {source}'")
-    from fpgaprune.flow.task.session import start_session
-
-    start_session(seed=0)
-    found = import_tfmot(source, trusted=trusted)
-    save_keras(found.model, model_path)
-    found.masks.save(masks_path)
-    return found
 
 
 def convert_network(

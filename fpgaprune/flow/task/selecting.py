@@ -12,8 +12,8 @@ from fpgaprune.flow.file import (
     SelectConfig,
     TargetConfig,
     TrainConfig,
+    in_keras,
     is_function_name,
-    locks_in_keras,
     named_function,
 )
 from fpgaprune.flow.run import OnStep
@@ -219,7 +219,7 @@ def select_masks(
         raise ConfigError(f"criterion {settings.criterion!r} needs samples; name them with --data")
     score_options(settings, None, seed)
     data = in_keras_layout(load_data(source, on_step=on_step), model_path) if source is not None else None
-    settings = settings.model_copy(update={"locks": locks_in_keras(model_path, settings.locks)})
+    settings = in_keras(model_path, settings)
     model = load_saved_model(model_path)
     task = None if data is None else _compiled(TrainConfig(model=model_path), model, data)
     samples = None if data is None or task is None else task.training_data(data)
@@ -265,7 +265,7 @@ def measure_sensitivity(
     from fpgaprune.select import sensitivity
 
     data = in_keras_layout(load_data(source, on_step=on_step), model_path)
-    settings = settings.model_copy(update={"locks": locks_in_keras(model_path, settings.locks)})
+    settings = in_keras(model_path, settings)
     model = load_saved_model(model_path)
     train = TrainConfig(model=model_path)
     task = _compiled(train, model, data)

@@ -19,6 +19,7 @@ from fpgaprune.frontends.onnx.parameter import Parameter
 from fpgaprune.frontends.onnx.qonnx import is_quantiser
 from fpgaprune.frontends.onnx.value import Value, channels_last
 from fpgaprune.onnx_graph import attributes
+from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 
 _MOST_ELEMENTS = 1 << 26
 # These take (N, C, ...): what leads to them has its channels last in Keras.
@@ -45,7 +46,17 @@ def plan_network(document: Document) -> LayerPlan:
     for name, shape in document.inputs.items():
         network.enter(name, shape)
     for node in document.nodes:
-        network.take(node)
+        try:
+            # Numbers that overflow do not come through the comparison with onnxruntime.
+            with np.errstate(all="ignore"):
+                network.take(node)
+        except PARSER_ERRORS as error:
+            if isinstance(error, ModelImportError):
+                raise
+            raise ModelImportError(
+                f"{document.path}: node {shown(node.name)} ({node.op_type}) has settings of the wrong kind, or that "
+                f"contradict each other: {in_a_line(error)}"
+            ) from error
         if largest(network.plan) > _MOST_ELEMENTS:
             raise ModelImportError(
                 f"{document.path}: node {shown(node.name)} ({node.op_type}) gives a tensor of more than "

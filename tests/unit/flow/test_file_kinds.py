@@ -78,7 +78,7 @@ WRONG = [
     (["select", "x.npz"], "is an .npz of arrays", "--data"),
     (["select", "run"], "is a run folder", "'fpgaprune verify run'"),
     (["measure", "net.onnx"], "is a network", "'fpgaprune run net.onnx --data DATA.npz"),
-    (["import-tfmot", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
+    (["convert", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
     (["measure", "net.keras"], "is a network", "'fpgaprune run net.keras --data DATA.npz"),
     (["measure", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
     (["verify", "project"], "is an hls4ml project", "'fpgaprune estimate project'"),

@@ -65,6 +65,32 @@ def test_a_flow_file_takes_names_of_pytorch(folder):
     assert flow_from_options(folder / "flow.toml")[SelectConfig].locks == ("features.4/kernel[:, :, 5, 13]",)
 
 
+GLOBS = """
+paths = ["features.*.weight"]
+protect = ["fc2/kernel", "fc1.weight", "features.1.weight", "nowhere*"]
+[select.sparsity]
+"features.0.weight" = 0.25
+"*/kernel" = 0.5
+"""
+
+
+def test_globs_of_a_flow_file_take_names_of_pytorch(folder):
+    """Those that fit a path in Keras stay, as do those that fit nothing, which the selection refuses."""
+    (folder / "flow.toml").write_text(f'[train]\nmodel = "net.onnx"\n[select]{GLOBS}')
+    select = flow_from_options(folder / "flow.toml")[SelectConfig]
+    assert select.paths == ("features.0/kernel", "features.4/kernel")
+    assert select.protect == ("fc2/kernel", "fc1/kernel", "features.1/gamma", "nowhere*")
+    assert select.sparsity == {"features.0/kernel": 0.25, "*/kernel": 0.5}
+
+
+def test_select_takes_globs_of_names_of_pytorch(folder):
+    asked = ("--path", "features.*.weight", "--protect", "features.0.weight", "--sparsity", "0.5")
+    done = run("select", "net.onnx", *asked, "--json")
+    weights = json.loads(done.stdout)["weights"]
+    assert weights["features.4/kernel"]["locked"] > 0
+    assert "fc1/kernel" not in weights
+
+
 def test_data_that_fit_neither_the_file_nor_keras_are_refused(folder):
     data = {f"x_{part}": np.zeros((20, 1, 9, 8), np.float32) for part in ("train", "test")}
     np.savez("d.npz", **data, y_train=np.arange(20) % 10, y_test=np.arange(20) % 10)

@@ -199,12 +199,3 @@ def test_run_takes_zeros_and_bits_as_they_are():
     document = {"name": "a", "train": {"model": str(FILES / "mlp.h5")}, "finetune": {"epochs": 3}}
     with pytest.raises(ConfigError, match="whose bits QKeras trained, and they would leave them"):
         _check_schedule(parse_config(document, "test"), None)
-
-
-def test_the_command_for_tfmot_says_which_one_takes_the_file(tmp_path):
-    from fpgaprune.errors import ConfigError
-    from fpgaprune.flow.task import import_pruned
-
-    with pytest.raises(ConfigError, match="is a network of QKeras, not of TF-MOT; use it as it is: 'fpgaprune run"):
-        import_pruned(FILES / "mlp.h5", tmp_path / "model.keras", tmp_path / "masks.npz")
-    assert not list(tmp_path.iterdir())

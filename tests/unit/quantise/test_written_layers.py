@@ -162,6 +162,36 @@ def test_an_archive_of_qkeras_is_the_same_network(tmp_path):
     assert np.array_equal(found.model.predict(x, verbose=0), wanted)
 
 
+def test_an_archive_of_keras_2_numbers_its_layers(tmp_path):
+    """Layers of a class are numbered, and have no name."""
+    path = as_archive(FILES / "mlp.h5", tmp_path / "mlp.keras")
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    weights = io.BytesIO(members["model.weights.h5"])
+    with h5py.File(weights, "r+") as file:
+        old, counts = file["layers"], {}
+        for layer in json.loads(members["config.json"])["config"]["layers"]:
+            kind = {"QDense": "q_dense", "QActivation": "q_activation"}.get(layer["class_name"], layer["class_name"])
+            counts[kind] = counts.get(kind, -1) + 1
+            number = f"_{counts[kind]}" if counts[kind] else ""
+            own = next(one for one in old.values() if one["vars"].attrs["name"] == layer["config"]["name"])
+            own.copy(own["vars"], file.require_group(f"_layer_checkpoint_dependencies/{kind}{number}"), name="vars")
+        del file["layers"]
+    members["model.weights.h5"] = weights.getvalue()
+    with zipfile.ZipFile(tmp_path / "old.keras", "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    one, other = (fp.import_qkeras(tmp_path / name).model for name in ("old.keras", "mlp.keras"))
+    assert all(np.array_equal(a, b) for a, b in zip(one.get_weights(), other.get_weights(), strict=True))
+    empty = io.BytesIO()
+    h5py.File(empty, "w").close()
+    with zipfile.ZipFile(tmp_path / "old.keras", "w") as archive:
+        for name, data in (members | {"model.weights.h5": empty.getvalue()}).items():
+            archive.writestr(name, data)
+    with pytest.raises(ModelImportError, match="holds no weights of its layers"):
+        fp.import_qkeras(tmp_path / "old.keras")
+
+
 def test_an_archive_with_unknown_weights_is_refused(tmp_path):
     def other(layer):
         if layer["class_name"] == "QDense":
