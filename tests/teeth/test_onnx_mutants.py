@@ -104,5 +104,5 @@ def test_a_wrong_weight_before_a_function_that_saturates_is_refused(last, tmp_pa
         return plan
 
     monkeypatch.setattr(front, "plan_network", planned)
-    with pytest.raises(ModelImportError, match="output 'a' differs from onnxruntime"):
+    with pytest.raises(ModelImportError, match="tensor 'a' differs from onnxruntime"):
         load_onnx(path)
