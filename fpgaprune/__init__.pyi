@@ -23,12 +23,10 @@ from .fabric import write_handoff as write_handoff
 from .fit import Fit as Fit
 from .fit import Limits as Limits
 from .fit import fit as fit
-from .fixed import FixedType as FixedType
 from .frontends import LoadedNetwork as LoadedNetwork
 from .frontends import from_torch as from_torch
 from .frontends import import_tfmot as import_tfmot
 from .frontends import load as load
-from .held import HeldValues as HeldValues
 from .hls import HlsProject as HlsProject
 from .hls import StrategyWarning as StrategyWarning
 from .hls import to_hls as to_hls
@@ -38,7 +36,6 @@ from .lowering import AutoPrecision as AutoPrecision
 from .lowering import Precision as Precision
 from .lowering import make_design as make_design
 from .lowering import quantize as quantize
-from .masks import MaskSet as MaskSet
 from .measure import ChosenLayout as ChosenLayout
 from .measure import Estimate as Estimate
 from .measure import VerilogPrice as VerilogPrice
@@ -92,6 +89,9 @@ from .train import freeze as freeze
 from .train import lock as lock
 from .train import relock as relock
 from .train import unlock as unlock
-from .weights import weight_arrays as weight_arrays
+from .values import FixedType as FixedType
+from .values import HeldValues as HeldValues
+from .values import MaskSet as MaskSet
+from .values import weight_arrays as weight_arrays
 
 __version__: str

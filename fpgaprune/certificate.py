@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import MaskSet
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 

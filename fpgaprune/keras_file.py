@@ -25,11 +25,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError, UnsupportedLayerError
-from fpgaprune.files import DRAFT, make_folder, storage, write_bytes
+from fpgaprune.files import (
+    DRAFT,
+    PARSER_ERRORS,
+    WEIGHTS,
+    in_a_line,
+    know_weights,
+    make_folder,
+    read_configuration,
+    read_weights,
+    storage,
+    write_bytes,
+)
 from fpgaprune.keras_functions import described, own_functions
-from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
-from fpgaprune.saved_model import WEIGHTS, know_weights, read_configuration, read_weights
-from fpgaprune.weights import NamedWeights, keras_names
+from fpgaprune.values import NamedWeights, keras_names
 
 _KERNEL_BIAS = ("kernel", "bias")
 _RECURRENT = ("kernel", "recurrent_kernel", "bias")

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.design import IO_TYPES, STRATEGIES, VERILOG
-from fpgaprune.documents import read_toml
 from fpgaprune.errors import TargetError, shown
-from fpgaprune.files import shipped_folder
+from fpgaprune.files import read_toml, shipped_folder
 
 CAPACITIES = ("lut", "ff", "dsp", "bram18", "uram")
 

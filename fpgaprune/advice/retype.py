@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import MOVES, Design, Input, LayerSpec, LookUp, Map, Pooling
-from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
 from fpgaprune.layout import products, with_layers
+from fpgaprune.values import MAX_WIDTH, FixedType, integer_bits
 
 Weight = tuple[NDArray[np.int64], FixedType]
 

@@ -15,7 +15,7 @@ from fpgaprune.certificate import LayerCounts
 from fpgaprune.certify.adder_weights import read_adder_weights
 from fpgaprune.design import Dense, Design, LayerSpec
 from fpgaprune.errors import CertificateError, DesignError, FirmwareError
-from fpgaprune.firmware import (
+from fpgaprune.files import (
     WeightArray,
     element_type,
     read_layer_numbers,
@@ -26,7 +26,7 @@ from fpgaprune.firmware import (
     read_weight_arrays,
     stored_forms,
 )
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 # hls4ml names the array of a role by these letters and the layer's number.
 _LETTERS = {"weight": "w", "bias": "b", "scale": "s", "recurrent_weight": "wr", "recurrent_bias": "br"}

@@ -23,8 +23,7 @@ from fpgaprune.certify.parted_files import read_parted
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
 from fpgaprune.keras_file import read_keras_weights
-from fpgaprune.masks import MaskSet
-from fpgaprune.weights import by_weight_path, named_weights
+from fpgaprune.values import MaskSet, by_weight_path, named_weights
 
 Values = Mapping[str, NDArray[Any]]
 

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.documents import parse_json
 from fpgaprune.errors import CertificateError, shown
-from fpgaprune.onnx_graph import LAYOUT_KEY, read_onnx
-from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
+from fpgaprune.files import LAYOUT_KEY, PARSER_ERRORS, in_a_line, parse_json, read_onnx
 
 
 def read_onnx_weights(path: Path) -> dict[str, NDArray[Any]]:

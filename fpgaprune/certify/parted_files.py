@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.saved_model import read_configuration
+from fpgaprune.files import read_configuration
 
 
 def read_parted(path: Path) -> dict[str, str]:

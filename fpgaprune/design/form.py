@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import DesignError, shown
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 _Value = TypeVar("_Value")
 # Values of one layer, and what a size or a setting may be; beyond, no device holds it and no array either.

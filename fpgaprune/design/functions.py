@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 Values = Callable[[NDArray[Any]], NDArray[Any]]
 

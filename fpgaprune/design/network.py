@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 from fpgaprune.design.form import Roles, check_design_form
 from fpgaprune.design.operation_form import operation_to_json, read_operation
 from fpgaprune.design.operations import Convolution, Operation, Unknown, kind_of
-from fpgaprune.documents import read_json
 from fpgaprune.errors import DesignError, shown
-from fpgaprune.files import write_bytes
-from fpgaprune.fixed import FixedType
-from fpgaprune.npz_file import read_npz, write_npz
+from fpgaprune.files import read_json, read_npz, write_bytes, write_npz
+from fpgaprune.values import FixedType
 
 FORMAT = 4
 _ANEW = "make it anew with this fpgaprune"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fpgaprune.errors import DesignError
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 # In which order products are added to the bias: one input after another; every n-th input and then those beside them, n
 # the layer's reuse factor; in one that is not known here, so that only exact sums are known.

@@ -15,7 +15,7 @@ from dataclasses import replace
 from fpgaprune.design import operations as op
 from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.design.network import Design, LayerSpec
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 # Our own Verilog, which computes every operation as it says: nothing of hls4ml's limits it.
 VERILOG = "Verilog"

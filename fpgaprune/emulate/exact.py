@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fpgaprune.errors import DesignError
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 _FLOAT32_EXACT = 1 << 24
 _FLOAT64_EXACT = 1 << 53

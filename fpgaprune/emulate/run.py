@@ -16,8 +16,8 @@ from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.kinds import RULES, steps_of
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DataError, DesignError, FpgaPruneError
-from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
-from fpgaprune.real_array import real_array
+from fpgaprune.files import PARSER_ERRORS, in_a_line
+from fpgaprune.values import real_array
 
 Inputs = NDArray[Any] | Sequence[NDArray[Any]]
 

@@ -14,7 +14,7 @@ from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.sums import summed
 from fpgaprune.errors import DesignError, UnsupportedLayerError
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 _INT = FixedType(32, 32, True, "TRN_ZERO")
 _LEGACY_TABLE = FixedType(18, 8)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fpgaprune.design import Convolution, Dense, LayerSpec, Order, Recurrent
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.errors import DesignError
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 T = TypeVar("T")
 Kind = TypeVar("Kind")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.emulate.exact import Exact, carrier
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 # Products in one call of the BLAS: so few that rows and weights stay in a cache, and that the BLAS starts no threads,
 # because the batches have their own.

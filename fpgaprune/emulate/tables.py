@@ -15,7 +15,7 @@ from fpgaprune.design import CENTRED, FUNCTIONS, RECTIFIED, SELU_SCALE, Function
 from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DesignError
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 _INT = FixedType(32, 32, True, "TRN_ZERO")
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from fpgaprune.documents import read_toml
 from fpgaprune.errors import EstimateError, FpgaPruneError, shown
 from fpgaprune.estimate.stages import Rates
-from fpgaprune.files import write_bytes
+from fpgaprune.files import read_toml, write_bytes
 from fpgaprune.target import hardware_path
 
 

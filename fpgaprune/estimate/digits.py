@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.signed_digits import count_digits
+from fpgaprune.values import count_digits
 
 # A constant of so many bits, its sign included, takes a DSP slice whatever the width of the input.
 WIDE_BITS = 11

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fpgaprune.errors import EstimateError
-from fpgaprune.firmware import parse_typedefs
-from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
+from fpgaprune.files import PARSER_ERRORS, in_a_line, parse_typedefs
 
 _DEFINE = re.compile(r"^[ \t]*#define[ \t]+(\w+)[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
 _STRUCT = re.compile(r"struct\s+(\w+)\s*:\s*(?:public\s+)?nnet::(\w+)\s*\{(.*?)\n\};", re.DOTALL)

@@ -40,8 +40,8 @@ from fpgaprune.estimate.digits import Products, count_products, multiplier_block
 from fpgaprune.estimate.families import UNPRICED, unpriced
 from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port, cut_bits
 from fpgaprune.estimate.live_numbers import with_live_shares
-from fpgaprune.fixed import FixedType
 from fpgaprune.target import Target
+from fpgaprune.values import FixedType
 
 # Backends whose vendor reports the model was fitted to, and the tool that each drives.
 _TOOLS = {

@@ -18,9 +18,9 @@ from fpgaprune.estimate import firmware
 from fpgaprune.estimate.families import FAMILIES, is_quantizer
 from fpgaprune.estimate.firmware import Struct, TemplateCall
 from fpgaprune.estimate.project_files import find_top_file, read_numbers, read_settings, read_text
-from fpgaprune.firmware import parse_typedefs
-from fpgaprune.fixed import MAX_WIDTH, FixedType
+from fpgaprune.files import parse_typedefs
 from fpgaprune.hls import layer_of
+from fpgaprune.values import MAX_WIDTH, FixedType
 
 _KINDS = {
     **dict.fromkeys(FUNCTIONS, "Activation"),

@@ -17,6 +17,7 @@ from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
 from fpgaprune.estimate.savings import design_notes, zeros_note
 from fpgaprune.estimate.stages import stage_figures
+from fpgaprune.files import PARSER_ERRORS, in_a_line
 from fpgaprune.measure import (
     Estimate,
     Figure,
@@ -25,7 +26,6 @@ from fpgaprune.measure import (
     Resources,
     occupancy_of,
 )
-from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.target import Target
 
 _ZERO = Figure(0, 0, 0)

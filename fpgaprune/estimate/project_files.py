@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import EstimateError, FirmwareError
-from fpgaprune.firmware import parse_numbers, read_weight_array
+from fpgaprune.files import parse_numbers, read_weight_array
 
 
 def read_numbers(folder: Path, name: str) -> NDArray[np.float64]:

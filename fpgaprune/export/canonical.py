@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.export.node_order import settle_order, tensors_read
-from fpgaprune.onnx_graph import bodies, replace_entries
+from fpgaprune.files import bodies, replace_entries
 
 # tf2onnx's count of names continues from one export to the next, and TensorFlow's count of a loop's functions too.
 _NUMBER = re.compile(r"__\d+|(?<=_cond)_\d+|(?<=_body)_\d+")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fpgaprune.onnx_graph import Graph
+from fpgaprune.files import Graph
 
 
 def multiply_last_axis(graph: Graph) -> bool:

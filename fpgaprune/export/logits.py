@@ -8,7 +8,7 @@ from typing import Any
 
 import onnx
 
-from fpgaprune.onnx_graph import Graph
+from fpgaprune.files import Graph
 
 _SQUASHING = ("Softmax", "Sigmoid")
 # Nodes that hand on every number that they read, at most in another type.

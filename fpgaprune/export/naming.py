@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from fpgaprune.errors import ExportError
 from fpgaprune.export.tags import Place
 from fpgaprune.export.weight_inputs import Constants
-from fpgaprune.onnx_graph import bodies
-from fpgaprune.weights import named_weights
+from fpgaprune.files import bodies
+from fpgaprune.values import named_weights
 
 # Each scaled weight was rounded once to float32.
 _SCALE_ROUNDING = 1e-6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fpgaprune.onnx_graph import bodies, replace_entries
+from fpgaprune.files import bodies, replace_entries
 
 
 def settle_order(graph: Any) -> None:

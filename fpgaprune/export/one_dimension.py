@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.design import FUNCTIONS
-from fpgaprune.onnx_graph import Graph, attributes, set_attribute
+from fpgaprune.files import Graph, attributes, set_attribute
 
 _ELEMENTWISE = frozenset({"Clip", "Neg", "Abs"} | {function.onnx for function in FUNCTIONS.values() if function.onnx})
 _ARITHMETIC = frozenset({"Add", "Sub", "Mul", "Div", "Max", "Min"})

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from fpgaprune.errors import ExportError, RemovalError
 from fpgaprune.export.logits import with_logits
 from fpgaprune.export.running import outputs_of, require_runs, session_of
-from fpgaprune.files import write_bytes
+from fpgaprune.files import IR_VERSION, LAYOUT_KEY, write_bytes
 from fpgaprune.network import graph_of
-from fpgaprune.onnx_graph import IR_VERSION, LAYOUT_KEY
-from fpgaprune.weights import uncomputed_names
+from fpgaprune.values import uncomputed_names
 
 OPSET = 17
 

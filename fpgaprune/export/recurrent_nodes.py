@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import ExportError
+from fpgaprune.files import replace_entries
 from fpgaprune.keras_classes import keras_class
 from fpgaprune.keras_functions import activation_of
-from fpgaprune.onnx_graph import replace_entries
 
 _ACTIVATIONS = {function.name: function.onnx for function in FUNCTIONS.values() if function.recurrent}
 # For each of ONNX's gates (z, r, h of a GRU; i, o, f, c of an LSTM), the index of Keras's block.

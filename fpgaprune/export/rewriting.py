@@ -11,7 +11,7 @@ from typing import Any
 from fpgaprune.export.dense_axes import multiply_last_axis
 from fpgaprune.export.join_bias import join_bias
 from fpgaprune.export.one_dimension import drop_dummy_axis
-from fpgaprune.onnx_graph import Graph
+from fpgaprune.files import Graph
 
 RULES: tuple[Callable[[Graph], bool], ...] = (drop_dummy_axis, join_bias, multiply_last_axis)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError
-from fpgaprune.parser_errors import in_a_line
+from fpgaprune.files import in_a_line
 
 # An axis of unknown size has this one in a trial; networks of images halve their axes up to six times.
 _SIZE = 64

@@ -15,8 +15,8 @@ from fpgaprune.export.recurrent_nodes import put_nodes, with_stand_ins
 from fpgaprune.export.rewriting import rewrite
 from fpgaprune.export.tags import can_be_tagged
 from fpgaprune.export.weight_inputs import Constants, find_constants
-from fpgaprune.parser_errors import in_a_line
-from fpgaprune.weights import named_weights
+from fpgaprune.files import in_a_line
+from fpgaprune.values import named_weights
 
 # tf2onnx writes no later opset. In earlier ones axes are attributes, which the rewriting does not know.
 OPSETS = range(13, 19)

@@ -12,7 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from fpgaprune.export.tags import Tags, can_be_tagged
-from fpgaprune.onnx_graph import IR_VERSION, bodies
+from fpgaprune.files import IR_VERSION, bodies
 
 # No weight path begins with this.
 _COMPUTED = "computed: "

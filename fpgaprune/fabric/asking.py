@@ -16,8 +16,8 @@ from fpgaprune.errors import BoardError
 from fpgaprune.fabric.beats import beat_bytes, pack_beats, raw_samples, unpack_beats
 from fpgaprune.fabric.identity import QUESTION, SIZE, Identity, digest_of_verilog
 from fpgaprune.fabric.serial_line import SerialLine, open_line
-from fpgaprune.real_array import real_array
 from fpgaprune.rtl import VerilogProject
+from fpgaprune.values import real_array
 
 # How often the board is asked who it is. If a sender was cut off, the first question completes or ends its sample.
 _TRIES = 3

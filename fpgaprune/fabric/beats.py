@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.emulate import raw_of_real
 from fpgaprune.errors import DataError
-from fpgaprune.real_array import real_array
 from fpgaprune.rtl import RtlPort
+from fpgaprune.values import real_array
 
 
 def raw_samples(port: RtlPort, x: Any) -> NDArray[np.int64]:

@@ -11,10 +11,9 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
-from fpgaprune.documents import read_toml
 from fpgaprune.errors import TargetError
 from fpgaprune.fabric.identity import identity_of
-from fpgaprune.files import shipped_names
+from fpgaprune.files import read_toml, shipped_names
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import find_part, hardware_path, named_board, same_board
 

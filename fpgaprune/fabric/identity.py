@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from fpgaprune.errors import BoardError, DesignError, TargetError
 from fpgaprune.fabric.synthesis import read_sources
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.rtl import RtlPort, VerilogProject
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 # A sample that ends after this byte is a question (`hw/boards/uart_stream.v`).
 QUESTION = b"?"
 _MARK = b"fpq1"
 # Beats of a sample, values of a beat, bits of a value, its integer bits, whether it is signed, how it rounds and
-# overflows: the places of its modes in the lists of `fpgaprune.fixed`.
+# overflows: the places of its modes in the lists of `fpgaprune.values.fixed`.
 _PORT = struct.Struct("<IHBhBBB")
 _HEAD = struct.Struct("<4s8s")
 SIZE = _HEAD.size + 2 * _PORT.size

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from fpgaprune.documents import read_toml
 from fpgaprune.errors import TargetError
 from fpgaprune.fabric.axi_core import axi_core_of, axi_form
+from fpgaprune.files import read_toml
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import hardware_path
 

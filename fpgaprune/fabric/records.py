@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fpgaprune.documents import read_json
 from fpgaprune.errors import RtlError
-from fpgaprune.files import write_bytes
+from fpgaprune.files import read_json, write_bytes
 from fpgaprune.measure import to_plain
 
 Record = TypeVar("Record")

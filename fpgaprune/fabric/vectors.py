@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from fpgaprune.design import Design
 from fpgaprune.emulate import Exact, trace
 from fpgaprune.errors import DataError
-from fpgaprune.real_array import real_array
 from fpgaprune.rtl import RtlPort, VerilogProject
+from fpgaprune.values import real_array
 
 
 @dataclass(frozen=True, slots=True)

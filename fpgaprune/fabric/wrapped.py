@@ -7,7 +7,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from fpgaprune.documents import read_json
 from fpgaprune.errors import FpgaPruneError, RtlError, shown
 from fpgaprune.fabric.cells import Family, find_family
 from fpgaprune.fabric.harness import stub_of
@@ -16,7 +15,7 @@ from fpgaprune.fabric.records import digest_of
 from fpgaprune.fabric.router import Router
 from fpgaprune.fabric.synthesis import read_sources
 from fpgaprune.fabric.yosys import NETLIST, SCRIPT, make_netlist, read_statistics, run_yosys
-from fpgaprune.files import write_bytes
+from fpgaprune.files import read_json, write_bytes
 from fpgaprune.measure import Cells
 from fpgaprune.processes import countdown
 from fpgaprune.rtl import VerilogProject

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.documents import read_json
 from fpgaprune.errors import FpgaPruneError
+from fpgaprune.files import read_json
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.result import FitPoint
 from fpgaprune.flow import Dataset, FinetuneConfig, Flow, TrainConfig, count_of

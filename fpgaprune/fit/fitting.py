@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import VERILOG
 from fpgaprune.errors import ConfigError, RunError
-from fpgaprune.files import make_folder, write_bytes
+from fpgaprune.files import make_folder, write_bytes, write_npz
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.log import OnTrial
 from fpgaprune.fit.result import Fit
@@ -21,7 +21,6 @@ from fpgaprune.fit.search import FitSearch
 from fpgaprune.fit.workers import WorkerOptions
 from fpgaprune.flow import Flow, Progress, Silent, TargetConfig, parse_config
 from fpgaprune.keras_file import save_keras
-from fpgaprune.npz_file import write_npz
 from fpgaprune.target import Target
 
 

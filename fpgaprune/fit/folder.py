@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError, RunError
-from fpgaprune.files import make_folder, storage
+from fpgaprune.files import make_folder, storage, write_npz
 from fpgaprune.flow import Dataset, Samples, arrays_of, at, count_of
-from fpgaprune.npz_file import write_npz
 
 FRONT, SPLIT, TRIALS, BEST = "front.json", "split.npz", "trials", "best"
 _OWN = {FRONT, SPLIT, TRIALS, BEST, "model.keras", "data.npz", "report.html"}

@@ -9,9 +9,9 @@ from fpgaprune.design import Design, LayerSpec
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.result import Fit, FitPoint
 from fpgaprune.flow import RunDirectory
-from fpgaprune.masks import MaskSet
 from fpgaprune.measure import interval_words
 from fpgaprune.report import LABELS, NO_BREAK, FrontPoint, FrontReport, LayerChange, time_text, write_front
+from fpgaprune.values import MaskSet
 
 _WORDS = {
     "sparsity": "zeros",

@@ -15,9 +15,8 @@ from typing import Any, ClassVar, Protocol
 from msgspec import Struct, structs
 
 from fpgaprune.design import Design, ReuseWarning
-from fpgaprune.documents import read_json
 from fpgaprune.errors import EstimateError, HlsError, MaskError, RemovalError, RunError
-from fpgaprune.files import make_folder, storage, write_bytes
+from fpgaprune.files import make_folder, read_json, storage, write_bytes
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.limits import Limits, Ranking, Sized
 from fpgaprune.fit.result import HELD_OUT, VALIDATION, FitPoint

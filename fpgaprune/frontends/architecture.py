@@ -8,11 +8,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.documents import parse_json
 from fpgaprune.errors import ModelImportError
-from fpgaprune.files import storage_error
-from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
-from fpgaprune.saved_model import read_weights
+from fpgaprune.files import PARSER_ERRORS, in_a_line, parse_json, read_weights, storage_error
 
 _MOST_BYTES = 1 << 26
 _OLDEST = "2.0.0"

@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.memory import bounded_memory
-from fpgaprune.parser_errors import in_a_line
-from fpgaprune.saved_model import read_configuration, read_weights
-from fpgaprune.saved_names import check_names, require_layers
+from fpgaprune.files import bounded_memory, check_names, in_a_line, read_configuration, read_weights, require_layers
 
 FORMAT = "Keras 3"
 # Loading a network may take this many bytes, plus this many times the size of its file.

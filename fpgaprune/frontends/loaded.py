@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.fixed import FixedType
-from fpgaprune.masks import MaskSet
-from fpgaprune.npz_file import write_npz
-from fpgaprune.slices import expand_indices, parse_slice
-from fpgaprune.weights import near_misses, weight_arrays, weight_shapes
+from fpgaprune.files import write_npz
+from fpgaprune.values import FixedType, MaskSet, expand_indices, near_misses, parse_slice, weight_arrays, weight_shapes
 
 
 @dataclass(frozen=True)

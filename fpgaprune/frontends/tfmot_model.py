@@ -16,14 +16,18 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import ModelImportError
-from fpgaprune.keras2_config import layer_configs, number_from_zero, to_keras3
-from fpgaprune.masks import MaskSet
+from fpgaprune.files import (
+    check_names,
+    in_a_line,
+    layer_configs,
+    number_from_zero,
+    read_configuration,
+    read_npz,
+    read_weights,
+    to_keras3,
+)
 from fpgaprune.network import largest_difference
-from fpgaprune.npz_file import read_npz
-from fpgaprune.parser_errors import in_a_line
-from fpgaprune.saved_model import read_configuration, read_weights
-from fpgaprune.saved_names import check_names
-from fpgaprune.weights import named_weights
+from fpgaprune.values import MaskSet, named_weights
 
 # What `quantize_model` puts around layers and in front of the first one.
 _EIGHT_BIT = ("QuantizeWrapper", "QuantizeWrapperV2", "QuantizeLayer")

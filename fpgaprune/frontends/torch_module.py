@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ModelImportError
+from fpgaprune.files import in_a_line
 from fpgaprune.frontends.loaded import LoadedNetwork
 from fpgaprune.frontends.onnx.front import load_onnx
-from fpgaprune.parser_errors import in_a_line
 
 
 def from_torch(module: Any, example: Any, *, samples: Any = None) -> LoadedNetwork:

@@ -11,9 +11,9 @@ from typing import Any
 
 from fpgaprune.design import Design, Input
 from fpgaprune.errors import HlsError
-from fpgaprune.firmware import parse_typedefs
-from fpgaprune.fixed import FixedType
+from fpgaprune.files import parse_typedefs
 from fpgaprune.target import Target
+from fpgaprune.values import FixedType
 
 BACKEND = "VivadoAccelerator"
 # hls4ml takes this board if none is named.

@@ -8,7 +8,6 @@ from typing import Any
 
 from fpgaprune.design import VERILOG, faults_of
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError, RemovalError
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls.accelerator_boards import board_problems
 from fpgaprune.hls.call_hls4ml import option_problems
 from fpgaprune.keras_functions import activation_in
@@ -30,6 +29,7 @@ from fpgaprune.lowering import (
 )
 from fpgaprune.network import graph_of
 from fpgaprune.target import Target
+from fpgaprune.values import FixedType
 
 
 @dataclass(frozen=True)

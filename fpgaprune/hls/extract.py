@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import LayerSpec, roles_of
 from fpgaprune.errors import HlsError
-from fpgaprune.firmware import stored_forms
-from fpgaprune.fixed import FixedType
+from fpgaprune.files import stored_forms
 from fpgaprune.hls.from_hls4ml import layer_of
+from fpgaprune.values import FixedType
 
 # Attributes of hls4ml's layers that the Design does not take, because it has fields of its own for them.
 _NOT_DATA = frozenset(

@@ -34,7 +34,7 @@ from fpgaprune.design import (
     function_named,
 )
 from fpgaprune.errors import DesignError, UnsupportedLayerError
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 _ACTIVATIONS = frozenset(
     {"Activation", "ELU", "HardActivation", "LeakyReLU", "PReLU", "ParametrizedActivation", "ThresholdedReLU"}

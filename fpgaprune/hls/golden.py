@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.real_array import real_array
+from fpgaprune.values import real_array
 
 if TYPE_CHECKING:
     from fpgaprune.lowering import Samples  # what that module imports is not loaded to hand a run over

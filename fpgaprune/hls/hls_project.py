@@ -26,8 +26,8 @@ from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy, warn_of_idle_zeros
 from fpgaprune.hls.write_project import DESIGN, write_project
 from fpgaprune.lowering import BACKENDS
-from fpgaprune.masks import MaskSet
 from fpgaprune.target import Target
+from fpgaprune.values import MaskSet
 
 if TYPE_CHECKING:
     from fpgaprune.lowering import AnyPrecision, FoundWidths, Labels, LayerSettings, Progress, Samples

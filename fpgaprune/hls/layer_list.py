@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import fpgaprune.design as op
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import HlsError
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 Entry = dict[str, Any]
 # What hls4ml puts in front of the name of a stream that it packs anew.

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fpgaprune.design import LayerSpec, LookUp, Operation, Recurrent, Softmax
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls.layer_list import LayerList
 from fpgaprune.target import Target
+from fpgaprune.values import FixedType
 
 # The types of a softmax that hls4ml reads from settings of their own.
 _OF_SOFTMAX = ("inp_norm", "exp_table", "accum", "inv_inp", "inv_table")

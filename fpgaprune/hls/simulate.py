@@ -22,7 +22,7 @@ from fpgaprune.errors import ToolError, ToolTimeoutError
 from fpgaprune.hls.simulator import Simulator, ports, program_of
 from fpgaprune.lowering import BACKENDS
 from fpgaprune.processes import run_tool
-from fpgaprune.real_array import sample_arrays
+from fpgaprune.values import sample_arrays
 
 # A process reads all weights before its first sample, so another process is not worth it for fewer samples.
 _SAMPLES_EACH = 4

@@ -16,7 +16,7 @@ from hls4ml.model.types import Source
 from numpy.typing import NDArray
 
 from fpgaprune.design import NOTHING, QUANTISING
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 ARRAYS, STREAMS = "FixedPointQuantizer", "StreamQuantizer"
 _STREAM = """

@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import replace
 
 from fpgaprune.design import Convolution, Copy, Design, LayerSpec, Operation, Pad
-from fpgaprune.fixed import FixedType
 from fpgaprune.layout.edit import Edit, with_layers
+from fpgaprune.values import FixedType
 
 
 def other_io_type(design: Design) -> Edit | None:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError
-from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
 from fpgaprune.lowering.folding import role_weights
+from fpgaprune.values import MAX_WIDTH, FixedType, integer_bits
 
 
 def recurrent_accumulator(

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 import fpgaprune.design as op
 from fpgaprune.design import AP_BACKENDS, Design, LayerSpec, as_built
-from fpgaprune.fixed import FixedType
 from fpgaprune.keras_functions import LINEAR, activation_of
 from fpgaprune.lowering.folding import DEPTHWISE, PRODUCTS
 from fpgaprune.lowering.layer_names import names_of
@@ -25,6 +24,7 @@ from fpgaprune.lowering.softmax_types import softmax_table_sizes
 from fpgaprune.lowering.table_sizes import USUAL_SIZE
 from fpgaprune.network import producer, scale_and_shift
 from fpgaprune.target import Target
+from fpgaprune.values import FixedType
 
 Raws = Mapping[str, Mapping[str, NDArray[Any]]]
 

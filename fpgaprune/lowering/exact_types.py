@@ -13,12 +13,12 @@ import keras
 import numpy as np
 
 from fpgaprune.errors import DesignError, UnsupportedLayerError
-from fpgaprune.fixed import MAX_WIDTH, FixedType
 from fpgaprune.lowering.accumulators import exact_accumulator
 from fpgaprune.lowering.folding import FOLDABLE
 from fpgaprune.lowering.precision import AVERAGES, MOVES, Types, move_types
 from fpgaprune.network import producer, readers_of, scale_and_shift
 from fpgaprune.quantise import RoundedChannels, exact_type
+from fpgaprune.values import MAX_WIDTH, FixedType
 
 _SUMS = (keras.layers.Add, keras.layers.Subtract)
 _CHOICES = (keras.layers.Maximum, keras.layers.Minimum, keras.layers.Concatenate)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError, RemovalError, UnsupportedLayerError
-from fpgaprune.fixed import FixedType
 from fpgaprune.keras_classes import keras_class
 from fpgaprune.keras_functions import LINEAR, Activation, activation_in
 from fpgaprune.lowering.convertible_layers import check_classes, check_layers
@@ -26,6 +25,7 @@ from fpgaprune.lowering.layer_names import free_name
 from fpgaprune.lowering.split import split_separable
 from fpgaprune.network import cloned, copied, find_folds, folded_weights, graph_of, producer, readers_of
 from fpgaprune.quantise import is_rounded, rounds_channels, unrounded
+from fpgaprune.values import FixedType
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
 FOLDABLE = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Dense, *DEPTHWISE)

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.documents import read_json
 from fpgaprune.errors import HlsError
-from fpgaprune.files import write_bytes
+from fpgaprune.files import read_json, write_bytes
 
 _FORMAT = 1
 _ADVICE = "delete it or name another file"

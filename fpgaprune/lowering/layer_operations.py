@@ -12,9 +12,9 @@ import numpy as np
 import fpgaprune.design as op
 from fpgaprune.design import FUNCTIONS, NOTHING
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.fixed import FixedType
 from fpgaprune.keras_functions import activation_in, activation_of
 from fpgaprune.quantise import RoundedChannels
+from fpgaprune.values import FixedType
 
 _MERGES = (
     *(keras.layers.Add, keras.layers.Subtract, keras.layers.Multiply),

@@ -10,7 +10,7 @@ from typing import Any
 
 from fpgaprune.design import STRATEGIES
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 TYPE_ROLES = (
     *("result", "weight", "bias", "recurrent_weight", "recurrent_bias", "accum", "scale"),

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from fpgaprune.design import AP_BACKENDS, VERILOG, Design, Input, faults_of, warn_of_moved_reuse
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
-from fpgaprune.fixed import FixedType
 from fpgaprune.lowering.design_of import design_of, outline
 from fpgaprune.lowering.exact_types import exact_types
 from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
@@ -30,11 +29,9 @@ from fpgaprune.lowering.split import depthwise_names
 from fpgaprune.lowering.table_ends import require_within_tables
 from fpgaprune.lowering.table_sizes import size_problems, table_sizes
 from fpgaprune.lowering.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
-from fpgaprune.masks import MaskSet
 from fpgaprune.quantise import rounds_channels
-from fpgaprune.real_array import class_numbers, real_array
 from fpgaprune.target import Target
-from fpgaprune.weights import named_weights
+from fpgaprune.values import FixedType, MaskSet, class_numbers, named_weights, real_array
 
 _ROLES = {
     "recurrent_kernel": "recurrent_weight",

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError
-from fpgaprune.fixed import MAX_WIDTH, FixedType
 from fpgaprune.lowering.accumulators import exact_accumulator, recurrent_accumulator
 from fpgaprune.lowering.folding import FOLDABLE, role_weights
 from fpgaprune.lowering.gru_lstm import RECURRENT
@@ -27,6 +26,7 @@ from fpgaprune.lowering.scaled_inputs import finer, scales_of_inputs
 from fpgaprune.lowering.softmax_types import softmax_types
 from fpgaprune.lowering.table_sizes import entry_type
 from fpgaprune.network import producer, scale_and_shift
+from fpgaprune.values import MAX_WIDTH, FixedType
 
 Types = dict[str, dict[str, FixedType]]
 AVERAGES = (

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError, HlsError
-from fpgaprune.fixed import MAX_WIDTH, FixedType
 from fpgaprune.lowering.folding import PRODUCTS, role_weights
 from fpgaprune.lowering.layer_names import free_name, names_of, renamed
 from fpgaprune.network import cloned, copied, producer
 from fpgaprune.quantise import Rounded, rounded_types
-from fpgaprune.real_array import sample_arrays
+from fpgaprune.values import MAX_WIDTH, FixedType, sample_arrays
 
 Samples = NDArray[Any] | Sequence[NDArray[Any]]
 

@@ -14,8 +14,8 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.fixed import FixedType
 from fpgaprune.network import producer
+from fpgaprune.values import FixedType
 
 _WIDEST = 32
 

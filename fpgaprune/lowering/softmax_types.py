@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fpgaprune.design import AP_BACKENDS
-from fpgaprune.fixed import FixedType, integer_bits
+from fpgaprune.values import FixedType, integer_bits
 
 BOUND = 1 / 128
 

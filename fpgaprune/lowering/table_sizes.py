@@ -15,11 +15,11 @@ from typing import Any
 import keras
 
 from fpgaprune.design import AP_BACKENDS, FUNCTIONS, ScalarFunction
-from fpgaprune.fixed import FixedType
 from fpgaprune.keras_functions import activation_in
 from fpgaprune.lowering.gru_lstm import RECURRENT, functions_of
 from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.network import producer
+from fpgaprune.values import FixedType
 
 # hls4ml's size of a table, which is the smallest chosen here: in 8 bits it is one block memory.
 USUAL_SIZE = 1024

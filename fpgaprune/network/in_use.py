@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import FpgaPruneError
+from fpgaprune.files import in_a_line
 from fpgaprune.network.graph import is_keras_model, signature_of
 from fpgaprune.network.meetings import Meetings
 from fpgaprune.network.parts import require_whole
-from fpgaprune.parser_errors import in_a_line
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 Array = NDArray[Any]
 # They read, cut and move elements, and leave zero zero and each other number what its type makes of it.

@@ -7,7 +7,7 @@ from typing import Any
 
 from fpgaprune.errors import FpgaPruneError
 from fpgaprune.network.graph import is_keras_model
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 
 def in_parts(layer: Any) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fpgaprune.errors import RemovalError
 from fpgaprune.network.weight_axes import leaf_layers
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 
 def require_unshared(model: Any) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fpgaprune.keras_classes import keras_ancestor
 from fpgaprune.network.flat import role_of
 from fpgaprune.network.role import Role
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 _ATTENTION = frozenset({"EinsumDense", "MultiHeadAttention", "GroupedQueryAttention", "GroupQueryAttention"})
 

@@ -10,9 +10,9 @@ import numpy as np
 from keras import ops
 
 from fpgaprune.errors import HlsError
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.network import AxisChannels, Channels, LayerRule, Role, Site
 from fpgaprune.quantise.rounding import rounded_between
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 _VARIABLES = ("width", "integer", "signed")
 

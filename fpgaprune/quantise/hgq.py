@@ -19,13 +19,11 @@ import keras
 import numpy as np
 
 from fpgaprune.errors import ModelImportError, RemovalError, UnsupportedLayerError
+from fpgaprune.files import check_names, in_a_line, read_configuration, read_weights
 from fpgaprune.keras_file import trained_bits
 from fpgaprune.network import graph_of
-from fpgaprune.parser_errors import in_a_line
 from fpgaprune.quantise.channels import RoundedChannels
 from fpgaprune.quantise.rebuild import ImportedBits, Rebuild, as_float32, exact_activation
-from fpgaprune.saved_model import read_configuration, read_weights
-from fpgaprune.saved_names import check_names
 
 INSTALL = "pip install 'fpgaprune[hgq]'"
 _PACKAGE = "hgq"

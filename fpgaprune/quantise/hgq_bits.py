@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import MaskError
-from fpgaprune.masks import Mask, MaskSet
 from fpgaprune.quantise.hgq import is_hgq
-from fpgaprune.weights import named_weights
+from fpgaprune.values import Mask, MaskSet, named_weights
 
 
 def with_bits(model: Any, masks: MaskSet) -> MaskSet:

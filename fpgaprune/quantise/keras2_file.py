@@ -20,10 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ModelImportError
-from fpgaprune.keras2_config import layer_configs, to_keras3
-from fpgaprune.parser_errors import in_a_line
-from fpgaprune.saved_model import read_weights
-from fpgaprune.saved_names import check_names
+from fpgaprune.files import check_names, in_a_line, layer_configs, read_weights, to_keras3
 
 # The variables of the layers of QKeras in a `.keras` file, in the order of their creation.
 _VARIABLES: Mapping[str, tuple[str, ...]] = {

@@ -13,8 +13,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from fpgaprune.fixed import FixedType
 from fpgaprune.quantise.rounding import on_grid, rounded
+from fpgaprune.values import FixedType
 
 Types = Mapping[str, FixedType]
 

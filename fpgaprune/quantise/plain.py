@@ -8,9 +8,9 @@ from typing import Any
 
 import keras
 
-from fpgaprune.fixed import FixedType
 from fpgaprune.network import copied, producer
 from fpgaprune.quantise.layers import PLAIN, Rounded
+from fpgaprune.values import FixedType
 
 
 def is_rounded(model: Any) -> bool:

@@ -21,14 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ModelImportError, RemovalError, UnsupportedLayerError
-from fpgaprune.fixed import FixedType
-from fpgaprune.keras2_config import layer_configs
+from fpgaprune.files import layer_configs, read_configuration, read_weights
 from fpgaprune.keras_file import trained_bits
 from fpgaprune.network import graph_of, producer, scale_and_shift
 from fpgaprune.quantise.keras2_file import as_hdf5, float_model, stored_arrays
 from fpgaprune.quantise.qkeras_quantizers import QkerasQuantizer, read_quantizer
 from fpgaprune.quantise.rebuild import ImportedBits, Rebuild, as_float32
-from fpgaprune.saved_model import read_configuration, read_weights
+from fpgaprune.values import FixedType
 
 # What an input that the network does not round itself is rounded to, as hls4ml does unless told otherwise.
 INPUT_TYPE = "fixed<16,6,RND,SAT>"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 # The settings of each quantiser in the order of its arguments, with QKeras's own values.
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {

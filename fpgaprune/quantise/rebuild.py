@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
-from fpgaprune.fixed import FixedType
 from fpgaprune.keras_classes import keras_class
 from fpgaprune.keras_functions import activation_in, described
-from fpgaprune.masks import MaskSet
 from fpgaprune.network import calls_of, copied, count_uses, producer, structures
 from fpgaprune.quantise.channels import RoundedChannels
-from fpgaprune.weights import named_weights
+from fpgaprune.values import FixedType, MaskSet, named_weights
 
 # Layers of Keras that such networks hold between their own: none has weights, and each is exact in fixed point.
 PLAIN = frozenset(

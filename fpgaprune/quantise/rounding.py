@@ -12,7 +12,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 
 def rounded(values: Any, kind: FixedType, *, trains: bool = False) -> Any:

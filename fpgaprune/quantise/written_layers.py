@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ModelImportError, RemovalError, UnsupportedLayerError
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
-from fpgaprune.keras2_config import layer_configs
+from fpgaprune.files import layer_configs, read_configuration, read_weights
 from fpgaprune.keras_file import trained_bits
 from fpgaprune.network import copied, graph_of
 from fpgaprune.quantise.channels import RoundedChannels
 from fpgaprune.quantise.keras2_file import float_model, stored_arrays
 from fpgaprune.quantise.rebuild import ImportedBits, Rebuild
-from fpgaprune.saved_model import read_configuration, read_weights
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 Floats = NDArray[np.float32]
 _QUANTIZER = "FixedPointQuantizer"

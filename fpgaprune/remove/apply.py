@@ -8,7 +8,7 @@ from fpgaprune.errors import RemovalError
 from fpgaprune.remove.plan import RemovalPlan
 from fpgaprune.remove.planning import weights_digest
 from fpgaprune.remove.rebuilding import rebuild
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 
 def apply_removal(model: Any, plan: RemovalPlan, *, dtype: str | None = None) -> Any:

@@ -13,10 +13,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.documents import read_json
 from fpgaprune.errors import MaskError, RemovalError, shown
-from fpgaprune.masks import MaskSet
-from fpgaprune.weights import by_weight_path, near_misses
+from fpgaprune.files import read_json
+from fpgaprune.values import MaskSet, by_weight_path, near_misses
 
 FORMAT = 1
 Indices = tuple[NDArray[np.intp], ...]

@@ -26,7 +26,7 @@ from fpgaprune.remove.collapsing import collapses, collapsible, made_multiplicat
 from fpgaprune.remove.plan import Delta, Indices, LayerChannels, RemovalPlan
 from fpgaprune.remove.proof import equivalence
 from fpgaprune.remove.rebuilding import rebuild
-from fpgaprune.weights import named_weights, weight_shapes
+from fpgaprune.values import named_weights, weight_shapes
 
 
 def plan_removal(

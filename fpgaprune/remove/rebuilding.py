@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
+from fpgaprune.files import in_a_line
 from fpgaprune.keras_classes import is_of_a_user
 from fpgaprune.network import (
     Call,
@@ -26,10 +27,9 @@ from fpgaprune.network import (
     unconnected,
     value_of,
 )
-from fpgaprune.parser_errors import in_a_line
 from fpgaprune.remove.plan import Collapse, RemovalPlan
 from fpgaprune.remove.squashing import squashing_layers
-from fpgaprune.weights import every_path, named_weights
+from fpgaprune.values import every_path, named_weights
 
 Swap = Callable[[Any], Any]
 

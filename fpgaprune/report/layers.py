@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.masks import MaskSet
 from fpgaprune.report.contents import LayerReport, count_kernels
-from fpgaprune.weights import by_weight_path
+from fpgaprune.values import MaskSet, by_weight_path
 
 Arrays = Mapping[str, NDArray[Any]]
 

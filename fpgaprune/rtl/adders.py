@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.rtl.common_pairs import Digits, share_pairs
-from fpgaprune.signed_digits import count_digits, signed_digits
+from fpgaprune.values import count_digits, signed_digits
 
 # At most so many pairs of digits, over all outputs, are counted together: a second of sorting, 70 MB.
 _MOST_PAIRS = 1 << 23

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.circuit import Circuit, width_of
 from fpgaprune.rtl.links import Computation, Lane, Link, Module, Need, SerialTrees, Stream, Trees
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.serial import SerialSums
+from fpgaprune.values import FixedType
 
 # The readers of a window with more bits are all over the device, so a register stands between its taps and them.
 _NEAR_BITS = 512

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.documents import read_json
 from fpgaprune.errors import ToolError
+from fpgaprune.files import read_json
 from fpgaprune.processes import run_tool
 from fpgaprune.rtl.adders import AdderGraph, Exit, Sum
 

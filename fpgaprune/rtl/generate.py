@@ -14,7 +14,7 @@ import numpy as np
 from fpgaprune.design import Design, Input, LayerSpec, VerilogLayout
 from fpgaprune.emulate import emulate, steps_of
 from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, UnsupportedLayerError
-from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
+from fpgaprune.files import PARSER_ERRORS, in_a_line
 from fpgaprune.rtl import heading
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context, Counter

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fpgaprune.design import Design, LayerSpec, VerilogLayout
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.program import Program
+from fpgaprune.values import FixedType
 
 # A beat of a load has whole bytes.
 _BYTE = 8

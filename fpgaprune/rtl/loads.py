@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec, VerilogLayout
 from fpgaprune.errors import RtlError
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.load_port import PREFIX
 from fpgaprune.rtl.loaded import beat_bits
 from fpgaprune.rtl.program import Program
@@ -18,6 +17,7 @@ from fpgaprune.rtl.project import RtlLoads, RtlPort, VerilogProject
 from fpgaprune.rtl.read_back import read_weights
 from fpgaprune.rtl.read_program import read_split
 from fpgaprune.rtl.scheduled import program_of
+from fpgaprune.values import FixedType
 
 # What a load brings.
 _LOADED = ("weight", "bias")

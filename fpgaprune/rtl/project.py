@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from fpgaprune.documents import read_json
 from fpgaprune.errors import RtlError
-from fpgaprune.files import write_bytes
-from fpgaprune.fixed import FixedType
+from fpgaprune.files import read_json, write_bytes
+from fpgaprune.values import FixedType
 
 FORMAT = 1
 LIST = "project.json"

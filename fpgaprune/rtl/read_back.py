@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from fpgaprune.certificate import LinkCheck, check_link
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import CertificateError
-from fpgaprune.masks import MaskSet
 from fpgaprune.rtl.project import RtlLayer, VerilogProject
 from fpgaprune.rtl.read_datapath import Datapath, has_datapath
 from fpgaprune.rtl.read_memory import read_memory
 from fpgaprune.rtl.read_program import read_program
 from fpgaprune.rtl.read_serial import SerialDatapath
+from fpgaprune.values import MaskSet
 
 # The link of a run's Verilog, which lies in the folder `rtl` there.
 VERILOG_LINK = "rtl/verilog"

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.number import Number, in_pairs
+from fpgaprune.values import FixedType
 
 # For each sum that reads the same inputs, so many additions follow one another in a row; a tree joins the rest. An
 # addition in the row takes an adder and two comparisons; in the tree it takes three adders and four comparisons, about

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.documents import read_json
 from fpgaprune.errors import RtlError, ToolTimeoutError
-from fpgaprune.files import write_bytes
+from fpgaprune.files import read_json, write_bytes
 from fpgaprune.rtl import da4ml_solver
 from fpgaprune.rtl.adders import AdderGraph, share
 

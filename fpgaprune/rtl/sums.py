@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from fpgaprune.emulate import Exact
 from fpgaprune.errors import RtlError
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.number import Number, in_pairs
 from fpgaprune.rtl.saturating import saturated
+from fpgaprune.values import FixedType
 
 # At most so many numbers are added one after another. They wait in registers, whose bits grow with the square of that.
 _LONGEST_CHAIN = 512

@@ -11,8 +11,8 @@ import numpy as np
 from fpgaprune.design import CENTRED, FUNCTIONS, NEGATIVE, RECTIFIED, LookUp, ScalarFunction
 from fpgaprune.emulate import Exact, Step, looked_up, scales, size_of, step_entries, table_of
 from fpgaprune.errors import RtlError
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.number import Number
+from fpgaprune.values import FixedType
 
 _DIRECT_BITS = 10
 _INT = FixedType(32, 32, True, "TRN_ZERO")

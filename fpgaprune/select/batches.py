@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from fpgaprune.errors import DataError
-from fpgaprune.real_array import real_array
+from fpgaprune.values import real_array
 
 Progress = Callable[[int, int, str], None]
 

@@ -18,9 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.fixed import FixedType
-from fpgaprune.held import HeldValues
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import FixedType, HeldValues, MaskSet
 
 FORMS = "digits(1), or digits(n) for values of at most n signed digits"
 _CALL = re.compile(r"^digits\(\s*(?P<most>\d{1,9})\s*\)$")

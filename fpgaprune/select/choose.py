@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError, fraction_meant
-from fpgaprune.masks import Mask, MaskSet
 from fpgaprune.network import coupled_outputs, require_in_use, weights_of
 from fpgaprune.select.allot import Units, lock_lowest, merge_units
 from fpgaprune.select.batches import Progress
@@ -24,7 +23,7 @@ from fpgaprune.select.protection import Protection
 from fpgaprune.select.question import Question
 from fpgaprune.select.skeleton import skeleton
 from fpgaprune.select.units import Granularity, Named, NofM, Partition
-from fpgaprune.weights import by_weight_path, match_paths, named_weights
+from fpgaprune.values import Mask, MaskSet, by_weight_path, match_paths, named_weights
 
 SCOPES = ("network", "layer")
 Scoring = Callable[[Any, Any], Mapping[str, Any]]

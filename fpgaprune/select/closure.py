@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.masks import Mask, MaskSet
 from fpgaprune.network import KERNEL, Flags, FlatStep, Network, Role, Zeros, network_of, none_of
-from fpgaprune.weights import weight_shapes
+from fpgaprune.values import Mask, MaskSet, weight_shapes
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.fixed import FixedType
 from fpgaprune.select.units import Partition
-from fpgaprune.signed_digits import count_digits
+from fpgaprune.values import FixedType, count_digits
 
 FORMS = "none, or adders(weight_bits) as adders(6), or adders(weight_bits, power) as adders(6, 3)"
 _CALL = re.compile(r"^adders\(\s*(?P<bits>\d{1,9})\s*(?:,\s*(?P<power>\d{1,9}(?:\.\d{1,9})?)\s*)?\)$")

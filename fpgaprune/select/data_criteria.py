@@ -11,7 +11,7 @@ from fpgaprune.errors import DataError, MaskError
 from fpgaprune.network import CHANNELWISE, FlatStep, Network, Role, network_of, per_output
 from fpgaprune.select.batches import Progress, batches
 from fpgaprune.select.question import Array, Question, Scores
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 
 def taylor(question: Question) -> Scores:

@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import DesignError, MaskError
-from fpgaprune.fixed import FixedType
-from fpgaprune.masks import MaskSet
 from fpgaprune.network import require_whole
-from fpgaprune.weights import match_paths, named_weights
+from fpgaprune.values import FixedType, MaskSet, match_paths, named_weights
 
 KERNELS = ("*kernel",)
 

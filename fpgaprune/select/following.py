@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.masks import Mask
 from fpgaprune.network import Role, alive_channels, network_of, weights_of
-from fpgaprune.weights import named_weights
+from fpgaprune.values import Mask, named_weights
 
 
 def following_paths(model: Any) -> list[str]:

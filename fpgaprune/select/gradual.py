@@ -8,10 +8,10 @@ from typing import Any
 import keras
 
 from fpgaprune.errors import MaskError
-from fpgaprune.masks import MaskSet
 from fpgaprune.select.choose import select
 from fpgaprune.select.regrowth import advance, check_regrowth
 from fpgaprune.select.schedules import Schedule
+from fpgaprune.values import MaskSet
 
 
 class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]

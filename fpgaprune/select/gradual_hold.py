@@ -9,11 +9,8 @@ import keras
 import numpy as np
 
 from fpgaprune.errors import MaskError
-from fpgaprune.fixed import FixedType
-from fpgaprune.held import HeldValues
-from fpgaprune.masks import MaskSet
 from fpgaprune.select.cheap_values import Digits, hold_largest, parse_hold
-from fpgaprune.weights import weight_arrays
+from fpgaprune.values import FixedType, HeldValues, MaskSet, weight_arrays
 
 # The last round begins after this part of the training: what trains then makes up for all values that are held.
 _LAST = 0.65

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.masks import Mask, MaskSet
 from fpgaprune.network import Alive, Weight, alive_channels, groups_of, network_of, weights_of
 from fpgaprune.select.pools import pool_of
+from fpgaprune.values import Mask, MaskSet
 
 # A layer with a smaller share of its channels alive is a bottleneck.
 FEW_CHANNELS = 1 / 8

@@ -8,7 +8,7 @@ from typing import Any
 
 from fpgaprune.errors import MaskError
 from fpgaprune.network import FlatStep, Network, Role, Weight, network_of, weights_of
-from fpgaprune.weights import match_paths, named_weights
+from fpgaprune.values import match_paths, named_weights
 
 # A default selection leaves Dense and recurrent weights alone if they do less than this share of multiplications.
 DENSE_SHARE = 0.25

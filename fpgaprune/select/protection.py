@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.masks import MaskSet
 from fpgaprune.network import Flags
 from fpgaprune.select.allot import lowest
 from fpgaprune.select.units import Partition
-from fpgaprune.weights import match_paths
+from fpgaprune.values import MaskSet, match_paths
 
 
 @dataclass(frozen=True)

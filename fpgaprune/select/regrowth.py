@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import MaskError
-from fpgaprune.masks import MaskSet
 from fpgaprune.network import Weight, weights_of
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.choose import select
@@ -18,7 +17,7 @@ from fpgaprune.select.following import following_paths
 from fpgaprune.select.granularity import parse_granularity
 from fpgaprune.select.protection import Protection
 from fpgaprune.select.units import Granularity, NofM
-from fpgaprune.weights import by_weight_path, named_weights
+from fpgaprune.values import MaskSet, by_weight_path, named_weights
 
 
 def regrow(

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.masks import MaskSet
 from fpgaprune.select.regrowth import advance, check_regrowth
-from fpgaprune.weights import NamedWeights, by_weight_path, named_weights, weight_arrays
+from fpgaprune.values import MaskSet, NamedWeights, by_weight_path, named_weights, weight_arrays
 
 Weights = NamedWeights[NDArray[Any]]
 

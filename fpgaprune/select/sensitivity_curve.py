@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.documents import read_json
 from fpgaprune.errors import MaskError
-from fpgaprune.files import write_bytes
-from fpgaprune.masks import MaskSet
+from fpgaprune.files import read_json, write_bytes
 from fpgaprune.select.allot import UnreachableSparsityError
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.choose import select
 from fpgaprune.select.pools import chosen_paths
-from fpgaprune.weights import named_weights
+from fpgaprune.values import MaskSet, named_weights
 
 FORMAT = 1
 SPARSITIES = (0.25, 0.5, 0.75, 0.9)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import LockError
-from fpgaprune.masks import Mask
+from fpgaprune.values import Mask
 
 
 def encode_mask(mask: Mask) -> dict[str, Any]:

@@ -9,11 +9,10 @@ import keras
 import numpy as np
 
 from fpgaprune.errors import LockError
-from fpgaprune.masks import MaskSet
 from fpgaprune.train.locked_optimizer import LockedGradients
 from fpgaprune.train.locking import lock, locked_optimizer, relock, unlock
 from fpgaprune.train.values import Values, read
-from fpgaprune.weights import named_weights
+from fpgaprune.values import MaskSet, named_weights
 
 
 def finetune(

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import LockError
-from fpgaprune.masks import MaskSet
 from fpgaprune.train.codec import decode_values, encode_mask, encode_values
 from fpgaprune.train.hold import Hold
 from fpgaprune.train.values import Values, held_values, read
+from fpgaprune.values import MaskSet
 
 
 class Plan:

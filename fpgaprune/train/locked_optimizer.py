@@ -11,7 +11,6 @@ import numpy as np
 import tensorflow as tf
 
 from fpgaprune.errors import LockError
-from fpgaprune.masks import MaskSet
 from fpgaprune.train.codec import decode_mask
 from fpgaprune.train.gradients import clips_by_norm, divides_by_gradients, is_elementwise, zero_locked
 from fpgaprune.train.hold import Hold, held
@@ -20,7 +19,7 @@ from fpgaprune.train.lock_plan import Plan, held_array, settle
 from fpgaprune.train.optimizer_slots import find_slots, members
 from fpgaprune.train.places import known_variables, place_of, resolve_places, tf_variable
 from fpgaprune.train.values import Values, held_values, read
-from fpgaprune.weights import by_weight_path
+from fpgaprune.values import MaskSet, by_weight_path
 
 LockedGradients = Literal["zero", "keep"]
 
@@ -55,7 +54,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
                 weight path to array.
             locked_gradients: "zero" sets gradients of locked elements to zero before clipping, so that they do
                 not shrink the free ones; "keep" leaves them in the norm, as without a lock.
-            weights: weight path to variable (`fpgaprune.weights.named_weights(model)`); without it a path
+            weights: weight path to variable (`fpgaprune.values.weights.named_weights(model)`); without it a path
                 means the variable whose own path ends with it.
             name: name of the optimizer.
 

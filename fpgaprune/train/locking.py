@@ -8,13 +8,12 @@ from typing import Any
 import keras
 
 from fpgaprune.errors import LockError
-from fpgaprune.masks import MaskSet
 from fpgaprune.network import require_in_use, require_whole
 from fpgaprune.train.lock_guard import erase_guards, remove_guards, write_guards
 from fpgaprune.train.locked_optimizer import LockedGradients, LockedOptimizer
 from fpgaprune.train.places import place_of, tf_variable
 from fpgaprune.train.values import Values, held_values, read
-from fpgaprune.weights import named_weights
+from fpgaprune.values import MaskSet, named_weights
 
 
 def lock(

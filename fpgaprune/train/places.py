@@ -8,8 +8,7 @@ from typing import Any
 import keras
 
 from fpgaprune.errors import LockError
-from fpgaprune.masks import MaskSet
-from fpgaprune.weights import NamedWeights, near_misses
+from fpgaprune.values import MaskSet, NamedWeights, near_misses
 
 
 def tf_variable(variable: Any) -> Any:

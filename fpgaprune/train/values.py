@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fpgaprune.errors import LockError
-from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.weights import by_weight_path, near_misses
+from fpgaprune.values import Mask, MaskSet, by_weight_path, near_misses
 
 Values = Literal["zero", "current"] | Mapping[str, ArrayLike]
 Array = NDArray[Any]

@@ -23,7 +23,7 @@ from networks import NETWORKS, Arrays
 import fpgaprune as fp
 from fpgaprune.network.alive import alive_channels
 from fpgaprune.network.weight_axes import weights_of
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 # What is measured without arguments.
 SMALL = ["--networks", "jet_mlp", "--sparsities", "0.6", "--seeds", "1", "--epochs", "1"]

@@ -83,7 +83,7 @@ def keras_turns(kind: str, batch: int) -> dict[str, Callable[[], None]]:
     import keras
 
     import fpgaprune as fp
-    from fpgaprune.weights import named_weights
+    from fpgaprune.values import named_weights
 
     def masks(model: Any) -> Any:
         rng = np.random.default_rng(1)

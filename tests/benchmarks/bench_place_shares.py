@@ -40,7 +40,7 @@ def network(family: str, seed: int) -> Any:
     """A random network of `family`: types, sizes and zeros are drawn."""
     import numpy as np
 
-    from fpgaprune.fixed import FixedType
+    from fpgaprune.values import FixedType
     from tests.unit.rtl.networks import Net
 
     class Usual(Net):

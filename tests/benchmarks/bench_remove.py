@@ -18,7 +18,7 @@ import numpy as np
 from keras import layers
 
 import fpgaprune as fp
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 # Smallest input sizes, in pixels, that each network takes here.
 SIZES = {

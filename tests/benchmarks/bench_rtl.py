@@ -20,8 +20,8 @@ import numpy as np
 import fpgaprune as fp
 from fpgaprune.design import LayerSpec
 from fpgaprune.fabric.simulation import simulate
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
+from fpgaprune.values import FixedType
 
 ACTIVATION = "ufixed<8,3,RND,SAT>"
 NO_PAD = {"pad_top": 0, "pad_bottom": 0, "pad_left": 0, "pad_right": 0}

@@ -21,8 +21,8 @@ import numpy as np
 import fpgaprune as fp
 from fpgaprune.design import LayerSpec
 from fpgaprune.fabric.simulation import simulate
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
+from fpgaprune.values import FixedType
 
 LOCKED = (0.0, 0.5, 0.75, 0.9)
 MULTIPLIERS = {"conv0": 9, "conv1": 18}

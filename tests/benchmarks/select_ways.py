@@ -16,7 +16,7 @@ import numpy as np
 from select_network import BATCH, CONVS, Arrays, accuracy, compiled, in_order, network
 
 import fpgaprune as fp
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 CRITERIA = ("l1", "l2", "taylor", "fisher", "activation", "bn_scale", "geometric_median", "random")
 ROUNDS = 4

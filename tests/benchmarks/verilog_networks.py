@@ -24,7 +24,7 @@ from fpgaprune.design import (
     Softmax,
     Window,
 )
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 # Cycles for a sample: as its pixels take, some more, plenty.
 INTERVALS = (0, 0, 200, 3000)

@@ -25,7 +25,7 @@ from fpgaprune.hls.hls_project import HlsProject
 from fpgaprune.hls.strategy_advice import StrategyWarning
 from fpgaprune.lowering import lower
 from fpgaprune.lowering.backends import BACKENDS
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 
 def mlp() -> Any:

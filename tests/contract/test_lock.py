@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import fpgaprune as fp
 from fpgaprune.errors import FpgaPruneError, LockError, MaskError
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 X = np.random.default_rng(0).normal(size=(24, 6, 6, 1)).astype("float32")
 Y = np.random.default_rng(1).integers(0, 3, 24)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 _SPEC = importlib.util.spec_from_file_location("lock_contract", Path(__file__).with_name("lock_contract.py"))
 contract = importlib.util.module_from_spec(_SPEC)

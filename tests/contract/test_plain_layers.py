@@ -9,7 +9,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.hls import check_model
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 L = keras.layers
 TARGET = fp.Target.of("xc7z020clg400-1", clock_ns=10.0)

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from keras import layers
 
 from fpgaprune.errors import MaskError, UnsupportedLayerError
-from fpgaprune.masks import MaskSet
 from fpgaprune.remove import plan_removal
 from fpgaprune.select.choose import select
 from fpgaprune.select.closure import close
 from fpgaprune.select.protection import Protection
-from fpgaprune.weights import named_weights
+from fpgaprune.values import MaskSet, named_weights
 from tests.unit.select.networks import filled, plain, residual, samples, with_zeros
 
 

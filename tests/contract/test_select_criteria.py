@@ -11,7 +11,7 @@ from fpgaprune.select.choose import select
 from fpgaprune.select.criteria import CRITERIA
 from fpgaprune.select.protection import Protection
 from fpgaprune.select.question import Question
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 from tests.unit.select.networks import filled, plain, residual, samples
 
 PATHS = ["conv1/kernel", "conv2/kernel"]

@@ -7,13 +7,12 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import MaskError
-from fpgaprune.masks import MaskSet
 from fpgaprune.network.alive import alive_channels
 from fpgaprune.select.choose import select
 from fpgaprune.select.pools import default_paths
 from fpgaprune.select.protection import Protection
 from fpgaprune.select.regrowth import advance
-from fpgaprune.weights import named_weights
+from fpgaprune.values import MaskSet, named_weights
 from tests.unit.select.networks import filled
 
 OPEN = Protection(min_free_channels=0)

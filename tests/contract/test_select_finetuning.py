@@ -13,7 +13,7 @@ from fpgaprune.flow.task import Checkpoint, Finetuning, check_data, choose_masks
 from fpgaprune.flow.task import epochs as epochs_of_flow
 from fpgaprune.select.closure import close
 from fpgaprune.select.rounds import snapshot
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 from tests.unit.select.networks import plain, samples
 
 KERNELS = 4 + 20
@@ -132,7 +132,7 @@ def test_the_target_says_which_multipliers_there_are():
 
 
 def test_every_way_to_name_locks_is_reachable(tmp_path):
-    from fpgaprune.masks import MaskSet
+    from fpgaprune.values import MaskSet
 
     model = plain()
     weights = named_weights(model)

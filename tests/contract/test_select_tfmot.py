@@ -17,7 +17,7 @@ from fpgaprune.errors import ModelImportError
 from fpgaprune.frontends import tfmot_model
 from fpgaprune.frontends.tfmot_model import import_tfmot
 from fpgaprune.select.schedules import ConstantSparsity, PolynomialDecay, tfmot_schedule
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 from tests.unit.select.networks import plain, samples
 
 FORMS = ("wrapped.h5", "wrapped.keras", "wrapped_tf", "stripped.h5", "stripped.keras", "stripped_tf")

@@ -14,12 +14,12 @@ import keras
 import numpy as np
 
 from fpgaprune.design import Design
-from fpgaprune.fixed import FixedType
 from fpgaprune.lowering.folding import FOLDABLE, role_weights
 from fpgaprune.lowering.gru_lstm import RECURRENT
 from fpgaprune.lowering.softmax_types import BOUND
 from fpgaprune.network import producer
 from fpgaprune.network.batch_norm import scale_and_shift
+from fpgaprune.values import FixedType
 
 _ENTRIES = 1024
 # Of a table of so many entries: steps between entries, largest slope, and what lies beyond both ends.

@@ -22,12 +22,11 @@ from types import SimpleNamespace
 import numpy as np
 
 from fpgaprune.errors import FpgaPruneError
-from fpgaprune.files import write_bytes
+from fpgaprune.files import write_bytes, write_npz
 from fpgaprune.flow.engine import parse_config, runner
 from fpgaprune.flow.run import Silent
 from fpgaprune.flow.stages import FlowStage, StageResult, report
 from fpgaprune.keras_file import save_keras
-from fpgaprune.npz_file import write_npz
 
 _CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.chmod", "os.truncate"}
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT

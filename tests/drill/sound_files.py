@@ -15,9 +15,9 @@ from onnx import helper, numpy_helper
 
 from fpgaprune.certificate import LayerCounts, LockCertificate, check_link
 from fpgaprune.design import Design
-from fpgaprune.masks import MaskSet
 from fpgaprune.remove.plan import RemovalPlan
 from fpgaprune.target import hardware_path
+from fpgaprune.values import MaskSet
 
 FLOW = b"""\
 name = "drilled"

@@ -24,10 +24,10 @@ from fpgaprune.flow.finished import compare_folders
 from fpgaprune.flow.run import RunDirectory, price
 from fpgaprune.flow.task import load_data
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights
-from fpgaprune.masks import MaskSet
 from fpgaprune.remove.plan import read_plan
 from fpgaprune.rtl.project import VerilogProject
 from fpgaprune.target import read_parts
+from fpgaprune.values import MaskSet
 
 from ..unit.estimate.designs import cnn
 from ..unit.estimate.test_rows import dense, row

@@ -23,9 +23,9 @@ from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
 from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.from_row import row_features
 from fpgaprune.estimate.rows import predict_row
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
 from fpgaprune.target import Target
+from fpgaprune.values import FixedType
 
 from ..unit.estimate.designs import T16, cnn, mlp
 from ..unit.estimate.test_recurrent import design as recurrent

@@ -14,7 +14,7 @@ import pytest
 from keras import layers
 
 import fpgaprune as fp
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 HERE = Path(__file__).parent / "hls"
 COPIED = ("nnet_utils", "ap_types", "ac_types", "ac_math", "ac_simutils")

@@ -12,7 +12,6 @@ import numpy as np
 from keras import layers as kl
 
 from fpgaprune.design import MOVES, Design, LayerSpec, Map, Reshape, Softmax, as_built
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.hls.render import render
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.write_project import write_sources
@@ -20,6 +19,7 @@ from fpgaprune.lowering.design_of import design_of
 from fpgaprune.lowering.folding import quantise_weights
 from fpgaprune.lowering.layout import settle_layouts
 from fpgaprune.target import Target
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 Branch = tuple[tuple[int, ...], Callable[[Any], Any]]
 

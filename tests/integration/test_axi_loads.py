@@ -14,9 +14,9 @@ from fpgaprune.fabric.axi_core import axi_core_of, axi_form
 from fpgaprune.fabric.boards import board_top, find_board
 from fpgaprune.fabric.rtl_project import RtlProject
 from fpgaprune.files import write_bytes
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import RtlPort, weights_stream
 from fpgaprune.target import hardware_path
+from fpgaprune.values import FixedType
 
 from ..unit.rtl.networks import samples
 from ..unit.rtl.test_loads import with_weights

@@ -11,8 +11,8 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import VerilogLayout
 from fpgaprune.fabric import to_verilog
-from fpgaprune.fixed import FixedType
 from fpgaprune.measure import SCHEDULED
+from fpgaprune.values import FixedType
 from tests.unit.layout.test_choice import network, part
 from tests.unit.rtl.networks import Net, samples
 

@@ -13,7 +13,7 @@ from fpgaprune.flow import run_flow, verify_run
 from fpgaprune.flow.engine import read_config
 from fpgaprune.flow.stages import hardware_of
 from fpgaprune.flow.task import load_data
-from fpgaprune.held import HeldValues
+from fpgaprune.values import HeldValues
 
 pytestmark = pytest.mark.flow
 

@@ -12,8 +12,8 @@ from keras import layers as kl
 from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.emulate import emulate, products
 from fpgaprune.emulate.exact import Exact
-from fpgaprune.fixed import FixedType
 from fpgaprune.target import Target
+from fpgaprune.values import FixedType
 
 pytest.importorskip("hls4ml")
 if shutil.which("g++") is None:

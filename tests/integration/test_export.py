@@ -13,11 +13,10 @@ from fpgaprune.certify.onnx_weights import read_onnx_weights
 from fpgaprune.errors import CertificateError, ExportError
 from fpgaprune.export.naming import is_scaled
 from fpgaprune.export.onnx_file import export_onnx, run_onnx
+from fpgaprune.files import IR_VERSION, LAYOUT_KEY
 from fpgaprune.lowering.folding import fold
-from fpgaprune.masks import MaskSet
-from fpgaprune.onnx_graph import IR_VERSION, LAYOUT_KEY
 from fpgaprune.remove import rebuild
-from fpgaprune.weights import named_weights
+from fpgaprune.values import MaskSet, named_weights
 
 
 def randomise(model, seed=0):

@@ -16,7 +16,7 @@ import onnx
 import pytest
 
 from fpgaprune.keras_file import read_keras_weights
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import MaskSet
 
 from ..unit.fabric.fake_tools import fake_yosys, write_program
 

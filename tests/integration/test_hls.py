@@ -10,7 +10,7 @@ from fpgaprune.errors import CertificateError, HlsError
 from fpgaprune.hls import to_hls
 from fpgaprune.lowering import make_design
 from fpgaprune.lowering.folding import fold
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 TARGET = fp.Target.of("xc7z020clg400-1")
 FINE = fp.Precision(weight_bits=14, activation_bits=14, sum_bits=20)

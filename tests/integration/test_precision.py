@@ -11,7 +11,7 @@ import fpgaprune as fp
 from fpgaprune.errors import DataError, HlsError, UnsupportedLayerError
 from fpgaprune.lowering import width_search
 from fpgaprune.lowering.accumulators import exact_accumulator
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
 

@@ -18,8 +18,8 @@ from fpgaprune.estimate.verilog.beats import timed
 from fpgaprune.fabric import to_verilog
 from fpgaprune.fabric.simulation import simulate
 from fpgaprune.fabric.verilator import lint
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import plan_verilog
+from fpgaprune.values import FixedType
 from tests.benchmarks.verilog_networks import random_network
 from tests.unit.rtl.networks import Net, parallel_design, random_design, samples, without_type_modes
 

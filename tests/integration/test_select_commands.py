@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.keras_file import read_keras_weights, save_keras
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import MaskSet
 from tests.unit.select.networks import plain
 
 pytestmark = pytest.mark.flow

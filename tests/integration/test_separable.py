@@ -12,7 +12,7 @@ from fpgaprune.errors import FpgaPruneError
 from fpgaprune.lowering import lower
 from fpgaprune.lowering.folding import fold
 from fpgaprune.lowering.split import split_separable
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_stream")
 IMAGE, SERIES = (8, 8, 2), (9, 2)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fpgaprune.flow import parse_config, run_flow, verify_run
-from fpgaprune.held import HeldValues
 from fpgaprune.keras_file import read_keras_weights
+from fpgaprune.values import HeldValues
 
 pytestmark = pytest.mark.flow
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fpgaprune.emulate.exact import Exact, carrier, raw_of_real
 from fpgaprune.emulate.sums import Kernel, summed, weighted_sum
 from fpgaprune.errors import DesignError
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 
 def examples(count):

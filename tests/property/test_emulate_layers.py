@@ -15,8 +15,8 @@ from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import trace
 from fpgaprune.errors import DesignError
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.hls import layer_of
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 seeds = st.integers(0, 2**31)
 

@@ -14,8 +14,8 @@ from fpgaprune.design import Design
 from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import emulate, trace
 from fpgaprune.errors import DesignError
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
+from fpgaprune.values import FixedType
 
 from .test_emulate_layers import Number, data, draw, examples, run, seeds
 

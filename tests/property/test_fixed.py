@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpgaprune.errors import DesignError
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 types = st.builds(
     FixedType,

@@ -11,7 +11,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import RemovalError
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 ACTIVATIONS = ["relu", "linear", "tanh", "relu6", "hard_sigmoid"]
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.masks import MaskSet
 from fpgaprune.select.choose import select
+from fpgaprune.values import MaskSet
 from tests.unit.select.fakes import fake_model, random_arrays
 
 AXES = {"weight": (), "kernel": (0, 1), "filter": (0, 1, 2), "input_channel": (0, 1, 3)}

@@ -10,7 +10,7 @@ import fpgaprune as fp
 from fpgaprune.errors import MaskError
 from fpgaprune.network.alive import alive_channels
 from fpgaprune.select.choose import select
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 from tests.unit.select.networks import with_zeros
 
 SETTINGS = settings(max_examples=8, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))

@@ -13,10 +13,9 @@ from fpgaprune.certify.firmware_weights import count_firmware, read_firmware_wei
 from fpgaprune.certify.link_checks import certify
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
 from fpgaprune.keras_file import read_keras_weights
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import FixedType, MaskSet
 
 SMALLEST = np.float32(1e-45)
 

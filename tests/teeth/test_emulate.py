@@ -12,8 +12,8 @@ from fpgaprune.design import Design
 from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import emulate, first_difference, trace
 from fpgaprune.emulate.exact import Exact
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.hls import layer_of
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 KIND = FixedType(10, 5, True, "RND", "SAT")
 EXACT = FixedType(24, 14)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import to_verilog, weights_stream
+from fpgaprune.values import FixedType
 from tests.integration.test_loads import retrained, together, with_whole_kernels
 from tests.teeth.verilog_faults import gives, put
 from tests.unit.rtl.networks import Net, samples, without_type_modes

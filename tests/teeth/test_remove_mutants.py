@@ -13,7 +13,7 @@ from fpgaprune.network import linear, site
 from fpgaprune.network.liveness import Liveness
 from fpgaprune.network.rules import RULES, convolution, depthwise, merging, normalization
 from fpgaprune.remove import planning
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 
 def network(merge=False):

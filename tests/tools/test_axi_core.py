@@ -12,9 +12,9 @@ import pytest
 
 from fpgaprune.fabric.axi_core import axi_core_of, axi_form
 from fpgaprune.fabric.identity import digest_of_verilog
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.target import hardware_path
+from fpgaprune.values import FixedType
 
 from ..unit.fabric.tiny import tiny_project
 

@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 
 import fpgaprune as fp
 from fpgaprune.cli import app
-from fpgaprune.documents import read_toml
 from fpgaprune.errors import ConfigError, FpgaPruneError, TargetError
 from fpgaprune.fabric import find_board_router, list_serial_boards
+from fpgaprune.files import read_toml
 from fpgaprune.flow import MeasureConfig, parse_config
 from fpgaprune.target import hardware_path, list_parts, require_clock
 

@@ -11,8 +11,8 @@ from fpgaprune.design import operations as op
 from fpgaprune.design.operation_form import operation_to_json, read_operation
 from fpgaprune.design.operations import LookUp, Pooling, Window
 from fpgaprune.errors import DesignError
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
+from fpgaprune.values import FixedType
 
 KIND = FixedType(8, 2, True, "RND", "SAT")
 

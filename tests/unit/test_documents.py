@@ -7,10 +7,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from fpgaprune.documents import parse_json, read_json, read_toml
 from fpgaprune.errors import ConfigError, MaskError
-from fpgaprune.masks import MaskSet
-from fpgaprune.npz_file import read_npz
+from fpgaprune.files import parse_json, read_json, read_npz, read_toml
+from fpgaprune.values import MaskSet
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ import tempfile
 import numpy as np
 import pytest
 
-from fpgaprune import cli, files
+from fpgaprune import cli
 from fpgaprune.errors import SHOWN, ConfigError, FpgaPruneError, StorageError, shown
 from fpgaprune.files import make_folder, storage_error, write_bytes
+from fpgaprune.files import whole_files as files
 from fpgaprune.flow.run import RunDirectory
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import MaskSet
 
 REFUSALS = {
     errno.ENOSPC: "the disk is full; free some space",
@@ -38,7 +39,7 @@ def refusing(number):
 def test_what_stood_there_still_does_and_nothing_is_left_over(tmp_path, monkeypatch, place, number):
     target = tmp_path / "masks.npz"
     target.write_bytes(b"before")
-    monkeypatch.setattr(f"fpgaprune.files.{place}", refusing(number))
+    monkeypatch.setattr(f"fpgaprune.files.whole_files.{place}", refusing(number))
     with pytest.raises(StorageError, match=REFUSALS[number]) as error:
         MaskSet({"a": np.ones(3, bool)}).save(target)
     assert str(target) in str(error.value)
@@ -88,7 +89,7 @@ def test_a_manifest_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypa
 def test_a_file_beyond_the_limit_of_the_process_is_one_line(tmp_path):
     # The real system, not a fake: the process may write files of 4 KiB.
     program = (
-        "import numpy as np, sys; from fpgaprune import cli; from fpgaprune.masks import MaskSet\n"
+        "import numpy as np, sys; from fpgaprune import cli; from fpgaprune.values import MaskSet\n"
         "rng = np.random.default_rng(0)\n"
         "cli.app = lambda: MaskSet({'a': rng.random(100_000) > 0.5}).save(sys.argv[1])\n"
         "cli.main()\n"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fpgaprune.certify.adder_weights import read_adder_weights
 from fpgaprune.errors import FirmwareError
-from fpgaprune.firmware import (
+from fpgaprune.files import (
     element_type,
     read_layer_numbers,
     read_layer_sizes,

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import MaskError
-from fpgaprune.masks import MaskSet
 from fpgaprune.select import parse_cost, parse_granularity
-from fpgaprune.slices import parse_slice
+from fpgaprune.values import MaskSet, parse_slice
 
 SHAPES = {"conv1/kernel": (3, 3, 1, 32), "conv2/kernel": (3, 3, 32, 16), "conv2/bias": (16,)}
 

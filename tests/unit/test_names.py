@@ -8,7 +8,7 @@ from fpgaprune.fabric import find_board, is_serial_board, list_serial_boards
 from fpgaprune.flow import parse_config
 from fpgaprune.select import select
 from fpgaprune.target import find_part, list_boards, named_board
-from fpgaprune.weights import near_misses
+from fpgaprune.values import near_misses
 
 
 @pytest.mark.parametrize("name", list_serial_boards())

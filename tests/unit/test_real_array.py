@@ -9,10 +9,9 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import Design
 from fpgaprune.errors import DataError
-from fpgaprune.fixed import FixedType
 from fpgaprune.flow.task import check_data
 from fpgaprune.hls import layer_of
-from fpgaprune.real_array import MOST_CLASSES, class_numbers, real_array
+from fpgaprune.values import MOST_CLASSES, FixedType, class_numbers, real_array
 
 BAD = {
     "nan": np.array([[0.0, math.nan]]),

@@ -12,11 +12,9 @@ import pytest
 
 from fpgaprune.certify import certify
 from fpgaprune.errors import ConfigError
+from fpgaprune.files import check_names, read_configuration, read_weights, require_layers
 from fpgaprune.keras_file import read_keras_ends, read_keras_weights
-from fpgaprune.masks import MaskSet
-from fpgaprune.saved_model import read_configuration, read_weights
-from fpgaprune.saved_names import check_names, require_layers
-from fpgaprune.weights import named_weights
+from fpgaprune.values import MaskSet, named_weights
 
 from ..drill.sound_files import keras_model, kernel
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.signed_digits import count_digits, signed_digits
+from fpgaprune.values import count_digits, signed_digits
 
 
 def naf_digits(value: int) -> int:

@@ -10,8 +10,8 @@ from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError, create_model
 
-from fpgaprune.documents import read_toml
 from fpgaprune.errors import SHOWN, ConfigError, fraction_meant, shown
+from fpgaprune.files import read_toml
 from fpgaprune.flow.file import (
     WHOLE,
     DataConfig,

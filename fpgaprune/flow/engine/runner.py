@@ -21,8 +21,8 @@ from fpgaprune.flow.file import Flow, Section
 from fpgaprune.flow.run import MANIFEST, Progress, RunDirectory, Silent
 from fpgaprune.flow.stages import STAGES, FlowStage, StageContext, artefacts_at, inputs_of, installed
 from fpgaprune.flow.task import Dataset, start_session
-from fpgaprune.masks import MaskSet
 from fpgaprune.target import hardware_path
+from fpgaprune.values import MaskSet
 
 
 def run_flow(config: Flow, out: Path, progress: Progress | None = None, *, replace: bool = False) -> RunDirectory:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.certificate import LinkCheck
-from fpgaprune.documents import read_json
 from fpgaprune.errors import CertificateError, DesignError, FpgaPruneError, MaskError, RtlError, RunError
+from fpgaprune.files import read_json
 from fpgaprune.flow.run import CERTIFICATE, MANIFEST, RunDirectory, touched
 from fpgaprune.flow.stages import STAGES, artefacts_at
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import MaskSet
 
 
 def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:

@@ -12,13 +12,12 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import shown
-from fpgaprune.fixed import FixedType
 from fpgaprune.flow.file.finetune_schedules import Fraction, OneShotConfig, RoundsConfig, ScheduleConfig
 from fpgaprune.flow.file.section_type import LossLimit, Section, one_of, read_by, require
 from fpgaprune.flow.file.user_function import FORMS, is_function_name
 from fpgaprune.select import CRITERIA, NORMALIZATIONS, parse_cost, parse_granularity
-from fpgaprune.slices import parse_slice
 from fpgaprune.target import Target, find_part, require_clock
+from fpgaprune.values import FixedType, parse_slice
 
 # A class number has fewer digits.
 _DIGITS = 10

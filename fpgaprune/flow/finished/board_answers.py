@@ -13,8 +13,8 @@ from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, RunError
 from fpgaprune.fabric import Answers, ask, digest_of_verilog
+from fpgaprune.files import read_npz, write_npz
 from fpgaprune.flow.run import RunDirectory, known_verilog
-from fpgaprune.npz_file import read_npz, write_npz
 
 # The names under which a file may hold samples, and their labels, the first that is there.
 _NAMES = (("x", "y"), ("x_test", "y_test"))

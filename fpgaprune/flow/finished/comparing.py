@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.design import Design
-from fpgaprune.documents import read_json
 from fpgaprune.errors import EstimateError, ReportError, RunError
 from fpgaprune.estimate import estimate
+from fpgaprune.files import read_json
 from fpgaprune.flow.file import require_kind
 from fpgaprune.flow.run import load_designs, target_of
 from fpgaprune.flow.stages import open_reports

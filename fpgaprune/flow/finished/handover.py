@@ -34,13 +34,12 @@ from fpgaprune.fabric import (
     write_handoff,
     write_simulation,
 )
-from fpgaprune.files import digest_file, whole_folder, write_bytes
+from fpgaprune.files import digest_file, whole_folder, write_bytes, write_npz
 from fpgaprune.flow.finished.board_layouts import DEADLINE_MINUTES, build_for_board
 from fpgaprune.flow.finished.handover_readme import board_readme, hls_readme, vendor_readme
 from fpgaprune.flow.run import Progress, RunDirectory, Silent, measured_fields, staged_counts, verilog_of
 from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS, accelerator_form
 from fpgaprune.measure import StagedCounts
-from fpgaprune.npz_file import write_npz
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import Target, find_part, hardware_path
 

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from fpgaprune.documents import read_json
 from fpgaprune.errors import RunError
-from fpgaprune.files import is_draft, make_folder, storage, write_bytes
+from fpgaprune.files import is_draft, make_folder, read_json, storage, write_bytes
 from fpgaprune.flow.run.digests import changed_files, differences, digest_files, digest_tree
 
 MANIFEST = "manifest.json"

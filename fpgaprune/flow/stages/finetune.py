@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from fpgaprune.errors import ConfigError
+from fpgaprune.files import read_npz
 from fpgaprune.flow.file import (
     FinetuneConfig,
     Flow,
@@ -27,9 +28,8 @@ from fpgaprune.flow.stages.hls_config import HlsConfig, hardware_of, require_exa
 from fpgaprune.flow.stages.stage import FlowStage, Known, MaskCounts, OutcomeLine, ReportPart, StageContext
 from fpgaprune.flow.task import Dataset, Reading, predict, steps_in_epoch
 from fpgaprune.keras_file import save_keras, trained_bits
-from fpgaprune.npz_file import read_npz
 from fpgaprune.select import Addition
-from fpgaprune.weights import weight_arrays, weight_shapes
+from fpgaprune.values import weight_arrays, weight_shapes
 
 # Layer to role to type, where the network was trained under types; later stages keep them.
 _TYPES = "finetuned_types.json"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from fpgaprune.design import Design
 from fpgaprune.errors import ToolError
 from fpgaprune.files import make_folder
-from fpgaprune.fixed import FixedType
 from fpgaprune.flow.run import Progress
 from fpgaprune.flow.task import Dataset, at, for_keras, in_shape, samples_of
 from fpgaprune.hls import HlsProject, to_hls, write_golden
@@ -28,6 +27,7 @@ from fpgaprune.lowering import (
     settled_types,
 )
 from fpgaprune.target import Target
+from fpgaprune.values import FixedType
 
 if TYPE_CHECKING:
     from fpgaprune.flow.task import Judge

@@ -36,8 +36,8 @@ from fpgaprune.flow.stages.verilog_measurements import OTHER_BITS
 from fpgaprune.flow.task import Dataset, Loss, Reading, Samples, arrays_of, at, count_of, for_keras, in_shape, predict
 from fpgaprune.loss_limit import parse_loss
 from fpgaprune.report import Check
+from fpgaprune.values import uncomputed_names
 from fpgaprune.vendor import TOOLS, find_tools
-from fpgaprune.weights import uncomputed_names
 
 if TYPE_CHECKING:
     from fpgaprune.flow.task import Judge

@@ -10,9 +10,9 @@ from pydantic import Field, field_validator
 
 from fpgaprune.design import STRATEGIES, VERILOG
 from fpgaprune.errors import ConfigError, HlsError, UnsupportedLayerError
-from fpgaprune.fixed import FixedType
 from fpgaprune.flow.file import Flow, LossLimit, Section, TargetConfig, read_by, section_json
 from fpgaprune.flow.task import Dataset
+from fpgaprune.values import FixedType
 
 if TYPE_CHECKING:
     from fpgaprune.flow.stages.hardware import ProjectSettings

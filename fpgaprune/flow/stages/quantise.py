@@ -29,11 +29,10 @@ from fpgaprune.flow.stages.stage import (
     StageResult,
 )
 from fpgaprune.flow.task import Dataset, Loss, Reading, predict
-from fpgaprune.held import HeldValues
 from fpgaprune.keras_file import save_keras
-from fpgaprune.masks import MaskSet
 from fpgaprune.report import Check
 from fpgaprune.select import parse_hold
+from fpgaprune.values import HeldValues, MaskSet
 
 _MODEL, _MASKS, _TYPES = "quantised.keras", "quantised_masks.npz", "quantised_types.json"
 _HELD, _TYPES_BEFORE = "quantised_held.npz", "finetuned_types.json"

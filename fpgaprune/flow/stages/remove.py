@@ -14,9 +14,9 @@ from fpgaprune.flow.run import RunDirectory
 from fpgaprune.flow.stages.stage import FlowStage, NetworkFiles, ReportPart, StageContext, StageResult
 from fpgaprune.flow.task import Reading, for_keras, predict
 from fpgaprune.keras_file import read_keras_weights, save_keras
-from fpgaprune.masks import MaskSet
 from fpgaprune.remove import read_plan
 from fpgaprune.report import Check, layer_reports
+from fpgaprune.values import MaskSet
 
 _LINKS = {
     "removed.keras": lambda files: check_keras_file(files.file("removed.keras"), files.masks("removed_masks.npz"))

@@ -22,9 +22,8 @@ from fpgaprune.flow.file import (
 from fpgaprune.flow.stages.requirements import Row, package
 from fpgaprune.flow.stages.stage import FlowStage, Known, MaskCounts, StageContext
 from fpgaprune.flow.task import Dataset
-from fpgaprune.masks import MaskSet
 from fpgaprune.select import Addition
-from fpgaprune.weights import match_paths
+from fpgaprune.values import MaskSet, match_paths
 
 
 class SelectStage(FlowStage[MaskCounts]):

@@ -14,15 +14,14 @@ from msgspec import Struct
 
 from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.errors import RunError
+from fpgaprune.files import read_npz
 from fpgaprune.flow.file import Flow, Section, TrainConfig
 from fpgaprune.flow.run import MANIFEST, Progress, RunDirectory, tell_end
 from fpgaprune.flow.stages.requirements import Row
 from fpgaprune.flow.task import Dataset, Reading, Samples, at
-from fpgaprune.held import HeldValues
-from fpgaprune.masks import MaskSet
-from fpgaprune.npz_file import read_npz
 from fpgaprune.report import Check, LinkSummary
 from fpgaprune.select import Addition
+from fpgaprune.values import HeldValues, MaskSet
 
 if TYPE_CHECKING:
     from fpgaprune.flow.task import Checkpoint, Judge, Task

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fpgaprune.errors import CertificateError, ConfigError, ModelImportError
+from fpgaprune.files import write_npz
 from fpgaprune.flow.file import (
     DataConfig,
     FinetuneConfig,
@@ -28,8 +29,7 @@ from fpgaprune.flow.task import Dataset, Reading, Samples, arrays_of, in_layout_
 from fpgaprune.frontends import OnnxNetwork, is_onnx, is_tf_keras, plan_onnx
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
 from fpgaprune.lowering import class_problem
-from fpgaprune.npz_file import write_npz
-from fpgaprune.weights import NamedWeights, weight_arrays
+from fpgaprune.values import NamedWeights, weight_arrays
 
 if TYPE_CHECKING:
     from fpgaprune.flow.task import Judge

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import DataError
+from fpgaprune.files import available_bytes
 from fpgaprune.flow.run import OnStep
-from fpgaprune.memory import available_bytes
 
 _PARTS = ("train", "test", "valid")
 _KEYS = ("x", "y", "sample_weight")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fpgaprune.weights import NamedWeights, keras_names
+from fpgaprune.values import NamedWeights, keras_names
 
 NAME = "small_cnn"
 FILTERS = (32, 32, 16)

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.npz_file import read_npz, write_npz
+from fpgaprune.files import read_npz, write_npz
 
 Array = NDArray[Any]
 

@@ -29,7 +29,7 @@ from fpgaprune.flow.task.epochs import shuffled_batches, steps_in_epoch, steps_o
 from fpgaprune.flow.task.samples import Samples, for_keras
 from fpgaprune.flow.task.selecting import close_masks, criterion_data, score_options
 from fpgaprune.flow.task.task import FINETUNE_RATE, Task
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import MaskSet
 
 Weights = Mapping[str, Any]
 
@@ -264,7 +264,7 @@ class Finetuning:
 
     def _may_lock(self, masks: MaskSet) -> MaskSet:
         """`masks`, and a free mask for each other weight that a closure may lock later."""
-        from fpgaprune.weights import named_weights
+        from fpgaprune.values import named_weights
 
         if self.config[SelectConfig].close is False:
             return masks

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import structs
 
 from fpgaprune.errors import ConfigError
+from fpgaprune.files import in_a_line
 from fpgaprune.flow.file import TrainConfig, is_function_name, named_function
 from fpgaprune.flow.run import flat_figures
 from fpgaprune.flow.task.head_scores import score_of, share_right
@@ -17,7 +18,6 @@ from fpgaprune.flow.task.readings import Loss, Reading
 from fpgaprune.flow.task.sample_weights import at_places
 from fpgaprune.flow.task.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.flow.task.task import Task, gives_probabilities, question_of, some_outputs
-from fpgaprune.parser_errors import in_a_line
 
 # For a standard error, the samples are divided into this many parts, and each part is left out once.
 GROUPS = 20

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.masks import MaskSet
 from fpgaprune.remove import RemovalPlan, apply_removal, plan_removal
-from fpgaprune.weights import named_weights, weight_arrays
+from fpgaprune.values import MaskSet, named_weights, weight_arrays
 
 
 @dataclass(frozen=True)

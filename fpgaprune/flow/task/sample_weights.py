@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import ConfigError, DataError, shown
 from fpgaprune.flow.task.samples import Samples, arrays_of
-from fpgaprune.real_array import real_array
+from fpgaprune.values import real_array
 
 Arrays = Mapping[str, NDArray[Any]]
 # Class number to the weight of its samples.

@@ -14,7 +14,7 @@ from fpgaprune.flow.task.samples import arrays_of
 from fpgaprune.frontends import LoadedNetwork, is_onnx, load, plan_onnx
 from fpgaprune.keras_file import save_keras
 from fpgaprune.report import kernel_norm_png
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 
 def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:

@@ -21,9 +21,9 @@ from fpgaprune.flow.task.data import Dataset, load_data
 from fpgaprune.flow.task.data_layout import in_keras_layout
 from fpgaprune.flow.task.samples import Samples, at, count_of, for_keras, predict
 from fpgaprune.flow.task.saved_models import load_saved_model
-from fpgaprune.masks import MaskSet
 from fpgaprune.select import CRITERIA, GRANULARITIES
 from fpgaprune.target import Target
+from fpgaprune.values import MaskSet
 
 if TYPE_CHECKING:
     from fpgaprune.flow.task.metric import Judge

@@ -12,6 +12,7 @@ import keras
 import numpy as np
 
 from fpgaprune.errors import ConfigError
+from fpgaprune.files import PARSER_ERRORS, check_names, in_a_line, read_configuration
 from fpgaprune.flow.file import TrainConfig, is_function_name, named_function
 from fpgaprune.flow.task.data import Dataset
 from fpgaprune.flow.task.labels import check_labels
@@ -21,10 +22,7 @@ from fpgaprune.frontends import is_onnx
 from fpgaprune.keras_classes import is_of_keras
 from fpgaprune.keras_functions import activation_in
 from fpgaprune.network import producer
-from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
-from fpgaprune.real_array import class_numbers
-from fpgaprune.saved_model import read_configuration
-from fpgaprune.saved_names import check_names
+from fpgaprune.values import class_numbers
 
 # Learning rates if neither the model nor the flow names one.
 TRAIN_RATE = 0.002

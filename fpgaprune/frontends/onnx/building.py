@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fpgaprune.errors import ModelImportError
+from fpgaprune.files import in_a_line
 from fpgaprune.frontends.onnx.layer_plan import LayerPlan
-from fpgaprune.parser_errors import in_a_line
 
 
 def _class_of(kind: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.fixed import FixedType, integer_bits
+from fpgaprune.files import attributes
 from fpgaprune.frontends.onnx.parameter import Codes, Parameter
 from fpgaprune.frontends.onnx.qonnx import (
     are_powers,
@@ -21,7 +21,7 @@ from fpgaprune.frontends.onnx.qonnx import (
     steps_type,
     type_of,
 )
-from fpgaprune.onnx_graph import attributes
+from fpgaprune.values import FixedType, integer_bits
 
 # What `Shape` gives for the batch, which is not known: no tensor of a sample has so many entries.
 BATCH = 2_147_480_009

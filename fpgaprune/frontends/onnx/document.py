@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ModelImportError, shown
-from fpgaprune.files import storage_error
+from fpgaprune.files import IR_VERSION, PARSER_ERRORS, bodies, in_a_line, storage_error
 from fpgaprune.frontends.onnx.channels_last import with_channels_first
 from fpgaprune.frontends.onnx.constants import FOLDED
 from fpgaprune.frontends.onnx.local_functions import without_functions
 from fpgaprune.frontends.onnx.operators import OPERATORS
 from fpgaprune.frontends.onnx.patterns import joined
 from fpgaprune.frontends.onnx.qonnx import is_quantiser, without_quantisers
-from fpgaprune.onnx_graph import IR_VERSION, bodies
-from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 
 OLDEST, NEWEST = 6, 25
 # An older file is brought to this opset by the converter of the package onnx.

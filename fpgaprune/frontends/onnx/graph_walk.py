@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import ModelImportError, shown
+from fpgaprune.files import PARSER_ERRORS, attributes, in_a_line
 from fpgaprune.frontends.onnx.constants import BATCH, FOLDED, folded
 from fpgaprune.frontends.onnx.document import Document
 from fpgaprune.frontends.onnx.layer_plan import LayerPlan, largest
@@ -18,8 +19,6 @@ from fpgaprune.frontends.onnx.operators import OPERATORS
 from fpgaprune.frontends.onnx.parameter import Parameter
 from fpgaprune.frontends.onnx.qonnx import is_quantiser
 from fpgaprune.frontends.onnx.value import Value, channels_last
-from fpgaprune.onnx_graph import attributes
-from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 
 _MOST_ELEMENTS = 1 << 26
 # These take (N, C, ...): what leads to them has its channels last in Keras.

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.fixed import FixedType
 from fpgaprune.frontends.onnx.qonnx import are_powers, checked_scale, steps_type
+from fpgaprune.values import FixedType
 
 Floats = NDArray[np.float32]
 _ZERO = np.zeros(1, np.float32)

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ModelImportError, shown
+from fpgaprune.files import in_a_line
 from fpgaprune.frontends.loaded import ImportDifference
 from fpgaprune.frontends.onnx.document import Document
 from fpgaprune.frontends.onnx.layer_plan import LayerPlan
 from fpgaprune.frontends.onnx.qonnx import in_standard_operators
 from fpgaprune.frontends.onnx.value import Value
-from fpgaprune.parser_errors import in_a_line
 
 RANDOM_SAMPLES = 256
 LARGEST_DIFFERENCE = 1e-5

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 
 @dataclass(frozen=True)

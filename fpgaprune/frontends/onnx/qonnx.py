@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.fixed import FixedType
-from fpgaprune.onnx_graph import attributes
+from fpgaprune.files import attributes
+from fpgaprune.values import FixedType
 
 # qonnx calls `Quant` also `IntQuant`.
 QUANTISERS = ("Quant", "IntQuant", "BipolarQuant", "Trunc")

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from fpgaprune.flow import flow_from_options, load_data, parse_config, run_flow
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import MaskSet
 
 from ._asking import command, refused
 

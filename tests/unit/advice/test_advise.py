@@ -19,13 +19,13 @@ from fpgaprune.advice.sparser import sparser
 from fpgaprune.advice.structure import global_average
 from fpgaprune.design.operations import Convolution, Pooling, Window
 from fpgaprune.design.reuse_factors import legal_reuse_factors, product_size
-from fpgaprune.fixed import FixedType
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.layout import FLOW, MODEL, DesignLayout, Suggestion, flow_text, one_layer_layouts, products
 from fpgaprune.layout.io_type import streamed
 from fpgaprune.layout.project_layouts import balanced_layouts, uniform_layouts
 from fpgaprune.measure import ESTIMATED, Figure, Resources
 from fpgaprune.target import list_parts
+from fpgaprune.values import FixedType
 from tests.unit.estimate.designs import T16, U8, cnn, mlp
 
 PART = fp.find_part("xc7z020")

@@ -7,10 +7,10 @@ import pytest
 from fpgaprune.advice.retype import _cut
 from fpgaprune.advice.sparser import SPARSITIES
 from fpgaprune.advice.structure import _is_whole_average
-from fpgaprune.fixed import FixedType
 from fpgaprune.layout import products
 from fpgaprune.layout.io_type import _padding
 from fpgaprune.layout.project_layouts import _knobs
+from fpgaprune.values import FixedType
 from tests.unit.emulate.designs import design, layer
 from tests.unit.estimate.designs import cnn
 

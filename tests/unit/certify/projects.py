@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from fpgaprune.design import Design
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
+from fpgaprune.values import FixedType
 
 KIND = FixedType(8, 1)
 LETTERS = {"weight": "w", "bias": "b", "scale": "s", "recurrent_weight": "wr", "recurrent_bias": "br"}

@@ -5,7 +5,7 @@ import pytest
 
 from fpgaprune.certify import check_design
 from fpgaprune.errors import CertificateError
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import MaskSet
 
 from .projects import design, layer
 

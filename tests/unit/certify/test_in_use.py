@@ -9,7 +9,7 @@ from keras import layers
 
 from fpgaprune.certify import certify
 from fpgaprune.errors import CertificateError
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import MaskSet
 
 FREE = np.random.default_rng(0).random((5, 4)) > 0.5
 MASKS = MaskSet({"a/kernel": FREE})

@@ -12,8 +12,8 @@ from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify.link_checks import certify
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
-from fpgaprune.masks import MaskSet
-from fpgaprune.onnx_graph import LAYOUT_KEY
+from fpgaprune.files import LAYOUT_KEY
+from fpgaprune.values import MaskSet
 
 from ..select.fakes import fake_model
 from .projects import design, layer, write

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 from fpgaprune.cli import app
 from fpgaprune.errors import BoardError, DataError
 from fpgaprune.fabric.identity import Identity, identity_of
-from fpgaprune.fixed import FixedType
 from fpgaprune.flow.finished import board_answers
 from fpgaprune.rtl import RtlPort
+from fpgaprune.values import FixedType
 
 from ..fabric.played_board import played_board
 from ..fabric.tiny import tiny_project

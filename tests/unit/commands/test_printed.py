@@ -15,8 +15,8 @@ from fpgaprune.commands.common_options import by_pattern, parse_sparsity, read_m
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow import RunDirectory
 from fpgaprune.layout import Advice, DesignLayout, Shortage
-from fpgaprune.masks import MaskSet
 from fpgaprune.measure import Figure, Resources
+from fpgaprune.values import MaskSet
 
 LONG = "a sentence of a hundred words and more, 12 % of which are 'numbers', goes on behind the 80th column of a line"
 

@@ -7,7 +7,7 @@ import pytest
 from fpgaprune.design.operation_form import operation_to_json, read_operation
 from fpgaprune.design.operations import Quantise
 from fpgaprune.errors import DesignError
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 FIVE = FixedType(5, 2, True, "RND", "SAT")
 TWO = Quantise((str(FIVE), "0"), (0, 1, 0))

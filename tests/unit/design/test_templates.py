@@ -10,7 +10,7 @@ from fpgaprune.design import operations as op
 from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DesignError, UnsupportedLayerError
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 from ..emulate.designs import design, layer
 

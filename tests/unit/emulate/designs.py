@@ -8,8 +8,8 @@ import numpy as np
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design.templates import as_built
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
+from fpgaprune.values import FixedType
 
 EIGHT = FixedType(8, 4, True, "RND", "SAT")
 WIDE = FixedType(20, 12)

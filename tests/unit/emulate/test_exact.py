@@ -5,7 +5,7 @@ import pytest
 
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.errors import DesignError
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 
 @pytest.mark.parametrize(

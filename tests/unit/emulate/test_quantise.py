@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DesignError
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 from .designs import design, layer
 

@@ -9,8 +9,8 @@ from fpgaprune.design import Design
 from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
+from fpgaprune.values import FixedType
 
 KIND = FixedType(16, 4, True, "RND", "SAT")
 ROLES = ("result", "weight", "recurrent_weight", "bias", "recurrent_bias")

@@ -8,7 +8,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.emulate import emulate, run, trace
 from fpgaprune.errors import DataError, DesignError, UnsupportedLayerError
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 from .designs import EIGHT, design, layer, mlp
 

@@ -5,7 +5,7 @@ import pytest
 
 from fpgaprune.emulate import sums
 from fpgaprune.emulate.exact import Exact
-from fpgaprune.fixed import FixedType
+from fpgaprune.values import FixedType
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (2, 5, 3)])

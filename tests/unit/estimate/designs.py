@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fpgaprune.design import Design
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
+from fpgaprune.values import FixedType
 
 T16 = FixedType(16, 6)
 U8 = FixedType(8, 0, signed=False, rounding="RND_CONV", overflow="SAT")

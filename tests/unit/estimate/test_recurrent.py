@@ -9,9 +9,9 @@ from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import estimate
 from fpgaprune.estimate.rows import predict_row
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
 from fpgaprune.target import Target
+from fpgaprune.values import FixedType
 
 from .designs import T16
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 import fpgaprune as fp
-from fpgaprune.masks import MaskSet
 from fpgaprune.target import Target
+from fpgaprune.values import MaskSet
 
 from .designs import cnn, mlp
 

@@ -28,7 +28,7 @@ from fpgaprune.rtl.adders import share
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.schedule import quick_schedule
 from fpgaprune.rtl.sums import _matrix_product
-from fpgaprune.signed_digits import count_digits
+from fpgaprune.values import count_digits
 from tests.benchmarks.verilog_networks import Network, random_network
 from tests.unit.rtl.networks import random_design
 

@@ -8,7 +8,7 @@ import pytest
 
 from fpgaprune.errors import ExportError
 from fpgaprune.export.recurrent_nodes import put_nodes, with_stand_ins
-from fpgaprune.onnx_graph import IR_VERSION
+from fpgaprune.files import IR_VERSION
 
 L = keras.layers
 STEPS, FEATURES, UNITS = 3, 2, 2

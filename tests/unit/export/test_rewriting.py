@@ -7,7 +7,7 @@ import pytest
 
 from fpgaprune.export.canonical import settle
 from fpgaprune.export.rewriting import RULES, rewrite
-from fpgaprune.onnx_graph import IR_VERSION, Graph
+from fpgaprune.files import IR_VERSION, Graph
 
 RNG = np.random.default_rng(0)
 HEAD = f'<ir_version: {IR_VERSION}, opset_import: ["" : 17]>\n'

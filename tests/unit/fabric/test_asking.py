@@ -13,8 +13,8 @@ from fpgaprune.fabric import ask
 from fpgaprune.fabric.beats import beat_bytes, pack_beats, unpack_beats
 from fpgaprune.fabric.boards import board_top, find_board
 from fpgaprune.fabric.identity import SIZE, Identity, digest_of_verilog, identity_of
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.rtl import RtlPort
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 from .played_board import played_board
 

@@ -13,9 +13,9 @@ from fpgaprune.emulate import raw_of_real
 from fpgaprune.errors import TargetError
 from fpgaprune.fabric.axi_core import WORDS, axi_core_of, axi_form, slot_bits
 from fpgaprune.fabric.identity import digest_of_verilog
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.rtl import RtlPort
 from fpgaprune.target import hardware_path
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 _SPEC = importlib.util.spec_from_file_location("network", hardware_path("handover", "network.py"))
 driver = importlib.util.module_from_spec(_SPEC)

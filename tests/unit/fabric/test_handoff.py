@@ -12,9 +12,9 @@ from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, TargetError, ToolError
 from fpgaprune.fabric.handoff import write_handoff
 from fpgaprune.fabric.vectors import Vectors, golden_vectors, pack
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
 from fpgaprune.rtl.project import RtlPort, VerilogProject
+from fpgaprune.values import FixedType
 from fpgaprune.vendor import read_reports
 
 from ..vendor.texts import timing, utilization

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
+from fpgaprune.values import FixedType
 
 _STREAM = """
 module {name} (

@@ -9,7 +9,7 @@ from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.flow.stages import StageContext, certify
 from fpgaprune.keras_file import save_keras
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import MaskSet
 
 LOCKED = np.array([[True, False, True]])
 

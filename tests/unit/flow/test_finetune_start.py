@@ -12,8 +12,7 @@ from fpgaprune.flow.stages import StageContext, finetune
 from fpgaprune.flow.task import check_data, start_session
 from fpgaprune.frontends import load_keras
 from fpgaprune.keras_file import save_keras
-from fpgaprune.masks import MaskSet
-from fpgaprune.weights import weight_arrays
+from fpgaprune.values import MaskSet, weight_arrays
 
 
 def network():

@@ -14,9 +14,8 @@ from fpgaprune.flow.stages import StageContext, finetune, select
 from fpgaprune.flow.task import check_data, choose_masks, first_masks, narrowed, read_task
 from fpgaprune.frontends import load_keras
 from fpgaprune.keras_file import save_keras
-from fpgaprune.masks import MaskSet
 from fpgaprune.remove import apply_removal, plan_removal
-from fpgaprune.weights import weight_arrays
+from fpgaprune.values import MaskSet, weight_arrays
 from tests.unit.select.networks import filled, plain, residual, samples
 
 

@@ -10,7 +10,7 @@ from keras import layers
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ConfigError
-from fpgaprune.fixed import FixedType
+from fpgaprune.files import write_npz
 from fpgaprune.flow.engine import check_flow, parse_config
 from fpgaprune.flow.run import RunDirectory, Silent
 from fpgaprune.flow.stages import (
@@ -26,16 +26,12 @@ from fpgaprune.flow.stages import (
 )
 from fpgaprune.flow.task import check_data, predict, start_session
 from fpgaprune.frontends import load_keras
-from fpgaprune.held import HeldValues
 from fpgaprune.keras_file import save_keras
 from fpgaprune.lowering.precision import Precision
 from fpgaprune.lowering.rounded_model import quantize
-from fpgaprune.masks import MaskSet
-from fpgaprune.npz_file import write_npz
 from fpgaprune.quantise.plain import without_last_rounding
-from fpgaprune.signed_digits import count_digits
 from fpgaprune.target import Target
-from fpgaprune.weights import weight_arrays
+from fpgaprune.values import FixedType, HeldValues, MaskSet, count_digits, weight_arrays
 
 FILES = ("quantised.keras", "quantised_masks.npz", "quantised_types.json")
 HOLD = {"hold": "digits(1)", "rounds": 2}

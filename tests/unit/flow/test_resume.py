@@ -17,7 +17,7 @@ from fpgaprune.flow.task import (
     start_session,
     steps_in_epoch,
 )
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import MaskSet
 
 RNG = np.random.default_rng(5)
 X = RNG.random((40, 6)).astype("float32")

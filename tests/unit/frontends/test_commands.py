@@ -11,7 +11,7 @@ from fpgaprune.errors import ConfigError, ModelImportError
 from fpgaprune.flow import flow_from_options
 from fpgaprune.flow.file import SelectConfig
 from fpgaprune.frontends import load_keras
-from fpgaprune.masks import MaskSet
+from fpgaprune.values import MaskSet
 from tests.unit.frontends.graphs import numbers, small_cnn
 
 

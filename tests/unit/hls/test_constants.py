@@ -6,7 +6,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.certify.firmware_weights import count_firmware, read_layer_integers
-from fpgaprune.firmware import read_weight_arrays
+from fpgaprune.files import read_weight_arrays
 from fpgaprune.target import Target
 
 layers = keras.layers

@@ -4,9 +4,9 @@ import numpy as np
 
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
 from fpgaprune.hls.golden import GOLDEN_INPUTS, GOLDEN_OUTPUTS, write_golden
+from fpgaprune.values import FixedType
 
 
 def test_every_number_is_read_back_exactly(tmp_path):

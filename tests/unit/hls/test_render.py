@@ -13,9 +13,9 @@ import fpgaprune as fp
 from fpgaprune.design import Dense, Design, Pad
 from fpgaprune.design.operations import Unknown
 from fpgaprune.errors import HlsError
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls.layer_list import layer_list
 from fpgaprune.hls.render import render
+from fpgaprune.values import FixedType
 
 pytest.importorskip("hls4ml")
 layers = keras.layers

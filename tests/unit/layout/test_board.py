@@ -9,12 +9,12 @@ from fpgaprune.emulate import emulate
 from fpgaprune.errors import TargetError
 from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import find_board_router
-from fpgaprune.fixed import FixedType
 from fpgaprune.layout import board as board_layouts
 from fpgaprune.layout import board_design, layouts_for_board, verilog_layouts
 from fpgaprune.measure import ESTIMATED
 from fpgaprune.rtl import to_verilog
 from fpgaprune.target import find_part
+from fpgaprune.values import FixedType
 from tests.unit.estimate.designs import mlp
 from tests.unit.rtl.networks import Net
 

@@ -13,11 +13,11 @@ from keras import layers as kl
 import fpgaprune as fp
 from fpgaprune.design import Design, as_built, faults_of
 from fpgaprune.errors import DesignError, HlsError
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
 from fpgaprune.hls.own_templates import add_templates
 from fpgaprune.lowering import fold, make_design, outline
 from fpgaprune.lowering.table_ends import require_within_tables
+from fpgaprune.values import FixedType
 
 TYPE = FixedType(16, 6)
 

@@ -7,11 +7,11 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
-from fpgaprune.fixed import FixedType
 from fpgaprune.lowering.folding import fold
 from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.lowering.precision import Precision, choose_types
 from fpgaprune.lowering.ranges import Range, observe
+from fpgaprune.values import FixedType
 
 RNG = np.random.default_rng(0)
 

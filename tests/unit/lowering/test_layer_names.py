@@ -15,7 +15,7 @@ from fpgaprune.design import Design
 from fpgaprune.errors import ExportError
 from fpgaprune.lowering.layer_names import project_names
 from fpgaprune.lowering.reserved import PROJECT_WORDS, RESERVED, is_project_name
-from fpgaprune.weights import uncomputed_names
+from fpgaprune.values import uncomputed_names
 
 RNG = np.random.default_rng(0)
 AWKWARD = ("conv-1", "conv.1", "my conv", "conv_1", "1st", "for", "input", "déjà", "<b>", "x" * 300)

@@ -7,9 +7,9 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import STRATEGIES
 from fpgaprune.errors import DesignError, HlsError
-from fpgaprune.fixed import FixedType
 from fpgaprune.lowering.backends import BACKENDS, backend_of
 from fpgaprune.lowering.layer_options import LayerOptions, read_options
+from fpgaprune.values import FixedType
 
 NAMES = ["conv1", "conv2", "dense"]
 

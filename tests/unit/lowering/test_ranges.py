@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpgaprune.errors import DesignError
-from fpgaprune.fixed import FixedType
 from fpgaprune.lowering.precision import fitting
 from fpgaprune.lowering.ranges import Range
+from fpgaprune.values import FixedType
 
 
 @given(st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=30), st.integers(2, 8), st.booleans())

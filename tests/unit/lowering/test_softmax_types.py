@@ -11,9 +11,9 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import Design
 from fpgaprune.design.templates import as_built
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
 from fpgaprune.lowering.softmax_types import BOUND, softmax_table_sizes, softmax_types
+from fpgaprune.values import FixedType
 
 CLASSES = (2, 3, 4, 7, 10, 15, 16, 31, 33, 64)
 WIDTHS = (6, 8, 10, 12, 16, 20, 24)

@@ -9,10 +9,10 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import FUNCTIONS, LookUp, Recurrent
 from fpgaprune.errors import HlsError
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls.check import check_model
 from fpgaprune.lowering.lowered import lower
 from fpgaprune.lowering.table_sizes import entry_type
+from fpgaprune.values import FixedType
 
 TARGET = fp.Target.of("xc7z020clg400-1")
 PARALLEL = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")

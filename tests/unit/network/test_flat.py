@@ -7,9 +7,9 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import RemovalError
-from fpgaprune.masks import MaskSet
 from fpgaprune.network import Role, graph_of, network_of, role_of
 from fpgaprune.network.rules import RULES
+from fpgaprune.values import MaskSet
 
 
 def routes(model, name):

@@ -12,7 +12,7 @@ from keras import layers
 from fpgaprune.errors import LockError
 from fpgaprune.network import require_in_use
 from fpgaprune.train import Frozen
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 
 class Reparametrised(layers.Layer):

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fpgaprune.fixed import FixedType
 from fpgaprune.quantise import layers as rounding
 from fpgaprune.quantise.plain import is_rounded, rounded_types, unrounded
+from fpgaprune.values import FixedType
 
 L = keras.layers
 TYPES = {"weight": "fixed<6,2,RND,SAT>", "bias": "fixed<5,2,RND,SAT>", "result": "fixed<8,4,TRN,SAT>"}

@@ -11,9 +11,9 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import DesignError, ModelImportError, UnsupportedLayerError
-from fpgaprune.fixed import FixedType
 from fpgaprune.keras_file import trained_bits
 from fpgaprune.quantise.qkeras_quantizers import read_quantizer
+from fpgaprune.values import FixedType
 
 FILES = Path(__file__).with_name("qkeras")
 NAMES = ("mlp", "cnn", "skip")

@@ -29,7 +29,7 @@ def put(model, path, index, value):
 
 
 def fp_weights(model):
-    from fpgaprune.weights import named_weights
+    from fpgaprune.values import named_weights
 
     return named_weights(model)
 

@@ -11,7 +11,7 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.errors import EquivalenceError, MaskError, RemovalError
 from fpgaprune.remove import squashing_layers
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 
 @pytest.fixture(scope="module")

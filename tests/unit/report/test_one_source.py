@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from fpgaprune.masks import MaskSet
 from fpgaprune.measure import (
     Cells,
     Figure,
@@ -23,6 +22,7 @@ from fpgaprune.report.figures import KEPT, kernel_states, kernels_text
 from fpgaprune.report.page import render_page
 from fpgaprune.report.run_tables import certificate_table, checks_tables, kernels_table
 from fpgaprune.target import Target
+from fpgaprune.values import MaskSet
 
 from .samples import estimate, resources, run_report
 

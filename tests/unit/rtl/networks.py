@@ -11,8 +11,8 @@ import numpy as np
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design.operations import NOTHING
 from fpgaprune.design.templates import as_built
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.hls import layer_of
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 
 class Net:

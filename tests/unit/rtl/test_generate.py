@@ -8,9 +8,9 @@ import pytest
 
 from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
 from fpgaprune.rtl import parts, plan_verilog, to_verilog
+from fpgaprune.values import FixedType
 
 from .networks import Net, random_design
 

@@ -8,11 +8,11 @@ import pytest
 
 from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import RtlError
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import VerilogProject, plan_verilog, to_verilog, weights_stream
 from fpgaprune.rtl.loaded import Loaded
 from fpgaprune.rtl.read_back import check_verilog, read_weights
 from fpgaprune.rtl.scheduled import program_of
+from fpgaprune.values import FixedType
 
 from .test_scheduled import KINDS, design_of
 

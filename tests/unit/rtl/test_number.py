@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.emulate.exact import Exact
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.number import Number, _reciprocal
 from fpgaprune.rtl.schedule import schedule
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 types = st.builds(
     FixedType,

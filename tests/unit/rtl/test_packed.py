@@ -5,13 +5,13 @@ import pytest
 
 from fpgaprune.emulate import emulate
 from fpgaprune.emulate.exact import raw_of_real
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.adders import share
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.links import Computation, Lane, Stream
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.sums import scaled_each
+from fpgaprune.values import FixedType
 from tests.unit.emulate.test_quantise import INPUT, WIDEST, quantiser
 
 KINDS = [FixedType(3, 1, False), FixedType(4, 3, True, "RND", "SAT"), None, FixedType(1, 1)]

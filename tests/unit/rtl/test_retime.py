@@ -10,13 +10,13 @@ import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import retime
 from fpgaprune.rtl import schedule as scheduling
 from fpgaprune.rtl.circuit import COSTS, Circuit
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.schedule import Schedule, schedule
 from fpgaprune.rtl.timing import Timing
+from fpgaprune.values import FixedType
 from tests.unit.rtl.circuits import circuits, faults, register_bits
 
 LEVELS = st.integers(1, 4)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
-from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.rtl import saturating, sums, to_verilog
 from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.saturating import Run, saturated
 from fpgaprune.rtl.schedule import schedule
 from fpgaprune.rtl.sums import summed
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from tests.unit.rtl.networks import Net
 
 KINDS = st.builds(

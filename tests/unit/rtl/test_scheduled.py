@@ -8,10 +8,9 @@ import pytest
 
 from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import CertificateError, RtlError
-from fpgaprune.fixed import FixedType
-from fpgaprune.masks import MaskSet
 from fpgaprune.rtl import Instance, cycles_of, plan_verilog, to_verilog
 from fpgaprune.rtl.read_back import check_verilog, read_weights
+from fpgaprune.values import FixedType, MaskSet
 
 from .networks import Net
 

@@ -6,11 +6,11 @@ import pytest
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.tables import look_up as look_up_real
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls import layer_of
 from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.tables import look_up
+from fpgaprune.values import FixedType
 
 TABLE_SIZE = 2048
 

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import layers
 
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 
 def residual(seed: int = 0, *, activation: str = "relu") -> Any:

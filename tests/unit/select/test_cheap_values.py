@@ -6,12 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpgaprune.errors import MaskError
-from fpgaprune.fixed import FixedType
-from fpgaprune.held import HeldValues
-from fpgaprune.masks import MaskSet
 from fpgaprune.select.cheap_values import Digits, hold_largest, parse_hold
 from fpgaprune.select.gradual_hold import hold_schedule
-from fpgaprune.signed_digits import count_digits
+from fpgaprune.values import FixedType, HeldValues, MaskSet, count_digits
 
 KINDS = st.builds(
     lambda width, integer, signed, overflow: FixedType(width, integer, signed, "RND", overflow),

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import MaskError
-from fpgaprune.masks import MaskSet
 from fpgaprune.select.choose import select
 from fpgaprune.select.protection import Protection
+from fpgaprune.values import MaskSet
 
 from .fakes import fake_model, random_arrays
 

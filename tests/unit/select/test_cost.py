@@ -6,14 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.errors import MaskError
-from fpgaprune.fixed import FixedType
-from fpgaprune.masks import MaskSet
 from fpgaprune.network.weight_axes import PLAIN
 from fpgaprune.rtl.adders import share
 from fpgaprune.select.choose import select
 from fpgaprune.select.cost import Adders, parse_cost
 from fpgaprune.select.units import Named
-from fpgaprune.signed_digits import signed_digits
+from fpgaprune.values import FixedType, MaskSet, signed_digits
 
 from .fakes import fake_model, random_arrays
 

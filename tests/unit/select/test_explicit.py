@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.errors import DesignError, MaskError
-from fpgaprune.fixed import ROUNDING_MODES, FixedType
 from fpgaprune.select.explicit import from_fixed, from_zeros
+from fpgaprune.values import ROUNDING_MODES, FixedType
 
 from .fakes import fake_model
 

@@ -10,7 +10,7 @@ from fpgaprune.errors import MaskError
 from fpgaprune.select.choose import select
 from fpgaprune.select.sensitivity_curve import Point, Sensitivity, sensitivity
 from fpgaprune.select.units import Block
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 from .fakes import fake_model, random_arrays
 

@@ -6,7 +6,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import LockError
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 X = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
 Y = np.random.default_rng(1).normal(size=(32, 2)).astype("float32")

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import fpgaprune as fp
 from fpgaprune.errors import LockError, MaskError
-from fpgaprune.weights import named_weights
+from fpgaprune.values import named_weights
 
 X = np.random.default_rng(0).normal(size=(16, 5, 3)).astype("float32")
 Y = np.random.default_rng(1).normal(size=(16, 2)).astype("float32")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.fixed import FixedType
 from fpgaprune.frontends.onnx.grids import grid_of
 from fpgaprune.frontends.onnx.layer_plan import Rounding
 from fpgaprune.frontends.onnx.node import NodeStep, Operator
 from fpgaprune.frontends.onnx.parameter import Parameter
 from fpgaprune.frontends.onnx.value import Value
+from fpgaprune.values import FixedType
 
 
 def quantised(step: NodeStep) -> Value:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from fpgaprune.errors import FpgaPruneError, shown
-from fpgaprune.files import storage_error
+from fpgaprune.files.whole_files import storage_error
 
 # fpgaprune writes no larger document.
 _MAX_BYTES = 1 << 28

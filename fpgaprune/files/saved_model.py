@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.documents import parse_json
 from fpgaprune.errors import FpgaPruneError, shown
-from fpgaprune.files import storage_error
-from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
+from fpgaprune.files.documents import parse_json
+from fpgaprune.files.parser_errors import PARSER_ERRORS, in_a_line
+from fpgaprune.files.whole_files import storage_error
 
 WEIGHTS = "model.weights.h5"
 _CONFIG, _METADATA = "config.json", "metadata.json"

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.npz_file import read_npz, write_npz
-from fpgaprune.slices import expand_indices, parse_slice
-from fpgaprune.weights import by_weight_path, match_paths, near_misses, weight_shapes
+from fpgaprune.files import read_npz, write_npz
+from fpgaprune.values.slices import expand_indices, parse_slice
+from fpgaprune.values.weights import by_weight_path, match_paths, near_misses, weight_shapes
 
 Mask = NDArray[np.bool_]
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.masks import MaskSet
-from fpgaprune.npz_file import read_npz, write_npz
+from fpgaprune.files import read_npz, write_npz
+from fpgaprune.values.masks import MaskSet
 
 Array = NDArray[Any]
 _FREE, _VALUE = "free/", "value/"
