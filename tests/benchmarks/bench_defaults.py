@@ -21,8 +21,7 @@ import numpy as np
 from networks import NETWORKS, Arrays
 
 import fpgaprune as fp
-from fpgaprune.network.alive import alive_channels
-from fpgaprune.network.weight_axes import weights_of
+from fpgaprune.network import alive_channels, weights_of
 from fpgaprune.values import named_weights
 
 # What is measured without arguments.

@@ -22,7 +22,7 @@ import onnxruntime
 
 import fpgaprune as fp
 from fpgaprune.flow.task import small_cnn
-from fpgaprune.lowering.folding import fold
+from fpgaprune.lowering import fold
 
 ROUNDS = 5
 SHARES = {"emulator": 1000, "onnxruntime": 1000}

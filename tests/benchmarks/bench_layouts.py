@@ -23,7 +23,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import fpgaprune as fp  # noqa: E402
 from fpgaprune.design import VerilogLayout  # noqa: E402
-from fpgaprune.estimate.verilog.fabrics import find_fabric  # noqa: E402
+from fpgaprune.estimate import find_fabric  # noqa: E402
 from fpgaprune.layout.candidates import Candidates  # noqa: E402
 
 FAMILY = "xc7"

@@ -82,9 +82,7 @@ def measure(
     """One row: what is known of the network at that sparsity after `steps`."""
     from fpgaprune.design import Design
     from fpgaprune.emulate import emulate
-    from fpgaprune.fabric import to_verilog
-    from fpgaprune.fabric.place import place_and_route
-    from fpgaprune.fabric.synthesis import synthesize
+    from fpgaprune.fabric import place_and_route, synthesize, to_verilog
 
     if not (place / "design.json").is_file():
         make_design_at(place, folder, sparsity, data, chosen)

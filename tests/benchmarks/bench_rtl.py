@@ -19,7 +19,7 @@ import numpy as np
 
 import fpgaprune as fp
 from fpgaprune.design import LayerSpec
-from fpgaprune.fabric.simulation import simulate
+from fpgaprune.fabric import simulate
 from fpgaprune.hls import layer_of
 from fpgaprune.values import FixedType
 

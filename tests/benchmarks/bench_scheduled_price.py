@@ -25,9 +25,7 @@ from verilog_networks import Network  # noqa: E402
 
 import fpgaprune as fp  # noqa: E402
 from fpgaprune.design import VerilogLayout  # noqa: E402
-from fpgaprune.estimate.verilog.fabrics import find_fabric  # noqa: E402
-from fpgaprune.estimate.verilog.layer_counts import count_layer  # noqa: E402
-from fpgaprune.estimate.verilog.sharing import DigitCounter  # noqa: E402
+from fpgaprune.estimate import DigitCounter, count_layer, find_fabric  # noqa: E402
 from fpgaprune.rtl import may_be_paired, plan_verilog  # noqa: E402
 
 ROWS = Path(__file__).with_name("scheduled_price_rows.csv")

@@ -27,7 +27,7 @@ from verilog_price_fit import PRIORS, ROWS, Fitted, counted, errors, fit, interv
 from verilog_sharing import fit_laws  # noqa: E402
 
 import fpgaprune as fp  # noqa: E402
-from fpgaprune.estimate.verilog.fabrics import find_fabric  # noqa: E402
+from fpgaprune.estimate import find_fabric  # noqa: E402
 
 TOML = ROOT / "hw" / "calibration" / "verilog.toml"
 # Multiplications by constants of a network that is worth its time.

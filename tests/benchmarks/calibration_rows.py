@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import EstimateError
+from fpgaprune.estimate import CALIBRATED
 from fpgaprune.estimate.coefficients import Coefficient
 from fpgaprune.estimate.compose import Parts, build
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
@@ -16,7 +17,6 @@ from fpgaprune.estimate.fit import Equation, fit, left_of
 from fpgaprune.estimate.from_row import can_be_priced, row_features
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.pricing import total_hardware
-from fpgaprune.estimate.stages import CALIBRATED
 from fpgaprune.measure import LABELS
 
 Row = Mapping[str, Any]

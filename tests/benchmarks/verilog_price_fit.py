@@ -14,10 +14,7 @@ import numpy as np
 from verilog_networks import random_network
 
 from fpgaprune.design import VerilogLayout
-from fpgaprune.estimate.verilog.counts import Counts
-from fpgaprune.estimate.verilog.fabrics import find_fabric
-from fpgaprune.estimate.verilog.layer_counts import count_layer
-from fpgaprune.estimate.verilog.sharing import DigitCounter
+from fpgaprune.estimate import Counts, DigitCounter, count_layer, find_fabric
 from fpgaprune.rtl import plan_verilog
 
 ROWS = Path(__file__).with_name("verilog_price_rows.csv")

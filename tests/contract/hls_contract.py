@@ -21,10 +21,8 @@ from keras import layers as kl
 import fpgaprune as fp
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import FpgaPruneError, HlsError, UnsupportedLayerError
-from fpgaprune.hls.hls_project import HlsProject
-from fpgaprune.hls.strategy_advice import StrategyWarning
-from fpgaprune.lowering import lower
-from fpgaprune.lowering.backends import BACKENDS
+from fpgaprune.hls import HlsProject, StrategyWarning
+from fpgaprune.lowering import BACKENDS, lower
 from fpgaprune.values import named_weights
 
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.lowering.backends import BACKENDS
+from fpgaprune.lowering import BACKENDS
 
 from .hls_contract import CASES, COMPILED, QUICK, check_compiled, check_written, make
 

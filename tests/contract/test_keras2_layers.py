@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fpgaprune.frontends.tfmot_model import import_tfmot
+from fpgaprune.frontends import import_tfmot
 
 MAKER = Path(__file__).parent / "make_keras2_layers.py"
 

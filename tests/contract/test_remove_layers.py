@@ -10,7 +10,7 @@ import pytest
 from keras import layers
 
 import fpgaprune as fp
-from fpgaprune.network.channels import AxisChannels, Channels
+from fpgaprune.network import AxisChannels, Channels
 from fpgaprune.values import named_weights
 
 IMAGE, SEQUENCE, VECTOR, VOLUME = (6, 6, 2), (6, 2), (5,), (4, 4, 4, 2)

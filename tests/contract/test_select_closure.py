@@ -9,9 +9,7 @@ from keras import layers
 
 from fpgaprune.errors import MaskError, UnsupportedLayerError
 from fpgaprune.remove import plan_removal
-from fpgaprune.select.choose import select
-from fpgaprune.select.closure import close
-from fpgaprune.select.protection import Protection
+from fpgaprune.select import Protection, close, select
 from fpgaprune.values import MaskSet, named_weights
 from tests.unit.select.networks import filled, plain, residual, samples, with_zeros
 

@@ -6,10 +6,8 @@ import pytest
 import tensorflow as tf
 
 from fpgaprune.errors import DataError, MaskError
-from fpgaprune.network.weight_axes import weights_of
-from fpgaprune.select.choose import select
-from fpgaprune.select.criteria import CRITERIA
-from fpgaprune.select.protection import Protection
+from fpgaprune.network import weights_of
+from fpgaprune.select import CRITERIA, Protection, select
 from fpgaprune.select.question import Question
 from fpgaprune.values import named_weights
 from tests.unit.select.networks import filled, plain, residual, samples

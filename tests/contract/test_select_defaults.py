@@ -7,10 +7,9 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import MaskError
-from fpgaprune.network.alive import alive_channels
-from fpgaprune.select.choose import select
+from fpgaprune.network import alive_channels
+from fpgaprune.select import Protection, select
 from fpgaprune.select.pools import default_paths
-from fpgaprune.select.protection import Protection
 from fpgaprune.select.regrowth import advance
 from fpgaprune.values import MaskSet, named_weights
 from tests.unit.select.networks import filled

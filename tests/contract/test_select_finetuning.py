@@ -11,8 +11,7 @@ from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.run import Silent
 from fpgaprune.flow.task import Checkpoint, Finetuning, check_data, choose_masks, explicit_masks, read_task
 from fpgaprune.flow.task import epochs as epochs_of_flow
-from fpgaprune.select.closure import close
-from fpgaprune.select.rounds import snapshot
+from fpgaprune.select import close, snapshot
 from fpgaprune.values import named_weights
 from tests.unit.select.networks import plain, samples
 

@@ -8,12 +8,9 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import LockError, MaskError
-from fpgaprune.select.choose import select
+from fpgaprune.select import ConstantSparsity, GradualLock, PolynomialDecay, prune_rounds, rewind, select, snapshot
 from fpgaprune.select.data_criteria import mean_gradient_size
-from fpgaprune.select.gradual import GradualLock
 from fpgaprune.select.regrowth import advance, regrow
-from fpgaprune.select.rounds import prune_rounds, rewind, snapshot
-from fpgaprune.select.schedules import ConstantSparsity, PolynomialDecay
 from fpgaprune.values import MaskSet, named_weights
 from tests.unit.select.networks import plain, samples
 

@@ -14,9 +14,8 @@ import pytest
 import tensorflow as tf
 
 from fpgaprune.errors import ModelImportError
-from fpgaprune.frontends import tfmot_model
-from fpgaprune.frontends.tfmot_model import import_tfmot
-from fpgaprune.select.schedules import ConstantSparsity, PolynomialDecay, tfmot_schedule
+from fpgaprune.frontends import import_tfmot, tfmot_model
+from fpgaprune.select import ConstantSparsity, PolynomialDecay, tfmot_schedule
 from fpgaprune.values import named_weights
 from tests.unit.select.networks import plain, samples
 

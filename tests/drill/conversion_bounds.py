@@ -17,8 +17,7 @@ from fpgaprune.design import Design
 from fpgaprune.lowering.folding import FOLDABLE, role_weights
 from fpgaprune.lowering.gru_lstm import RECURRENT
 from fpgaprune.lowering.softmax_types import BOUND
-from fpgaprune.network import producer
-from fpgaprune.network.batch_norm import scale_and_shift
+from fpgaprune.network import producer, scale_and_shift
 from fpgaprune.values import FixedType
 
 _ENTRIES = 1024

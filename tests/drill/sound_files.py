@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 
 from fpgaprune.certificate import LayerCounts, LockCertificate, check_link
 from fpgaprune.design import Design
-from fpgaprune.remove.plan import RemovalPlan
+from fpgaprune.remove import RemovalPlan
 from fpgaprune.target import hardware_path
 from fpgaprune.values import MaskSet
 

@@ -18,13 +18,10 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.design import IO_TYPES
-from fpgaprune.design.templates import AP_BACKENDS
+from fpgaprune.design import AP_BACKENDS, IO_TYPES
 from fpgaprune.errors import FpgaPruneError
-from fpgaprune.lowering import make_design
+from fpgaprune.lowering import Precision, fold, make_design
 from fpgaprune.lowering.backends import BACKENDS, OURS
-from fpgaprune.lowering.folding import fold
-from fpgaprune.lowering.precision import Precision
 from fpgaprune.lowering.ranges import observe
 from fpgaprune.network import producer
 

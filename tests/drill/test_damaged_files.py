@@ -16,16 +16,15 @@ import fpgaprune as fp
 from fpgaprune import cli
 from fpgaprune.certify.onnx_weights import read_onnx_weights
 from fpgaprune.design import Design
-from fpgaprune.estimate.coefficients import read_own_calibration
-from fpgaprune.estimate.rows import estimate_designs_file
-from fpgaprune.fabric.boards import find_board
+from fpgaprune.estimate import estimate_designs_file, read_own_calibration
+from fpgaprune.fabric import find_board
 from fpgaprune.flow.engine import read_config, verify_run
 from fpgaprune.flow.finished import compare_folders
 from fpgaprune.flow.run import RunDirectory, price
 from fpgaprune.flow.task import load_data
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights
-from fpgaprune.remove.plan import read_plan
-from fpgaprune.rtl.project import VerilogProject
+from fpgaprune.remove import read_plan
+from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import read_parts
 from fpgaprune.values import MaskSet
 

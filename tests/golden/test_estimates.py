@@ -16,11 +16,10 @@ import pytest
 
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import estimate
+from fpgaprune.estimate import design_features, estimate
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.digits import count_products
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
-from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.from_row import row_features
 from fpgaprune.estimate.rows import predict_row
 from fpgaprune.hls import layer_of

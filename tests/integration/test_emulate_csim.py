@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from keras import layers as kl
 
-from fpgaprune.design.functions import FUNCTIONS
-from fpgaprune.emulate import emulate, products
-from fpgaprune.emulate.exact import Exact
+from fpgaprune.design import FUNCTIONS
+from fpgaprune.emulate import Exact, emulate, products
 from fpgaprune.target import Target
 from fpgaprune.values import FixedType
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from keras import layers as kl
 
-from fpgaprune.emulate import emulate, recurrent
-from fpgaprune.emulate.exact import Exact
+from fpgaprune.emulate import Exact, emulate, recurrent
 from fpgaprune.target import Target
 
 pytest.importorskip("hls4ml")

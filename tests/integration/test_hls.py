@@ -8,8 +8,7 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.errors import CertificateError, HlsError
 from fpgaprune.hls import to_hls
-from fpgaprune.lowering import make_design
-from fpgaprune.lowering.folding import fold
+from fpgaprune.lowering import fold, make_design
 from fpgaprune.values import named_weights
 
 TARGET = fp.Target.of("xc7z020clg400-1")

@@ -9,8 +9,8 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError, UnsupportedLayerError
+from fpgaprune.quantise import unrounded
 from fpgaprune.quantise.layers import PLAIN
-from fpgaprune.quantise.plain import unrounded
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
 

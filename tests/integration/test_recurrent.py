@@ -13,7 +13,7 @@ from keras import layers as kl
 import fpgaprune as fp
 from fpgaprune.certify.firmware_weights import count_firmware
 from fpgaprune.errors import CertificateError
-from fpgaprune.export.onnx_file import run_onnx
+from fpgaprune.export import run_onnx
 from fpgaprune.keras_file import save_keras
 
 pytest.importorskip("hls4ml")

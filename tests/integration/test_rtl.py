@@ -9,14 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design, VerilogLayout
-from fpgaprune.design.templates import as_built
+from fpgaprune.design import Design, VerilogLayout, as_built
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, RtlError
-from fpgaprune.estimate import verilog_price
-from fpgaprune.estimate.verilog.beats import timed
-from fpgaprune.fabric import to_verilog
-from fpgaprune.fabric.simulation import simulate
+from fpgaprune.estimate import timed, verilog_price
+from fpgaprune.fabric import simulate, to_verilog
 from fpgaprune.fabric.verilator import lint
 from fpgaprune.rtl import plan_verilog
 from fpgaprune.values import FixedType

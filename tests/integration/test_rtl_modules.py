@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.fabric.simulation import simulate
+from fpgaprune.fabric import simulate
 from fpgaprune.rtl import RtlPort, VerilogProject
 from fpgaprune.target import hardware_path
 from fpgaprune.values import FixedType

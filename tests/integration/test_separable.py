@@ -9,8 +9,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import FpgaPruneError
-from fpgaprune.lowering import lower
-from fpgaprune.lowering.folding import fold
+from fpgaprune.lowering import fold, lower
 from fpgaprune.lowering.split import split_separable
 from fpgaprune.values import named_weights
 

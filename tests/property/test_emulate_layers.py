@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.templates import as_built
+from fpgaprune.design import Design, LayerSpec, as_built
 from fpgaprune.emulate import trace
 from fpgaprune.errors import DesignError
 from fpgaprune.hls import layer_of

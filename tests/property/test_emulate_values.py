@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpgaprune.design import Design
-from fpgaprune.design.templates import as_built
+from fpgaprune.design import Design, as_built
 from fpgaprune.emulate import emulate, trace
 from fpgaprune.errors import DesignError
 from fpgaprune.hls import layer_of

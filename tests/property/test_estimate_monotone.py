@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.estimate import estimate
-from fpgaprune.estimate.coefficients import calibration
+from fpgaprune.estimate import calibration, design_features, estimate
 from fpgaprune.estimate.compose import build
-from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.pricing import total_hardware
 from fpgaprune.estimate.stages import stage_figures
 from fpgaprune.target import Target

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.select.choose import select
+from fpgaprune.select import select
 from fpgaprune.values import MaskSet
 from tests.unit.select.fakes import fake_model, random_arrays
 

@@ -8,8 +8,8 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import MaskError
-from fpgaprune.network.alive import alive_channels
-from fpgaprune.select.choose import select
+from fpgaprune.network import alive_channels
+from fpgaprune.select import select
 from fpgaprune.values import named_weights
 from tests.unit.select.networks import with_zeros
 

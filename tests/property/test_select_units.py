@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 
 from fpgaprune.errors import MaskError
 from fpgaprune.network.weight_axes import PLAIN
-from fpgaprune.select.choose import select
-from fpgaprune.select.granularity import parse_granularity
-from fpgaprune.select.normalize import NORMALIZATIONS
-from fpgaprune.select.protection import Protection
-from fpgaprune.select.regrowth import regrow
-from fpgaprune.select.units import Block, Multiplier
+from fpgaprune.select import NORMALIZATIONS, Block, Multiplier, Protection, parse_granularity, regrow, select
 from tests.unit.select.fakes import fake_model, random_arrays
 
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True)

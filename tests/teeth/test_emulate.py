@@ -8,10 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design
-from fpgaprune.design.templates import as_built
-from fpgaprune.emulate import emulate, first_difference, trace
-from fpgaprune.emulate.exact import Exact
+from fpgaprune.design import Design, as_built
+from fpgaprune.emulate import Exact, emulate, first_difference, trace
 from fpgaprune.hls import layer_of
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 

@@ -9,8 +9,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import EquivalenceError, FpgaPruneError, RemovalError
-from fpgaprune.network import linear, site
-from fpgaprune.network.liveness import Liveness
+from fpgaprune.network import Liveness, linear, site
 from fpgaprune.network.rules import RULES, convolution, depthwise, merging, normalization
 from fpgaprune.remove import planning
 from fpgaprune.values import named_weights

@@ -11,7 +11,7 @@ import pytest
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
-from fpgaprune.fabric.simulation import simulate
+from fpgaprune.fabric import simulate
 from fpgaprune.fabric.verilator import lint
 from fpgaprune.rtl import chain, to_verilog
 from fpgaprune.rtl.number import Number

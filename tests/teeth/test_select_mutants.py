@@ -9,9 +9,9 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.flow.task import finetuning
-from fpgaprune.network import alive, flat, zeros
-from fpgaprune.network.weight_axes import ChannelAxes
+from fpgaprune.network import ChannelAxes, alive, flat, zeros
 from fpgaprune.select import (
+    Block,
     allot,
     choose,
     closure,
@@ -29,7 +29,6 @@ from fpgaprune.select import (
     skeleton,
     units,
 )
-from fpgaprune.select.units import Block
 from fpgaprune.values import MaskSet, named_weights
 from tests.contract import (
     test_select_closure,

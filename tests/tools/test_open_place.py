@@ -5,13 +5,17 @@ import re
 import pytest
 
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric.bitstream import bitstream_ending, find_board_router, make_bitstream
-from fpgaprune.fabric.boards import list_serial_boards
+from fpgaprune.fabric import (
+    bitstream_ending,
+    find_board_router,
+    find_router,
+    list_serial_boards,
+    make_bitstream,
+    place_and_route,
+    synthesize,
+)
 from fpgaprune.fabric.ecp5.router import ECPPACK, NEXTPNR_ECP5
-from fpgaprune.fabric.families import find_router
 from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
-from fpgaprune.fabric.place import place_and_route
-from fpgaprune.fabric.synthesis import synthesize
 
 from ..unit.fabric.tiny import tiny_project
 

@@ -10,8 +10,7 @@ import pytest
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import BoardError
-from fpgaprune.fabric import ask, find_board
-from fpgaprune.fabric.identity import digest_of_verilog
+from fpgaprune.fabric import ask, digest_of_verilog, find_board
 from fpgaprune.layout import board_design
 from fpgaprune.rtl import to_verilog
 

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from fpgaprune.design.functions import FUNCTIONS, RECTIFIED, function_named
+from fpgaprune.design import FUNCTIONS, RECTIFIED, function_named
 
 IN_KERAS = [name for name in FUNCTIONS if hasattr(keras.activations, name)]
 

@@ -9,7 +9,7 @@ import fpgaprune as fp
 from fpgaprune.errors import CertificateError, LockError, MaskError
 from fpgaprune.flow.task import small_cnn, small_cnn_shapes
 from fpgaprune.keras_file import read_keras_weights, save_keras
-from fpgaprune.train.locked_optimizer import LockedOptimizer
+from fpgaprune.train import LockedOptimizer
 from fpgaprune.values import match_paths, named_weights, weight_path, weight_shapes
 
 

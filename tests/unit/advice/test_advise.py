@@ -17,8 +17,7 @@ from fpgaprune.advice.order import rank
 from fpgaprune.advice.shortages import BETWEEN
 from fpgaprune.advice.sparser import sparser
 from fpgaprune.advice.structure import global_average
-from fpgaprune.design.operations import Convolution, Pooling, Window
-from fpgaprune.design.reuse_factors import legal_reuse_factors, product_size
+from fpgaprune.design import Convolution, Pooling, Window, legal_reuse_factors, product_size
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.layout import FLOW, MODEL, DesignLayout, Suggestion, flow_text, one_layer_layouts, products
 from fpgaprune.layout.io_type import streamed

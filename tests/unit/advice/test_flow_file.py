@@ -2,7 +2,7 @@
 
 import pytest
 
-from fpgaprune.advice.flow_file import OwnFlow, with_keys
+from fpgaprune.advice import OwnFlow, with_keys
 from fpgaprune.layout import Edit
 from tests.unit.estimate.designs import cnn
 

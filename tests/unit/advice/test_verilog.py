@@ -3,7 +3,7 @@
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.advice.flow_file import OwnFlow
+from fpgaprune.advice import OwnFlow
 from fpgaprune.advice.verilog import own_verilog
 from fpgaprune.layout import DesignLayout
 from tests.unit.rtl.networks import random_design

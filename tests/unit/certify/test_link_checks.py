@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from fpgaprune.certificate import LinkCheck
-from fpgaprune.certify.link_checks import certify
+from fpgaprune.certify import certify
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
 from fpgaprune.files import LAYOUT_KEY

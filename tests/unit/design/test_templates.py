@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design
+from fpgaprune.design import Design, as_built
 from fpgaprune.design import operations as op
-from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DesignError, UnsupportedLayerError
 from fpgaprune.values import FixedType

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.templates import as_built
+from fpgaprune.design import Design, LayerSpec, as_built
 from fpgaprune.hls import layer_of
 from fpgaprune.values import FixedType
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design
-from fpgaprune.design.templates import as_built
+from fpgaprune.design import Design, as_built
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.hls import layer_of

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from fpgaprune.emulate import sums
-from fpgaprune.emulate.exact import Exact
+from fpgaprune.emulate import Exact, sums
 from fpgaprune.values import FixedType
 
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from fpgaprune.design import Design
-from fpgaprune.estimate import estimate
+from fpgaprune.estimate import design_features, estimate
 from fpgaprune.estimate.families import FAMILIES, UNPRICED, family_of, unpriced
-from fpgaprune.estimate.from_design import design_features
 from fpgaprune.hls import layer_of
 from fpgaprune.target import Target
 

@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.errors import EstimateError
+from fpgaprune.estimate import read_project
 from fpgaprune.estimate.firmware import evaluate, parse_calls, split_arguments, split_array
-from fpgaprune.estimate.from_project import read_project
 from fpgaprune.measure import ANALYTIC_SYNTH
 
 # The form of releases 0.6 to 0.8: sizes are macros, types have numbers.

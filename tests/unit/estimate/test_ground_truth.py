@@ -5,7 +5,7 @@ from statistics import median
 
 import pytest
 
-from fpgaprune.estimate.coefficients import calibration
+from fpgaprune.estimate import calibration
 from tests.benchmarks.calibration_rows import fit_rows, read_rows
 from tests.benchmarks.leave_out import covered, predict_left_out, ratios
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fpgaprune.estimate.coefficients import calibration
+from fpgaprune.estimate import calibration
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.from_row import row_features
 from fpgaprune.estimate.rows import predict_row

@@ -9,7 +9,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import Design, Input, VerilogLayout
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate.verilog.beats import timed
+from fpgaprune.estimate import timed
 from fpgaprune.rtl import cycles_of, da4ml_solver, plan_verilog
 from tests.benchmarks.layout_networks import TWENTY, network_of, random_laid, stride_of_four, strided_add
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.design.operations import Unknown
+from fpgaprune.design import Unknown
 from fpgaprune.errors import EstimateError
 from fpgaprune.measure import Estimate, Resources
 from fpgaprune.target import Part, Target

@@ -5,17 +5,20 @@ from dataclasses import replace
 import pytest
 
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate.coefficients import Calibration, calibration, read_own_calibration, write_calibration
-from fpgaprune.estimate.compose import build
-from fpgaprune.estimate.from_design import design_features
-from fpgaprune.estimate.pricing import total_hardware
-from fpgaprune.estimate.recalibration import (
+from fpgaprune.estimate import (
+    Calibration,
     ReportedDesign,
+    calibration,
     coefficient_changes,
+    design_features,
     errors_of_left_out,
+    read_own_calibration,
     recalibrate,
     recalibration_errors,
+    write_calibration,
 )
+from fpgaprune.estimate.compose import build
+from fpgaprune.estimate.pricing import total_hardware
 from fpgaprune.estimate.stages import stage_figures
 
 from .designs import cnn, mlp

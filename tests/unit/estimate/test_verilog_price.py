@@ -15,12 +15,9 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import EstimateError, RtlError
-from fpgaprune.estimate.verilog.counts import Counts
+from fpgaprune.estimate import Counts, count_layer, find_fabric, price_hardware
 from fpgaprune.estimate.verilog.datapaths import Needed, count_datapath
-from fpgaprune.estimate.verilog.fabrics import find_fabric
-from fpgaprune.estimate.verilog.layer_counts import count_layer
 from fpgaprune.estimate.verilog.plain_trees import PlainTrees
-from fpgaprune.estimate.verilog.price import price_hardware
 from fpgaprune.estimate.verilog.signed_pairs import SignedDigits
 from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ANALYTIC_SYNTH, OPEN_SYNTH, VerilogPrice
 from fpgaprune.rtl import Circuit, Instance, Pipeline, SerialSums, SerialTrees, plan_verilog
@@ -188,7 +185,7 @@ def test_more_cycles_make_it_smaller_and_slower():
 
 
 def _parts(design, interval):
-    from fpgaprune.estimate.verilog.sharing import DigitCounter
+    from fpgaprune.estimate import DigitCounter
 
     hardware = plan_verilog(design, VerilogLayout(interval=interval), DigitCounter())
     return [part for layer in hardware.layers for part in layer.parts]

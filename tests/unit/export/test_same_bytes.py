@@ -5,8 +5,8 @@ import numpy as np
 import onnx
 import pytest
 
+from fpgaprune.export import export_onnx
 from fpgaprune.export.node_order import settle_order
-from fpgaprune.export.onnx_file import export_onnx
 from fpgaprune.export.ordered_sets import OrderedSet, ordered_sets
 
 L = keras.layers

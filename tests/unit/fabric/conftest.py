@@ -3,7 +3,7 @@
 import pytest
 
 from fpgaprune import processes
-from fpgaprune.fabric.families import OPEN_TOOLS
+from fpgaprune.fabric import OPEN_TOOLS
 
 from .tiny import tiny_project
 

@@ -10,10 +10,10 @@ import pytest
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, TargetError, ToolError
-from fpgaprune.fabric.handoff import write_handoff
+from fpgaprune.fabric import write_handoff
 from fpgaprune.fabric.vectors import Vectors, golden_vectors, pack
 from fpgaprune.hls import layer_of
-from fpgaprune.rtl.project import RtlPort, VerilogProject
+from fpgaprune.rtl import RtlPort, VerilogProject
 from fpgaprune.values import FixedType
 from fpgaprune.vendor import read_reports
 

@@ -7,13 +7,9 @@ import time
 import pytest
 
 from fpgaprune.errors import RtlError, TargetError, ToolError
-from fpgaprune.fabric import open_tools
-from fpgaprune.fabric.bitstream import make_bitstream
-from fpgaprune.fabric.boards import find_board
+from fpgaprune.fabric import digest_of_verilog, find_board, make_bitstream, open_tools, place_and_route
 from fpgaprune.fabric.ecp5.router import ECP5
 from fpgaprune.fabric.harness import harness_of, stub_of
-from fpgaprune.fabric.identity import digest_of_verilog
-from fpgaprune.fabric.place import place_and_route
 from fpgaprune.files import write_bytes
 from fpgaprune.measure import Cells, Resources
 from fpgaprune.target import hardware_path

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fpgaprune.errors import RunError
-from fpgaprune.estimate.coefficients import read_own_calibration
+from fpgaprune.estimate import read_own_calibration
 from fpgaprune.flow.finished import calibrate_folders
 from fpgaprune.flow.run import price
 from tests.unit.estimate.designs import cnn

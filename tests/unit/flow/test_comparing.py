@@ -2,7 +2,7 @@
 
 from fpgaprune.flow.finished import compare_folders, comparison_tables
 from fpgaprune.measure import STAGES
-from fpgaprune.vendor.comparing import CompareRow, Comparison
+from fpgaprune.vendor import CompareRow, Comparison
 from tests.unit.estimate.designs import cnn
 from tests.unit.vendor.texts import csynth, timing
 

@@ -12,7 +12,7 @@ from fpgaprune import processes
 from fpgaprune.commands.printed_tables import print_table
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, RunError
-from fpgaprune.fabric.families import OPEN_TOOLS
+from fpgaprune.fabric import OPEN_TOOLS
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.finished import settings_of
 from fpgaprune.flow.stages import kernels_kept, measure_project, open_reports
@@ -21,7 +21,7 @@ from fpgaprune.measure import Kernels, Measured, Simulated
 from fpgaprune.report import measured_tables
 from fpgaprune.target import find_part
 from fpgaprune.values import FixedType
-from fpgaprune.vendor.comparing import compare
+from fpgaprune.vendor import compare
 
 from ..fabric.fake_tools import fake_ecppack, fake_nextpnr, fake_yosys
 from ..fabric.tiny import tiny_project

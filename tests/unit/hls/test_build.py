@@ -10,10 +10,10 @@ import pytest
 
 from fpgaprune import processes
 from fpgaprune.errors import HlsError, ToolError
+from fpgaprune.hls import HlsProject
 from fpgaprune.hls.build import build_commands
-from fpgaprune.hls.hls_project import HlsProject
 from fpgaprune.hls.readme import readme
-from fpgaprune.lowering.backends import BACKENDS
+from fpgaprune.lowering import BACKENDS
 
 from ..emulate.designs import mlp
 

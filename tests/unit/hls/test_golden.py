@@ -4,8 +4,7 @@ import numpy as np
 
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
-from fpgaprune.hls import layer_of
-from fpgaprune.hls.golden import GOLDEN_INPUTS, GOLDEN_OUTPUTS, write_golden
+from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS, layer_of, write_golden
 from fpgaprune.values import FixedType
 
 

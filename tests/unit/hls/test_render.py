@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.design import Dense, Design, Pad
-from fpgaprune.design.operations import Unknown
+from fpgaprune.design import Dense, Design, Pad, Unknown
 from fpgaprune.errors import HlsError
 from fpgaprune.hls.layer_list import layer_list
 from fpgaprune.hls.render import render

@@ -4,8 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from fpgaprune.lowering.flattening import flattened
-from fpgaprune.lowering.folding import fold
+from fpgaprune.lowering import flattened, fold
 
 kl = keras.layers
 MERGES = ("Add", "Multiply", "Maximum", "Minimum", "Average", "Concatenate")

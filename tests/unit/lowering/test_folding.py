@@ -7,7 +7,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
-from fpgaprune.lowering.folding import fold
+from fpgaprune.lowering import fold
 from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.lowering.precision import Precision, choose_types
 from fpgaprune.lowering.ranges import Range, observe

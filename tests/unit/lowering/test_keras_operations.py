@@ -7,11 +7,9 @@ from keras import layers, ops
 
 import fpgaprune as fp
 from fpgaprune.errors import MaskError, UnsupportedLayerError
-from fpgaprune.hls.check import check_model
-from fpgaprune.lowering.convertible_layers import layer_problems
-from fpgaprune.lowering.folding import fold
+from fpgaprune.hls import check_model
+from fpgaprune.lowering import Precision, fold, layer_problems
 from fpgaprune.lowering.keras_operations import operation_problems, with_layers
-from fpgaprune.lowering.precision import Precision
 
 RNG = np.random.default_rng(0)
 

@@ -7,7 +7,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import STRATEGIES
 from fpgaprune.errors import DesignError, HlsError
-from fpgaprune.lowering.backends import BACKENDS, backend_of
+from fpgaprune.lowering import BACKENDS, backend_of
 from fpgaprune.lowering.layer_options import LayerOptions, read_options
 from fpgaprune.values import FixedType
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.design import Design
-from fpgaprune.design.templates import as_built
+from fpgaprune.design import Design, as_built
 from fpgaprune.hls import layer_of
 from fpgaprune.lowering.softmax_types import BOUND, softmax_table_sizes, softmax_types
 from fpgaprune.values import FixedType

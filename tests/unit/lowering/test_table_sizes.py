@@ -9,8 +9,8 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import FUNCTIONS, LookUp, Recurrent
 from fpgaprune.errors import HlsError
-from fpgaprune.hls.check import check_model
-from fpgaprune.lowering.lowered import lower
+from fpgaprune.hls import check_model
+from fpgaprune.lowering import lower
 from fpgaprune.lowering.table_sizes import entry_type
 from fpgaprune.values import FixedType
 

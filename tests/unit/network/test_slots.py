@@ -1,6 +1,6 @@
 import numpy as np
 
-from fpgaprune.network.slots import Slots
+from fpgaprune.network import Slots
 
 
 def test_fresh_slots_are_their_own_roots():

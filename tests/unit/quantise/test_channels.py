@@ -8,7 +8,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.quantise.channels import RoundedChannels, exact_type
+from fpgaprune.quantise import RoundedChannels, exact_type
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 PARTS = ([4, 0, 6, 1], [1, 0, -1, 2], [1, 0, 0, 1])

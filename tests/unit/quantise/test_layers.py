@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from fpgaprune.quantise import is_rounded, rounded_types, unrounded
 from fpgaprune.quantise import layers as rounding
-from fpgaprune.quantise.plain import is_rounded, rounded_types, unrounded
 from fpgaprune.values import FixedType
 
 L = keras.layers

@@ -7,8 +7,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import RemovalError
-from fpgaprune.remove import proof
-from fpgaprune.remove.proof import Reference
+from fpgaprune.remove import Reference, proof
 
 
 def residual(live):

@@ -8,8 +8,7 @@ import pytest
 from keras import layers
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.remove import equivalence, plan_removal
-from fpgaprune.remove.rebuilding import rebuild
+from fpgaprune.remove import equivalence, plan_removal, rebuild
 
 
 def tied():

@@ -5,11 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from fpgaprune.report import LayerReport, Metric, layer_reports, write_report
+from fpgaprune.report import ADVICE, LayerReport, Metric, layer_reports, write_report
 from fpgaprune.report.answers import give_answers
 from fpgaprune.report.page import _column_class
 from fpgaprune.report.table import Column, Table
-from fpgaprune.report.verdict import ADVICE
 from fpgaprune.values import MaskSet
 
 from .samples import run_report

@@ -2,8 +2,8 @@
 
 import pytest
 
+from fpgaprune.rtl import Stream
 from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.links import Stream
 
 
 @pytest.mark.parametrize(

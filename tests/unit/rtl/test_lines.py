@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl import Circuit
 from fpgaprune.rtl.lines import line_of
 from fpgaprune.rtl.schedule import schedule
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.emulate.exact import Exact
-from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.emulate import Exact
+from fpgaprune.rtl import Circuit
 from fpgaprune.rtl.number import Number, _reciprocal
 from fpgaprune.rtl.schedule import schedule
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from fpgaprune.emulate import emulate
-from fpgaprune.emulate.exact import raw_of_real
+from fpgaprune.emulate import emulate, raw_of_real
+from fpgaprune.rtl import Circuit
 from fpgaprune.rtl.adders import share
 from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.links import Computation, Lane, Stream
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.sums import scaled_each

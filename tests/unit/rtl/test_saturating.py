@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
-from fpgaprune.rtl import saturating, sums, to_verilog
-from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl import Circuit, saturating, sums, to_verilog
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.saturating import Run, saturated
 from fpgaprune.rtl.schedule import schedule

@@ -7,8 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from fpgaprune.rtl import to_verilog
-from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl import Circuit, to_verilog
 from fpgaprune.rtl.schedule import schedule
 from tests.unit.rtl.networks import Net
 

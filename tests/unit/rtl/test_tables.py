@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from fpgaprune.emulate.exact import Exact
-from fpgaprune.emulate.step import Step
+from fpgaprune.emulate import Exact, Step
 from fpgaprune.emulate.tables import look_up as look_up_real
 from fpgaprune.hls import layer_of
-from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl import Circuit
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.tables import look_up
 from fpgaprune.values import FixedType

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import MaskError
-from fpgaprune.select.choose import select
-from fpgaprune.select.protection import Protection
+from fpgaprune.select import Protection, select
 from fpgaprune.values import MaskSet
 
 from .fakes import fake_model, random_arrays

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from fpgaprune.errors import MaskError
 from fpgaprune.network.weight_axes import PLAIN
 from fpgaprune.rtl.adders import share
-from fpgaprune.select.choose import select
-from fpgaprune.select.cost import Adders, parse_cost
+from fpgaprune.select import Adders, parse_cost, select
 from fpgaprune.select.units import Named
 from fpgaprune.values import FixedType, MaskSet, signed_digits
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.errors import DesignError, MaskError
-from fpgaprune.select.explicit import from_fixed, from_zeros
+from fpgaprune.select import from_fixed, from_zeros
 from fpgaprune.values import ROUNDING_MODES, FixedType
 
 from .fakes import fake_model

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from fpgaprune.errors import MaskError
-from fpgaprune.select.schedules import ConstantSparsity, PolynomialDecay, tfmot_schedule
+from fpgaprune.select import ConstantSparsity, PolynomialDecay, tfmot_schedule
 
 
 def test_constant_sparsity_is_due_every_so_many_steps():

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.design.reuse_factors import legal_reuse_factors
+from fpgaprune.design import legal_reuse_factors
 from fpgaprune.errors import MaskError
 from fpgaprune.network.weight_axes import DEPTHWISE, PLAIN, TRANSPOSED
-from fpgaprune.select.choose import select
-from fpgaprune.select.granularity import parse_granularity
+from fpgaprune.select import parse_granularity, select
 from fpgaprune.select.multipliers import multiplier_labels, used_reuse_factor
 from fpgaprune.select.units import Block, Multiplier, Named, NofM, Partition
 

@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor import parse_reports, read_reports
-from fpgaprune.vendor.comparing import compare
+from fpgaprune.vendor import ModuleRow, compare, parse_reports, read_reports
 from fpgaprune.vendor.layer_rows import match_layers
-from fpgaprune.vendor.report import ModuleRow
 
 TRUTH = Path(__file__).parents[3].parent / "shared" / "ground_truth"
 FOLDERS = sorted(path for path in (TRUTH / "reports").glob("*") if path.is_dir())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.fabric.cells import find_family
+from fpgaprune.fabric import find_family
 from fpgaprune.fabric.ecp5 import anchors as anchors_module
 from fpgaprune.fabric.ecp5.anchors import anchor_registers, anchors, grid_of
 from fpgaprune.fabric.ecp5.macros import macros_of
