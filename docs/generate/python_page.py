@@ -11,14 +11,16 @@ PLACE = "reference/python.md"
 PACKAGE = Path(__file__).parents[2] / "fpgaprune"
 # In the order of use. A room of the package that is not named here is under "Everything else".
 _TITLES = {
-    "Choose what to lock": ("masks", "select", "slices", "weights", "held"),
+    "Load a network": ("frontends", "quantise"),
+    "Choose what to lock": ("values", "select"),
     "Lock and train": ("train",),
     "Prove": ("certify", "certificate", "comparison"),
     "Remove": ("remove",),
-    "Export, quantise, hls4ml": ("export", "quantise", "hls", "fixed"),
-    "A design in numbers": ("design", "emulate"),
+    "Export and hls4ml": ("export", "hls"),
+    "A design in numbers": ("lowering", "design", "emulate"),
     "Price and advice": ("target", "estimate", "advice", "layout", "measure"),
     "Verilog": ("fabric", "rtl"),
+    "Search": ("fit",),
     "Report": ("report",),
     "Errors": ("errors",),
 }
