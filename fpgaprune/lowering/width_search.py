@@ -74,7 +74,7 @@ class AutoPrecision:
             raise HlsError(f"spare is {self.spare}; wanted a number of standard errors, 0 or more")
 
     @property
-    def most_lost(self) -> float:
+    def max_loss_fraction(self) -> float:
         """`max_loss` as a fraction."""
         return parse_loss(self.max_loss)
 
@@ -200,7 +200,8 @@ class WidthSearch:
         if found is None:
             raise HlsError(
                 f"with {auto.widest} bits everywhere the loss is {loss.value:.2%} with a standard error of "
-                f"{loss.error:.2%}, together over {auto.most_lost:.2%} ({self.measure}): give more samples, allow more "
+                f"{loss.error:.2%}, together over "
+                f"{auto.max_loss_fraction:.2%} ({self.measure}): give more samples, allow more "
                 "loss or wider types, or train with less extreme weights"
             )
         return found
@@ -307,7 +308,7 @@ class _Loss:
 
     def within(self, auto: AutoPrecision) -> bool:
         """Whether the loss, plus the spare standard errors, is allowed."""
-        return self.value + auto.spare * self.error <= auto.most_lost
+        return self.value + auto.spare * self.error <= auto.max_loss_fraction
 
 
 def _loss(wanted: Any, labels: Labels | None) -> tuple[str, Callable[[Any], _Loss]]:

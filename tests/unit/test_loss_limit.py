@@ -55,4 +55,4 @@ def test_python_refuses_a_fraction_everywhere():
         fp.Limits(max_loss=0.005)
     with pytest.raises(HlsError, match=r'max_loss: 0\.02 has no unit; here it was a fraction: write "2 %"'):
         fp.AutoPrecision(max_loss=0.02)
-    assert fp.Limits(max_loss="2 %").most_lost == fp.AutoPrecision(max_loss="2 %").most_lost == 0.02
+    assert fp.Limits(max_loss="2 %").max_loss_fraction == fp.AutoPrecision(max_loss="2 %").max_loss_fraction == 0.02

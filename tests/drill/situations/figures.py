@@ -115,7 +115,7 @@ def a_loss_in_the_old_unit(folder):
     refused(lambda: fp.Limits(max_loss=0.005), 'write "0.5 %"')
     refused(lambda: read_max_loss("0.5"), "--max-loss", 'write "0.5 %"')
     assert read_max_loss("0.5%") == "0.5 %"
-    assert fp.Limits(max_loss="2 %").most_lost == 0.02
+    assert fp.Limits(max_loss="2 %").max_loss_fraction == 0.02
 
 
 def a_run_that_loses_nothing_and_does_not_fit(folder):

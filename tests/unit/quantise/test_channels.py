@@ -98,7 +98,7 @@ def test_types_beside_its_own_are_refused():
     with pytest.raises(HlsError, match=r"leave out the types and widths of layer 'last'"):
         fp.make_design(network(), target, layers={"last": {"weight_bits": 4}})
     with pytest.raises(
-        UnsupportedLayerError, match=r"layer 'q0' gives each channel a type of its own, .*backend oneAPI"
+        UnsupportedLayerError, match=r"layer 'q0' .*each channel has a type of its own, .*backend oneAPI"
     ):
         fp.make_design(network(), fp.Target.of("xc7a35t", backend="oneAPI", strategy="resource"))
 
@@ -108,7 +108,7 @@ def test_types_that_differ_from_pixel_to_pixel_are_no_stream():
     layer = RoundedChannels(each_value=True, name="q")
     model = keras.Model(entry, keras.layers.Flatten()(layer(entry)))
     layer.set_weights([np.array(part, np.float32) for part in PARTS])
-    with pytest.raises(UnsupportedLayerError, match=r"layer 'q' has types that differ from pixel to pixel, .*parallel"):
+    with pytest.raises(UnsupportedLayerError, match=r"layer 'q' .*types differ from pixel to pixel, .*parallel"):
         fp.make_design(model, fp.Target.of("xc7a35t"))
     design = fp.make_design(model, fp.Target.of("xc7a35t", io_type="io_parallel"))
     x = (np.random.default_rng(4).integers(-99, 99, (40, 2, 2, 1)) / 32).astype(np.float32)

@@ -70,7 +70,7 @@ def test_zeros_are_masks_and_notes_say_what_is_else(taken):
 
 
 def kernels(model):
-    return {path: array for path, array in fp.weights.weight_arrays(model).items() if path.endswith("/kernel")}
+    return {path: array for path, array in fp.weight_arrays(model).items() if path.endswith("/kernel")}
 
 
 def test_every_quantiser_leaves_what_qkeras_leaves():
