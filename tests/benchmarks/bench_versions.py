@@ -52,7 +52,8 @@ print((time.process_time() - start) / 5)
 def python(checkout: Path, arguments: list[str], codes: tuple[int, ...] = (0,)) -> tuple[str, str, float]:
     """Standard output, standard error and processor seconds of Python with the package of `checkout`."""
     environment = {**os.environ, "PYTHONPATH": str(checkout), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, *arguments]
+    # -P: the folder from which this script is started holds a package of the same name.
+    command = [sys.executable, "-P", *arguments]
     start = resource.getrusage(resource.RUSAGE_CHILDREN)
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     end = resource.getrusage(resource.RUSAGE_CHILDREN)
