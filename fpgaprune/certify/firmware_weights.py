@@ -21,6 +21,7 @@ from fpgaprune.files import (
     read_layer_numbers,
     read_layer_sizes,
     read_output_lengths,
+    read_scale_numbers,
     read_text,
     read_typedefs,
     read_weight_arrays,
@@ -81,7 +82,7 @@ def read_layer_integers(folder: Path, design: Design) -> dict[tuple[str, str], N
     """
     firmware = firmware_folder(folder)
     try:
-        files = _Files.read(firmware)
+        files = _Files.read(firmware, design)
         return {
             (layer.name, role): files.integers(layer, role)
             for layer in design.layers
@@ -190,10 +191,14 @@ class _Files:
     numbers: Mapping[str, int]
 
     @classmethod
-    def read(cls, folder: Path) -> _Files:
+    def read(cls, folder: Path, design: Design) -> _Files:
         arrays = read_weight_arrays(folder)
         by_type_or_name = {array.name: array for array in arrays} | {array.type: array for array in arrays}
-        return cls(folder, by_type_or_name, read_typedefs(folder), read_layer_numbers(folder))
+        # Layers without a name in the files go by their order; their integers are compared all the same.
+        scaled = [layer.project_name for layer in design.layers if "scale" in layer.weights]
+        unnamed = read_scale_numbers(folder)
+        by_order = dict(zip(scaled, unnamed, strict=True)) if len(scaled) == len(unnamed) else {}
+        return cls(folder, by_type_or_name, read_typedefs(folder), by_order | read_layer_numbers(folder))
 
     def array(self, layer: str, role: str) -> WeightArray | None:
         """The array for `role` of the layer that the project calls `layer`; None if there is none."""

@@ -8,6 +8,7 @@ from .firmware import parse_typedefs as parse_typedefs
 from .firmware import read_layer_numbers as read_layer_numbers
 from .firmware import read_layer_sizes as read_layer_sizes
 from .firmware import read_output_lengths as read_output_lengths
+from .firmware import read_scale_numbers as read_scale_numbers
 from .firmware import read_text as read_text
 from .firmware import read_typedefs as read_typedefs
 from .firmware import read_weight_array as read_weight_array

@@ -26,6 +26,9 @@ _ELEMENT = re.compile(r"^nnet::array<(?P<type>.+),[^,<>]+>$")
 _CONFIG = re.compile(r"struct\s+config(?P<number>\d+)(?:_mult)?\s*:[^{;]*\{(?P<body>.*?)\n\};", re.DOTALL)
 _ACCUM = re.compile(r"typedef\s+(?P<layer>\w+)_accum_t\s+accum_t\s*;")
 _CALL = re.compile(r"(?:dense_da_|config)(?P<number>\d+)[^\n]*//[ \t]*(?P<layer>\S+)[ \t]*$", re.MULTILINE)
+_SCALES = re.compile(r"struct\s+config(\d+)\s*:\s*nnet::batchnorm_config")
+# A layer of a oneAPI project's streams is a task, named as the layer.
+_TASK = re.compile(r"task_sequence<[^\n;]*config(?P<number>\d+)>>[ \t]+(?P<layer>\w+);")
 _SIZE = re.compile(r"static\s+const\s+unsigned\s+(\w+)\s*=\s*(\d+)\s*;")
 _WRITES = re.compile(r"layer(?P<number>\d+)_t,[ \t]*\w*config\d+[^\n]*//[ \t]*(?P<layer>\S+)[ \t]*$", re.MULTILINE)
 _ARRAY_OF_OUTPUT = re.compile(r"\w+\s+layer(?P<number>\d+)_out\s*\[(?P<length>\d+(?:\s*\*\s*\d+)*)\]")
@@ -115,8 +118,16 @@ def read_layer_numbers(firmware: Path) -> dict[str, int]:
         if found:
             numbers[found["layer"]] = int(config["number"])
     for top in sorted(firmware.glob("*.cpp")):
-        numbers |= {call["layer"]: int(call["number"]) for call in _CALL.finditer(read_text(top))}
+        text = read_text(top)
+        calls = (call for form in (_TASK, _CALL) for call in form.finditer(text))
+        numbers |= {call["layer"]: int(call["number"]) for call in calls}
     return numbers
+
+
+def read_scale_numbers(firmware: Path) -> list[int]:
+    """Numbers of the layers that scale, in order: a oneAPI project without streams does not say their names."""
+    parameters = firmware / "parameters.h"
+    return [int(number) for number in _SCALES.findall(read_text(parameters))] if parameters.is_file() else []
 
 
 def read_layer_sizes(firmware: Path) -> dict[int, dict[str, int]]:

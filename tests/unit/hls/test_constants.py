@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.certify.firmware_weights import count_firmware, read_layer_integers
+from fpgaprune.certify.firmware_weights import count_firmware, firmware_folder, read_layer_integers
+from fpgaprune.errors import CertificateError
 from fpgaprune.files import read_weight_arrays
 from fpgaprune.target import Target
 
@@ -25,15 +26,40 @@ def network():
     return model
 
 
-@pytest.mark.parametrize(("backend", "strategy"), [("Vitis", "latency"), ("Catapult", "resource")])
-def test_the_files_hold_the_integers_of_the_design(tmp_path, backend, strategy):
+@pytest.mark.parametrize("io_type", ["io_parallel", "io_stream"])
+def test_a_changed_scale_of_a_oneapi_project_is_noticed(tmp_path, io_type):
     x = np.random.default_rng(1).integers(0, 256, (40, 4, 4, 2)).astype(np.float32)
-    project = fp.to_hls(network(), Target.of("xc7z020clg400-1", backend=backend, strategy=strategy), x, tmp_path)
+    target = Target.of("xc7z020clg400-1", backend="oneAPI", strategy="resource", io_type=io_type)
+    project = fp.to_hls(network(), target, x, tmp_path)
+    scales = [array for array in read_weight_arrays(firmware_folder(tmp_path)) if array.name.startswith("s")]
+    for array in scales:
+        text = array.file.read_text()
+        first = text[text.index("{{") + 2 : text.index(",", text.index("{{"))]
+        array.file.write_text(text.replace("{{" + first, "{{" + str(float(first) / 2), 1))
+        with pytest.raises(CertificateError, match=r"different integers for scale of|is no number of"):
+            read_layer_integers(tmp_path, project.design)
+        array.file.write_text(text)
+    assert len(scales) == 2
+
+
+@pytest.mark.parametrize(
+    ("backend", "strategy", "io_type"),
+    [
+        ("Vitis", "latency", "io_parallel"),
+        ("Catapult", "resource", "io_parallel"),
+        ("oneAPI", "resource", "io_parallel"),
+        ("oneAPI", "resource", "io_stream"),
+    ],
+)
+def test_the_files_hold_the_integers_of_the_design(tmp_path, backend, strategy, io_type):
+    x = np.random.default_rng(1).integers(0, 256, (40, 4, 4, 2)).astype(np.float32)
+    target = Target.of("xc7z020clg400-1", backend=backend, strategy=strategy, io_type=io_type)
+    project = fp.to_hls(network(), target, x, tmp_path)
     found = read_layer_integers(tmp_path, project.design)
     assert {("scaled", "scale"), ("scaled", "bias"), ("norm", "scale"), ("norm", "bias")} <= found.keys()
     for (layer, role), integers in found.items():
         assert np.array_equal(integers.ravel(), project.design[layer].weights[role].ravel())
     assert [counts.layer for counts in count_firmware(tmp_path, project.design)] == ["fc"]
     slopes = project.design["slopes"]
-    (written,) = (array for array in read_weight_arrays(tmp_path / "firmware") if array.name.startswith("a"))
+    (written,) = (array for array in read_weight_arrays(firmware_folder(tmp_path)) if array.name.startswith("a"))
     assert np.array_equal(slopes.types["param"].to_float(slopes.weights["param"]).ravel(), written.values)
