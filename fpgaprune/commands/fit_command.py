@@ -64,6 +64,10 @@ def fit(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the result; runs/NAME-fit if left out.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
+    log_trials: Annotated[
+        str | None,
+        typer.Option(help="tensorboard or mlflow: it gets the settings and figures of each trial."),
+    ] = None,
     replace: Replace = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -110,7 +114,9 @@ def fit(
     folder = out or Path("runs") / f"{config.name}-fit"
     on_trial = _print_status if as_json and not quiet else None
     with Watcher(quiet=quiet or as_json) as watcher:
-        found = fit_flow(config, folder, limits, watcher, route, options, on_trial, replace=replace)
+        found = fit_flow(
+            config, folder, limits, watcher, route, options, on_trial, replace=replace, log_trials=log_trials
+        )
     if as_json:
         print_json({"folder": str(folder), **found.to_json()})
     elif not quiet:

@@ -46,6 +46,8 @@ from .search import FitSearch as FitSearch
 from .search import search_document as search_document
 from .surrogate import LayerSensitivity as LayerSensitivity
 from .surrogate import LossSurrogate as LossSurrogate
+from .tracking import Tracker as Tracker
+from .tracking import find_tracker as find_tracker
 from .trial import Candidate as Candidate
 from .trial import Trial as Trial
 from .trial import TrialRunner as TrialRunner

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,10 +15,11 @@ from fpgaprune.design import VERILOG
 from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.files import make_folder, write_bytes, write_npz
 from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.log import OnTrial
+from fpgaprune.fit.log import OnTrial, SearchStatus
 from fpgaprune.fit.result import Fit
 from fpgaprune.fit.route import find_route
 from fpgaprune.fit.search import FitSearch
+from fpgaprune.fit.tracking import Tracker, find_tracker
 from fpgaprune.fit.workers import WorkerOptions
 from fpgaprune.flow import Flow, Progress, Silent, TargetConfig, parse_config
 from fpgaprune.keras_file import save_keras
@@ -34,6 +36,7 @@ def fit_flow(
     on_trial: OnTrial | None = None,
     *,
     replace: bool = False,
+    log_trials: str | None = None,
 ) -> Fit:
     """Find the best network that the flow `config` can make for its part within `limits`; `out` holds the search.
 
@@ -51,28 +54,40 @@ def fit_flow(
         options: where trials run.
         on_trial: learns of the state of the search after each trial, as data.
         replace: whether the answer of a search of another network in `out` is lost.
+        log_trials: `tensorboard` or `mlflow`, which get each trial.
 
     Raises:
         ConfigError: the flow does not fit its data or model.
         EstimateError: the network or the part has no estimate.
         RunError: `out` holds something else or a search of another network, or is in use.
-        ToolError: Dask is missing, or a scheduler is gone.
+        ToolError: Dask, TensorBoard or MLflow is missing, or a scheduler is gone.
     """
     limits = limits or Limits()
+    tracker = None if log_trials is None else find_tracker(log_trials, out)
     target = config[TargetConfig]
     way = find_route(route or (None if target.route == "auto" else target.route), target.target(), limits.share)
     # Every run of the search makes what the route needs, and nothing else.
     settled = config.model_copy(update={"target": target.model_copy(update={"route": way.name})})
-    return FitSearch(
+    found = FitSearch(
         way,
         settled,
         out,
         limits,
         progress or Silent(),
         options or WorkerOptions(),
-        on_trial or (lambda _: None),
+        partial(_report, on_trial, tracker),
         replace,
     ).run()
+    if tracker is not None:
+        tracker.log("best", found.best)
+    return found
+
+
+def _report(on_trial: OnTrial | None, tracker: Tracker | None, status: SearchStatus) -> None:
+    if tracker is not None and status.point is not None:
+        tracker.log_once(f"trial {status.trial}", status.point)
+    if on_trial is not None:
+        on_trial(status)
 
 
 def fit(
@@ -95,6 +110,7 @@ def fit(
     scheduler: str | None = None,
     memory_gib: float | None = None,
     replace: bool = False,
+    log_trials: str | None = None,
 ) -> Fit:
     """Find the best network that `target` takes and that loses at most `max_loss`; `out` holds it as a whole run.
 
@@ -127,6 +143,8 @@ def fit(
             `out` and the data.
         memory_gib: most memory of a worker on this machine in GiB.
         replace: whether the answer of a search of another network in `out` is lost. Without it, that is refused.
+        log_trials: `tensorboard`: the hparams of each trial are in `out/tensorboard`; `mlflow`: each trial is a run
+            of MLflow, where its own environment variables say.
 
     Raises:
         ConfigError: a limit, the model or the data are not what they should be.
@@ -155,7 +173,8 @@ def fit(
     if epochs is not None:
         document["finetune"] = {"epochs": epochs}
     limits = Limits(max_loss, share, latency_us, interval_cycles, samples_per_s, minutes)
-    return fit_flow(parse_config(document, "fit"), folder, limits, progress, route, options, replace=replace)
+    config = parse_config(document, "fit")
+    return fit_flow(config, folder, limits, progress, route, options, replace=replace, log_trials=log_trials)
 
 
 def data_source(data: Any, folder: Path) -> str:

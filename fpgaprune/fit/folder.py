@@ -16,8 +16,8 @@ from fpgaprune.errors import DataError, RunError
 from fpgaprune.files import make_folder, storage, write_npz
 from fpgaprune.flow import Dataset, Samples, arrays_of, at, count_of
 
-FRONT, SPLIT, TRIALS, BEST = "front.json", "split.npz", "trials", "best"
-_OWN = {FRONT, SPLIT, TRIALS, BEST, "model.keras", "data.npz", "report.html"}
+FRONT, SPLIT, TRIALS, BEST, TENSORBOARD = "front.json", "split.npz", "trials", "best", "tensorboard"
+_OWN = {FRONT, SPLIT, TRIALS, BEST, "model.keras", "data.npz", "report.html", TENSORBOARD}
 
 # A tenth of the training samples judges, 5,000 at most. Of few samples it is 500, a quarter at most: fewer would tell
 # half a point of accuracy from nothing only by luck.

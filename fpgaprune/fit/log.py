@@ -30,6 +30,7 @@ class SearchStatus(Struct, frozen=True):
         best_trial: number of the best trial so far; None if no network was judged.
         best: its network.
         seconds_left: what is left of the time of the search; 0 if it is over.
+        point: the network of this trial; None if there is none.
     """
 
     trial: int
@@ -38,6 +39,7 @@ class SearchStatus(Struct, frozen=True):
     best_trial: int | None
     best: FitPoint | None
     seconds_left: float
+    point: FitPoint | None = None
 
     def summary(self) -> str:
         """Return the result of the trial, the best trial so far, and the time that is left, in words."""
@@ -48,7 +50,8 @@ class SearchStatus(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """Return the state as JSON data."""
-        return {**to_plain(self), "best": None if self.best is None else self.best.to_json()}
+        points = {"best": self.best, "point": self.point}
+        return {**to_plain(self), **{key: None if one is None else one.to_json() for key, one in points.items()}}
 
 
 # Learns of the state of a search after each trial.
@@ -159,6 +162,7 @@ class SearchLog:
             None if key is None else self._numbers.setdefault(key, len(self._numbers) + 1),
             None if key is None else self.points[key],
             self.seconds_left,
+            None if isinstance(outcome, str) else outcome,
         )
         self.progress.stage(name, "skipped" if isinstance(outcome, str) else "done", status.summary(), seconds)
         self.on_trial(status)

@@ -165,15 +165,17 @@ class FinetuneConfig(Section):
     This matters for few bits. The types are those of `[hls]`, and `[quantise]` keeps them."""
     fit: str | None = None
     """`file.py:function`, a training loop of your own: it gets the locked model and the data."""
+    callbacks: str | None = None
+    """`file.py:function`, which gets the run folder and returns Keras callbacks, as `keras.callbacks.TensorBoard`."""
     schedule: ScheduleConfig = OneShotConfig()
     """When the locks are set; all at the start if left out."""
 
-    @field_validator("fit")
+    @field_validator("fit", "callbacks")
     @classmethod
-    def _loop(cls, fit: str | None) -> str | None:
-        if fit is not None and not is_function_name(fit):
+    def _function(cls, name: str | None) -> str | None:
+        if name is not None and not is_function_name(name):
             raise ValueError(f"wanted {FORMS}")
-        return fit
+        return name
 
     @property
     def rewind_epoch(self) -> int | None:

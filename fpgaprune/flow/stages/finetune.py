@@ -19,7 +19,6 @@ from fpgaprune.flow.file import (
     check_schedule,
     code_digest,
     file_digest,
-    is_function_name,
     judging,
     named_function,
     section_json,
@@ -63,6 +62,10 @@ def _check_schedule(config: Flow, data: Dataset) -> None:
         raise ConfigError(
             f"finetune.fit is a training loop of your own, and finetune.schedule is {settings.schedule.kind!r}; a "
             "schedule needs ours: leave out one of them"
+        )
+    if settings.fit is not None and settings.callbacks is not None:
+        raise ConfigError(
+            "finetune.fit is a training loop of your own, and finetune.callbacks are for ours: leave out one of them"
         )
     library = trained_bits(model) if settings.epochs and model is not None else None
     if library is not None:
@@ -164,6 +167,7 @@ class FinetuneStage(FlowStage[FinetuneResult]):
                 file_digest(settings.start),
                 judging(config),
                 code_digest(settings.fit),
+                code_digest(settings.callbacks),
             ),
             [section_json(config[SelectConfig]), section_json(config[TargetConfig])] if chooses else None,
             bool(config[SelectConfig].filters),
@@ -171,9 +175,10 @@ class FinetuneStage(FlowStage[FinetuneResult]):
         ]
 
     def checks(self, known: Known) -> Iterator[Callable[[], Any]]:
-        fit = known.config[FinetuneConfig].fit
-        if fit is not None and is_function_name(fit):
-            yield partial(named_function, fit, "finetune.fit", ConfigError)
+        settings = known.config[FinetuneConfig]
+        for key, name in (("finetune.fit", settings.fit), ("finetune.callbacks", settings.callbacks)):
+            if name is not None:
+                yield partial(named_function, name, key, ConfigError)
         if known.config[FinetuneConfig].quantised:
             yield partial(require_exact_types, known.config[HlsConfig].precision, "finetune.quantised", "false")
             yield partial(_check_rewind, known.config)

@@ -50,6 +50,11 @@ class Checkpoint:
         self._path = path
         self._key = key
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the file: that of the run."""
+        return self._path.parent
+
     def load(self) -> State | None:
         """The last saved state; None if there is none, or if it belongs to another training."""
         try:

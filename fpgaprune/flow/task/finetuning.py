@@ -221,6 +221,7 @@ class Finetuning:
         before = passed * settings.epochs
         shown = epochs_shown(self.progress, rounds * settings.epochs, before)
         steps = self._steps(1)
+        own = [] if settings.callbacks is None else self._own_callbacks(settings.callbacks)
         with steps_together(self.model, together or steps):
             finetune(
                 self.model,
@@ -230,12 +231,28 @@ class Finetuning:
                 initial_epoch=done,
                 steps_per_epoch=steps,
                 shuffle=False,
-                callbacks=[*callbacks, Resume(self.checkpoint, start, state), shown],
+                callbacks=[*callbacks, *own, Resume(self.checkpoint, start, state), shown],
             )
 
     def _batches(self, epoch: int) -> Any:
         data, size = self.data, self.config[FinetuneConfig].batch_size
         return shuffled_batches(data.x_train, data.y_train, size, self.config.seed, epoch, self.task.weights)
+
+    def _own_callbacks(self, name: str) -> list[Any]:
+        """The Keras callbacks that the user's function makes for the run folder; each round has new ones.
+
+        Raises:
+            ConfigError: they are none.
+        """
+        made = named_function(name, "finetune.callbacks", ConfigError)(self.checkpoint.folder)
+        found = list(made) if isinstance(made, list | tuple) else [made]
+        for one in found:
+            if not isinstance(one, keras.callbacks.Callback):
+                raise ConfigError(
+                    f"finetune.callbacks {name!r} returned a {type(one).__name__}; wanted a Keras callback, or a list "
+                    "of them"
+                )
+        return found
 
     def _own_loop(self, name: str, masks: MaskSet) -> None:
         """The user's own loop trains the model under the lock; it may not move a locked element.

@@ -71,6 +71,15 @@ def test_the_first_trial_warns_of_few_samples_and_the_next_ones_do_not():
         assert len(log.progress.warnings) == min(number, 1)
 
 
+def test_the_state_after_a_trial_has_its_network_and_none_where_there_is_none():
+    seen = []
+    log = SearchLog(Ranking(LIMITS, 5.0), Told(), seen.append)
+    for key, outcome in (("a", point()), ("b", "no estimate"), ("c", point(lost=0.3))):
+        log.end(SimpleNamespace(key=key, knobs=Knobs("weight")), outcome)
+    assert [status.point and status.point.lost for status in seen] == [0.0, None, 0.3]
+    assert [status.best.lost for status in seen] == [0.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize(("lost", "warns"), [(0.14, True), (0.004, False)])
 def test_a_network_that_knows_the_samples_of_the_search_is_named_before_the_next_trial(lost, warns):
     log = log_of(LIMITS)
