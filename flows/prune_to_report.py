@@ -13,6 +13,7 @@ import tensorflow as tf
 from sklearn.datasets import load_digits
 
 import fpgaprune as fp
+from fpgaprune.report import Check, LinkSummary, Metric, RunReport, layer_reports, write_report
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "runs/script")
 out.mkdir(parents=True, exist_ok=True)
@@ -85,13 +86,13 @@ prices = {
 (out / "estimate.json").write_text(json.dumps({side: price.to_json() for side, price in prices.items()}, indent=1))
 
 # report
-report = fp.RunReport(
+report = RunReport(
     name="script",
     target=target,
-    metric=fp.Metric("accuracy", before, after, len(x_test), "digits", lost=before - after),
-    layers=fp.layer_reports(fp.weight_arrays(original), fp.weight_arrays(small), masks, plan.kept),
-    certificate=[fp.LinkSummary.of(link) for certificate in certificates for link in certificate.links],
-    checks=[fp.Check("removal", "relative difference, float64", proof.max_relative_error, proof.tolerance)],
+    metric=Metric("accuracy", before, after, len(x_test), "digits", lost=before - after),
+    layers=layer_reports(fp.weight_arrays(original), fp.weight_arrays(small), masks, plan.kept),
+    certificate=[LinkSummary.of(link) for certificate in certificates for link in certificate.links],
+    checks=[Check("removal", "relative difference, float64", proof.max_relative_error, proof.tolerance)],
     **prices,
 )
-print(f"accuracy {before:.2%} before, {after:.2%} after; see {fp.write_report(out, report).html}")
+print(f"accuracy {before:.2%} before, {after:.2%} after; see {write_report(out, report).html}")

@@ -21,7 +21,7 @@ from fpgaprune.values import Mask, MaskSet, named_weights
 def with_bits(model: Any, masks: MaskSet) -> MaskSet:
     """`masks`, and masks for the bits of every kernel that they lock: a locked weight then has no bits and no price.
 
-    Lock the result as any masks: `fp.finetune(model, fp.with_bits(model, masks), ...)`. Where several weights share
+    Lock the result as any masks: `fp.finetune(model, with_bits(model, masks), ...)`. Where several weights share
     their bits, the bits are locked if all of these weights are.
 
     Args:

@@ -22,11 +22,12 @@ from networks import NETWORKS, Arrays
 
 import fpgaprune as fp
 from fpgaprune.network import alive_channels, weights_of
+from fpgaprune.select import Protection
 from fpgaprune.values import named_weights
 
 # What is measured without arguments.
 SMALL = ["--networks", "jet_mlp", "--sparsities", "0.6", "--seeds", "1", "--epochs", "1"]
-OPEN = fp.Protection(min_free_channels=0)
+OPEN = Protection(min_free_channels=0)
 # `one threshold` is every convolution kernel by its size, depthwise ones too, as it was before there was a default.
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "default": {},

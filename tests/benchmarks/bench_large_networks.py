@@ -28,6 +28,7 @@ import fpgaprune as fp  # noqa: E402
 from fpgaprune.design import Convolution, VerilogLayout  # noqa: E402
 from fpgaprune.fabric import family_of  # noqa: E402
 from fpgaprune.fabric.verilator import build  # noqa: E402
+from fpgaprune.target import find_part  # noqa: E402
 
 PART = "xc7z020clg400-1"
 
@@ -73,7 +74,7 @@ def locked(design: fp.Design, share: float) -> fp.Design:
 
 def row(name: str, design: fp.Design, x: np.ndarray, part: str, share: float, asked: argparse.Namespace) -> str:
     """What was measured of `design`, as a row of a table."""
-    target = fp.find_part(part)
+    target = find_part(part)
     family = str(family_of(target))
     begin = time.time()
     chosen = fp.choose_layout(design, target, family, share=asked.share, interval=asked.interval)

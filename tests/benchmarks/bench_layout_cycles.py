@@ -21,6 +21,8 @@ sys.path[:0] = [str(ROOT)]
 
 import fpgaprune as fp  # noqa: E402
 from fpgaprune.design import Input, VerilogLayout  # noqa: E402
+from fpgaprune.quantise import import_qkeras  # noqa: E402
+from fpgaprune.target import find_part  # noqa: E402
 from tests.benchmarks.layout_networks import TWENTY, network_of  # noqa: E402
 
 LARGE = "xc7z020clg400-1"
@@ -30,7 +32,7 @@ SAMPLES = 5
 
 def row(design: fp.Design, part: str, share: float) -> str:
     """The cycles of the layout that is chosen for `design`, as a row of the table."""
-    chosen = fp.choose_layout(design, fp.find_part(part), "xc7", share=share)
+    chosen = fp.choose_layout(design, find_part(part), "xc7", share=share)
     layout = VerilogLayout(**chosen.settings)
     price = fp.verilog_price(design, "xc7", layout=layout)
     shape = next(layer.output_shape for layer in design.layers if isinstance(layer.operation, Input))
@@ -56,7 +58,7 @@ def main() -> None:
         if asked.all or build.__name__ in asked.names:
             print(row(network_of(build), part, share), flush=True)
     if asked.qkeras:
-        model = fp.import_qkeras(asked.qkeras).model
+        model = import_qkeras(asked.qkeras).model
         design = fp.make_design(model, fp.Target.of(LARGE, io_type="io_stream"))
         print(row(design, LARGE, 0.8), flush=True)
 

@@ -22,6 +22,7 @@ import fpgaprune as fp
 from fpgaprune.design import LayerSpec
 from fpgaprune.fabric import simulate
 from fpgaprune.hls import layer_of
+from fpgaprune.rtl import weights_stream
 from fpgaprune.values import FixedType
 
 LOCKED = (0.0, 0.5, 0.75, 0.9)
@@ -78,7 +79,7 @@ def measure(side: int, locked: float, folder: Path, family: str | None, loadable
     found = simulate(project, x)
     same = (found.output == fp.emulate(design, x)).all()
     if loadable:
-        beats = fp.weights_stream(halved(design), project)
+        beats = weights_stream(halved(design), project)
         after = simulate(project, x, loads={2: beats})
         wanted = np.concatenate([fp.emulate(design, x[:2]), fp.emulate(halved(design), x[2:])])
         same = same and (after.output == wanted).all()

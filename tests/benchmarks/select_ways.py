@@ -16,6 +16,7 @@ import numpy as np
 from select_network import BATCH, CONVS, Arrays, accuracy, compiled, in_order, network
 
 import fpgaprune as fp
+from fpgaprune.select import GradualLock, PolynomialDecay, prune_rounds
 from fpgaprune.values import named_weights
 
 CRITERIA = ("l1", "l2", "taylor", "fisher", "activation", "bn_scale", "geometric_median", "random")
@@ -73,8 +74,8 @@ class Bench:
         return masks
 
     def gradual(self, sparsity: float, regrow: float = 0.0, **options: Any) -> Any:
-        schedule = fp.PolynomialDecay(0.0, sparsity, 0, self.end_step, frequency=self.frequency)
-        callback = fp.GradualLock(schedule, fp.relock, regrow_fraction=regrow, **{**RAW, **options})
+        schedule = PolynomialDecay(0.0, sparsity, 0, self.end_step, frequency=self.frequency)
+        callback = GradualLock(schedule, fp.relock, regrow_fraction=regrow, **{**RAW, **options})
         fp.lock(self.model, callback.initial_masks(self.model))
         self.model.fit(self.x, self.y, batch_size=BATCH, shuffle=False, callbacks=[callback], verbose=0)
         fp.unlock(self.model)
@@ -90,7 +91,7 @@ class Bench:
             part = parts.pop(0)
             fp.finetune(model, masks, self.x[part], self.y[part], batch_size=BATCH, shuffle=False)
 
-        masks = fp.prune_rounds(self.model, shares, train, rewind_to=self.early if rewind else None, **RAW)
+        masks = prune_rounds(self.model, shares, train, rewind_to=self.early if rewind else None, **RAW)
         fp.unlock(self.model)
         return masks
 

@@ -8,7 +8,7 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.errors import MaskError
 from fpgaprune.network import alive_channels
-from fpgaprune.select import Protection, select
+from fpgaprune.select import Protection, guard, select
 from fpgaprune.select.pools import default_paths
 from fpgaprune.select.regrowth import advance
 from fpgaprune.values import MaskSet, named_weights
@@ -55,7 +55,7 @@ def test_each_layer_keeps_an_eighth_of_its_channels_alive(sparsity):
     assert sum(int((~one).sum()) for one in kernels) == round(sparsity * (16 + 256 + 256))
     assert all(flags.mean() >= 1 / 8 for flags in alive_channels(model, masks).values())
     assert alive_channels(model, masks)["out"].all()
-    assert fp.guard(model, masks) == ()
+    assert guard(model, masks) == ()
 
 
 @pytest.mark.parametrize("granularity", ["kernel", "weight", "filter", "input_channel"])
@@ -83,7 +83,7 @@ def test_channels_that_stay_are_read_as_well_as_fed():
 
 def test_the_guard_names_the_layers_that_a_selection_by_size_alone_kills():
     model = small_ds_cnn()
-    found = {warning.layer: warning for warning in fp.guard(model, by_size_alone(model, 0.6))}
+    found = {warning.layer: warning for warning in guard(model, by_size_alone(model, 0.6))}
     assert {"first", "depth1", "depth2"} <= set(found)
     first = found["first"]
     assert (first.rule, first.kept_channels, first.total_channels) == ("few_channels", 1, 16)
@@ -103,13 +103,13 @@ def test_the_guard_names_the_layers_that_a_selection_by_size_alone_kills():
 def test_the_guard_does_not_advise_what_is_set():
     model = small_ds_cnn()
     masks = MaskSet.from_slices(model, ["first/kernel[..., 1:]"])
-    (warning,) = (one for one in fp.guard(model, masks, normalize="lamp") if one.layer == "first")
+    (warning,) = (one for one in guard(model, masks, normalize="lamp") if one.layer == "first")
     assert warning.text.endswith('set protect = ["first/*"] or min_free_channels = 0.125, or lower sparsity')
 
 
 def test_the_guard_names_outputs_that_no_longer_depend_on_the_input():
     model = mlp()
-    (warning,) = fp.guard(model, MaskSet.from_slices(model, ["c/kernel[:, 2]"]))
+    (warning,) = guard(model, MaskSet.from_slices(model, ["c/kernel[:, 2]"]))
     assert (warning.rule, warning.kept_channels, warning.total_channels) == ("dead_output", 3, 4)
     assert "output 2 of the model, made by 'c', no longer depends on its input" in warning.text
 
@@ -118,7 +118,7 @@ def test_the_guard_names_a_layer_that_is_cut_far_more_than_the_others():
     model = mlp()
     # 16 of 512 weights of one layer, on few of its filters, and half of those of another.
     masks = MaskSet.from_slices(model, ["a/kernel[:, 8:]", "a/kernel[4:, :8]", "b/kernel[:, :2]"])
-    (warning,) = (one for one in fp.guard(model, masks) if one.layer == "a")
+    (warning,) = (one for one in guard(model, masks) if one.layer == "a")
     assert (warning.rule, warning.kept_channels) == ("uneven", 8)
     assert warning.text.startswith("6.2% of 'a/kernel' is free where 46.9% is free on average")
 
@@ -243,7 +243,7 @@ def test_layers_of_their_own_sparsity_give_what_they_can():
     assert masks["point1/kernel"].all()
     assert masks["first/kernel"].any(axis=(0, 1)).sum() == 8, "8 of its 16 kernels stay"
     assert masks["point2/kernel"].any(axis=(0, 1)).sum() == 256 - round(0.9 * 256)
-    found = {warning.layer: warning for warning in fp.guard(model, masks, sparsity=0.9, scope="layer")}
+    found = {warning.layer: warning for warning in guard(model, masks, sparsity=0.9, scope="layer")}
     assert found["first"].rule == "short"
     assert found["first"].text.startswith("50.0% of 'first/kernel' is locked where 90.0% was asked: ")
     assert "point2" not in found

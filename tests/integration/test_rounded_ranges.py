@@ -7,6 +7,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
 from fpgaprune.lowering import settle, settled_types
+from fpgaprune.values import FixedType
 
 TARGET = fp.Target.of("xc7z020clg400-1")
 X = np.random.default_rng(3).uniform(-1, 1, (60, 6)).astype(np.float32)
@@ -23,8 +24,8 @@ def cut_off(integer):
     model.get_layer("first").kernel.assign(np.random.default_rng(4).uniform(0.2, 0.9, (6, 8)))
     model.get_layer("second").kernel.assign(np.full((8, 4), 0.9))
     found = fp.quantize(model, TARGET, X, fp.Precision(8, 8, 24))
-    found.get_layer("first_relu_rounded").types["result"] = fp.FixedType(8, -2, False, "RND", "SAT")
-    found.get_layer("second").types["result"] = fp.FixedType(24, integer)
+    found.get_layer("first_relu_rounded").types["result"] = FixedType(8, -2, False, "RND", "SAT")
+    found.get_layer("second").types["result"] = FixedType(24, integer)
     return found
 
 

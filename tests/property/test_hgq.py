@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
+from fpgaprune.quantise import import_hgq
 
 pytest.importorskip("hgq")
 SEEDS = range(4)
@@ -113,7 +114,7 @@ def alive(make: Any, seed: int) -> tuple[Any, np.ndarray]:
 def test_an_imported_network_computes_what_hgq2_computes(make: Any, seed: int) -> None:
     model, x = drawn(make, seed)
     wanted = np.asarray(model(x, training=False))
-    found = fp.import_hgq(model)
+    found = import_hgq(model)
     np.testing.assert_array_equal(np.asarray(found.model(x, training=False)), wanted)
     design = fp.make_design(found.model, fp.Target.of("xc7a35t", io_type="io_parallel"))
     np.testing.assert_array_equal(fp.emulate(design, x), wanted)
@@ -122,7 +123,7 @@ def test_an_imported_network_computes_what_hgq2_computes(make: Any, seed: int) -
 @pytest.mark.parametrize("seed", SEEDS)
 def test_removal_after_the_import_changes_no_bit(seed: int) -> None:
     model, x = alive(dense_model, 100 + seed)
-    found = fp.import_hgq(model)
+    found = import_hgq(model)
     plan = fp.plan_removal(found.model)
     small = fp.apply_removal(found.model, plan)
     np.testing.assert_array_equal(np.asarray(small(x, training=False)), np.asarray(model(x, training=False)))
@@ -132,7 +133,7 @@ def test_removal_after_the_import_changes_no_bit(seed: int) -> None:
 
 def test_what_has_no_bits_is_a_zero_of_the_masks() -> None:
     model, _ = drawn(dense_model, 7)
-    found = fp.import_hgq(model)
+    found = import_hgq(model)
     for layer in model.layers[1:]:
         bits = np.asarray(layer.kq.quantizer.b)
         mask = found.masks[f"{layer.name}/kernel"]
@@ -167,12 +168,12 @@ def test_what_is_not_taken_over_is_named(kind: str, message: str) -> None:
         "twice": lambda: again,
     }
     with pytest.raises(fp.FpgaPruneError) as error:
-        fp.import_hgq(keras.Model(entry, makers[kind]()(x)))
+        import_hgq(keras.Model(entry, makers[kind]()(x)))
     assert str(error.value).startswith(message)
 
 
 def test_a_saved_network_is_the_network(tmp_path: Path) -> None:
     model, x = drawn(dense_model, 5)
     model.save(tmp_path / "model.keras")
-    found = fp.import_hgq(tmp_path / "model.keras")
+    found = import_hgq(tmp_path / "model.keras")
     np.testing.assert_array_equal(np.asarray(found.model(x, training=False)), np.asarray(model(x, training=False)))

@@ -11,6 +11,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import RemovalError
+from fpgaprune.remove import RemovalPlan
 from fpgaprune.values import named_weights
 
 ACTIVATIONS = ["relu", "linear", "tanh", "relu6", "hard_sigmoid"]
@@ -121,7 +122,7 @@ def check_masks(model, plan):
     """Every element that is locked at zero in the model and locked after `remap` is zero in the small model."""
     values = {path: np.asarray(v) for path, v in named_weights(model).items()}
     masks = fp.MaskSet({path: value != 0 for path, value in values.items()})
-    copy = fp.RemovalPlan.from_json(json.loads(json.dumps(plan.to_json())))
+    copy = RemovalPlan.from_json(json.loads(json.dumps(plan.to_json())))
     small = fp.apply_removal(model, copy)
     mapped = copy.remap(masks)
     present = named_weights(small)

@@ -6,10 +6,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from keras import layers
 
-import fpgaprune as fp
 from fpgaprune.errors import MaskError
 from fpgaprune.network import alive_channels
-from fpgaprune.select import select
+from fpgaprune.select import Protection, guard, select
 from fpgaprune.values import named_weights
 from tests.unit.select.networks import with_zeros
 
@@ -72,7 +71,7 @@ def test_an_eighth_of_each_layer_stays_alive(seed, blocks, widths, granularity, 
     for layer, flags in alive.items():
         assert flags.sum() >= np.ceil(len(flags) / 8), layer
     assert list(alive.values())[-1].all(), "the model's outputs"
-    assert not [warning for warning in fp.guard(model, masks) if warning.rule != "uneven"]
+    assert not [warning for warning in guard(model, masks) if warning.rule != "uneven"]
 
 
 @SETTINGS
@@ -83,7 +82,7 @@ def test_a_channel_is_alive_where_taking_it_out_changes_how_the_output_varies(
     """In an affine network that is so exactly where a path of free kernels leads through the channel."""
     model = network(seed, blocks, widths, linear=True)
     kernels = [path for path in named_weights(model) if path.endswith("kernel")]
-    options = {"normalize": "none", "protect": fp.Protection(min_free=0, min_free_channels=0)}
+    options = {"normalize": "none", "protect": Protection(min_free=0, min_free_channels=0)}
     masks = select(model, sparsity, granularity, "random", paths=kernels, seed=seed, **options)
     with_zeros(model, masks)
     rng = np.random.default_rng(seed)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 import fpgaprune as fp
 from fpgaprune.errors import ConfigError, HlsError
+from fpgaprune.fit import Limits
 from fpgaprune.flow import VerdictConfig, parse_config
 from fpgaprune.loss_limit import loss_text, parse_loss
 
@@ -52,7 +53,7 @@ def test_a_flow_file_refuses_a_fraction_and_keeps_a_text_through_a_manifest(sect
 
 def test_python_refuses_a_fraction_everywhere():
     with pytest.raises(ConfigError, match=r'max_loss: 0\.005 has no unit; here it was a fraction: write "0\.5 %"'):
-        fp.Limits(max_loss=0.005)
+        Limits(max_loss=0.005)
     with pytest.raises(HlsError, match=r'max_loss: 0\.02 has no unit; here it was a fraction: write "2 %"'):
         fp.AutoPrecision(max_loss=0.02)
-    assert fp.Limits(max_loss="2 %").max_loss_fraction == fp.AutoPrecision(max_loss="2 %").max_loss_fraction == 0.02
+    assert Limits(max_loss="2 %").max_loss_fraction == fp.AutoPrecision(max_loss="2 %").max_loss_fraction == 0.02

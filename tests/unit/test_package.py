@@ -29,6 +29,24 @@ def test_an_unknown_name_lists_the_known():
         fp.frobnicate  # noqa: B018
 
 
+def test_a_name_of_a_room_says_where_it_is_imported_from():
+    with pytest.raises(AttributeError, match=r"no attribute 'Block'; import it from fpgaprune\.select$"):
+        fp.Block  # noqa: B018
+
+
+def test_a_function_keeps_its_name_once_the_room_of_that_name_is_imported():
+    code = (
+        "import fpgaprune as fp, fpgaprune.select\nfrom fpgaprune.select import Block\nfrom fpgaprune import select\n"
+        "print(callable(fp.select), select is fp.select, 'select' in dir(fp), Block.__module__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True", "True", "fpgaprune.select.units"]
+
+
+def test_few_names_are_flat():
+    assert len(fp.__all__) <= 45, "import what few need from its room"
+
+
 def test_hardware_data_are_found():
     assert (hardware_path("parts") / "zynq7000.toml").is_file()
 

@@ -9,7 +9,9 @@ import fpgaprune as fp
 from fpgaprune.errors import CertificateError, LockError, MaskError
 from fpgaprune.flow.task import small_cnn, small_cnn_shapes
 from fpgaprune.keras_file import read_keras_weights, save_keras
-from fpgaprune.train import LockedOptimizer
+from fpgaprune.report import layer_reports
+from fpgaprune.select import close, from_fixed, guard, regrow, rewind
+from fpgaprune.train import LockedOptimizer, freeze
 from fpgaprune.values import match_paths, named_weights, weight_path, weight_shapes
 
 
@@ -130,8 +132,8 @@ def test_globs_and_expressions_are_tried_on_keras_own_paths():
     with pytest.raises(MaskError, match="matches no weight"):
         match_paths("other/conv*/kernel", weights)
     model = sequential()
-    assert fp.freeze(model, re.compile(r"sequential/conv1/.*")) == ["conv1/kernel", "conv1/bias"]
-    assert fp.freeze(model, "sequential/conv2/*") == ["conv2/kernel", "conv2/bias"]
+    assert freeze(model, re.compile(r"sequential/conv1/.*")) == ["conv1/kernel", "conv1/bias"]
+    assert freeze(model, "sequential/conv2/*") == ["conv2/kernel", "conv2/bias"]
 
 
 def test_an_unknown_path_keeps_its_error():
@@ -163,7 +165,7 @@ def test_a_lock_takes_keras_own_paths(tmp_path):
     assert fp.certify(tmp_path / "model.keras", masks).ok
     assert fp.plan_removal(model).remap(masks)["conv2/kernel"].shape == (1, 1, 3, 2)
     arrays = fp.weight_arrays(model)
-    assert [report.kernels_locked for report in fp.layer_reports(arrays, arrays, masks, {})] == [0, 1, 0]
+    assert [report.kernels_locked for report in layer_reports(arrays, arrays, masks, {})] == [0, 1, 0]
     model.layers[1].kernel.assign(np.ones((1, 1, 3, 2)))
     assert not fp.certify(model, masks).ok
 
@@ -197,14 +199,14 @@ def test_selection_takes_keras_own_paths():
         return {variable.path: np.abs(variable.numpy()) for variable in model.weights}
 
     assert fp.select(model, 0.5, criterion=scores) == fp.select(model, 0.5)
-    assert list(fp.from_fixed(model, {"sequential/fc/kernel": "fixed<8,1>"})) == ["fc/kernel"]
-    assert next(iter(fp.close(base, model).masks)) == "conv2/kernel"
-    assert fp.guard(model, base) == fp.guard(model, base.fitted(model))
-    grown = fp.regrow(base, 1.0, model, granularity="weight", gradients={"conv2/kernel": np.ones((1, 1, 3, 2))})
+    assert list(from_fixed(model, {"sequential/fc/kernel": "fixed<8,1>"})) == ["fc/kernel"]
+    assert next(iter(close(base, model).masks)) == "conv2/kernel"
+    assert guard(model, base) == guard(model, base.fitted(model))
+    grown = regrow(base, 1.0, model, granularity="weight", gradients={"conv2/kernel": np.ones((1, 1, 3, 2))})
     assert list(grown) == ["conv2/kernel"]
     assert grown["conv2/kernel"].all()
     early = {variable.path: variable.numpy() + 1 for variable in model.weights}
-    fp.rewind(model, early, base)
+    rewind(model, early, base)
     assert model.layers[1].kernel.numpy()[0, 0, 1, 0] == 0
     assert np.array_equal(model.layers[0].kernel.numpy(), early["sequential/conv1/kernel"])
 

@@ -107,15 +107,15 @@ def a_clock_of_ten_gigahertz(folder):
 
 def a_loss_in_the_old_unit(folder):
     """A fraction in a file or in Python, and a bare number on the command line, are refused with the new text."""
-    import fpgaprune as fp
     from fpgaprune.commands.common_options import read_max_loss
+    from fpgaprune.fit import Limits
 
     del folder
     refused(lambda: parse_config({"verdict": {"max_loss": 0.02}}, "flow"), r"verdict\.max_loss: 0\.02", 'write "2 %"')
-    refused(lambda: fp.Limits(max_loss=0.005), 'write "0.5 %"')
+    refused(lambda: Limits(max_loss=0.005), 'write "0.5 %"')
     refused(lambda: read_max_loss("0.5"), "--max-loss", 'write "0.5 %"')
     assert read_max_loss("0.5%") == "0.5 %"
-    assert fp.Limits(max_loss="2 %").max_loss_fraction == 0.02
+    assert Limits(max_loss="2 %").max_loss_fraction == 0.02
 
 
 def a_run_that_loses_nothing_and_does_not_fit(folder):

@@ -14,6 +14,7 @@ import numpy as np
 
 import fpgaprune as fp
 from fpgaprune.flow import parse_config, run_flow
+from fpgaprune.frontends import import_tfmot
 from fpgaprune.hls import check_model
 
 from ._asking import command, refused
@@ -174,7 +175,7 @@ def recurrent_networks_of_tf_keras(folder: Path) -> None:
         "    L.GRU(3, return_sequences=True), L.SimpleRNN(3), L.Dense(2)])\n"
         "m.save('net.h5')\n",
     )
-    assert fp.import_tfmot(folder / "net.h5").max_abs_error < 1e-6
+    assert import_tfmot(folder / "net.h5").max_abs_error < 1e-6
 
 
 def a_model_inside_a_model_of_tf_keras(folder: Path) -> None:
@@ -186,7 +187,7 @@ def a_model_inside_a_model_of_tf_keras(folder: Path) -> None:
         "    L.ThresholdedReLU(0.5), L.Flatten(), L.Dense(2)])\n"
         "m.save('net.h5')\n",
     )
-    assert fp.import_tfmot(folder / "net.h5").max_abs_error < 1e-6
+    assert import_tfmot(folder / "net.h5").max_abs_error < 1e-6
 
 
 def wrappers_of_quantize_model_are_refused_in_a_line(folder: Path) -> None:
@@ -197,7 +198,7 @@ def wrappers_of_quantize_model_are_refused_in_a_line(folder: Path) -> None:
         "m = tf_keras.Sequential([L.Input((6,)), L.Dense(4, activation='relu'), L.Dense(2)])\n"
         "tfmot.quantization.keras.quantize_model(m).save('net.h5')\n",
     )
-    refused(lambda: fp.import_tfmot(folder / "net.h5"), "QuantizeWrapperV2|QuantizeLayer", "before quantize_model")
+    refused(lambda: import_tfmot(folder / "net.h5"), "QuantizeWrapperV2|QuantizeLayer", "before quantize_model")
 
 
 _SUBCLASSED = """import keras

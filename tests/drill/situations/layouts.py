@@ -9,6 +9,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.design import Design, Input, VerilogLayout
+from fpgaprune.target import find_part
 from tests.benchmarks.layout_networks import concatenate, network_of, random_laid, rn07, stride_of_four, strided_row
 
 from ._asking import refused
@@ -24,7 +25,7 @@ def _simulated(design: Design, layout: VerilogLayout, folder: Path) -> tuple[int
 
 def _kept(design: Design, part: str, folder: Path) -> None:
     """Check that the layout for `part` aims at, answers, prices and takes the same cycles."""
-    chosen = fp.choose_layout(design, fp.find_part(part), "xc7")
+    chosen = fp.choose_layout(design, find_part(part), "xc7")
     layout = VerilogLayout(**chosen.settings)
     price = fp.verilog_price(design, layout=layout)
     assert chosen.interval == price.interval_cycles == pytest.approx(chosen.allowed, rel=0.03)
@@ -50,7 +51,7 @@ def a_row_of_samples_with_strides(folder: Path) -> None:
 def the_shape_of_rn07(folder: Path) -> None:
     """She lays out a network of RN07's shape for a Pynq-Z2: answer and price are one number, also layer by layer."""
     design = network_of(rn07)
-    chosen = fp.choose_layout(design, fp.find_part("xc7z020clg400-1"), "xc7")
+    chosen = fp.choose_layout(design, find_part("xc7z020clg400-1"), "xc7")
     price = fp.verilog_price(design, layout=VerilogLayout(**chosen.settings))
     assert chosen.interval == price.interval_cycles == pytest.approx(chosen.allowed, rel=0.03)
     assert all(row.cycles is None or row.cycles <= chosen.interval for row in chosen.layers)
@@ -65,7 +66,7 @@ def multipliers_of_her_own(folder: Path) -> None:
 
 def an_interval_that_no_layout_keeps(folder: Path) -> None:
     """She asks for more samples than the part can take: it is refused, and no slower layout is passed off as one."""
-    design, part = network_of(stride_of_four), fp.find_part("xc7s6")
+    design, part = network_of(stride_of_four), find_part("xc7s6")
     refused(
         lambda: fp.choose_layout(design, part, "xc7", interval=300),
         "no layout of 'stride_of_four' with 300 cycles for each sample fits 80% of xc7s6",

@@ -15,6 +15,7 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.export import run_onnx
 from fpgaprune.flow.stages.onnx_error import onnx_error
+from fpgaprune.target import find_part
 
 from ._asking import command, refused
 
@@ -148,7 +149,7 @@ def a_subclassed_model_at_every_door(folder: Path) -> None:
     masks = fp.select(model, sparsity=0.5, granularity="weight")
     fp.finetune(model, masks, _samples((6,)), np.zeros((32, 3), np.float32))
     fp.certify(model, masks).require()
-    target = fp.Target(fp.find_part("xc7z020"), "xc7z020clg400-1")
+    target = fp.Target(find_part("xc7z020"), "xc7z020clg400-1")
     doors: list[Callable[[], Any]] = [
         lambda: fp.plan_removal(model),
         lambda: fp.export_onnx(model, folder / "model.onnx"),
@@ -169,7 +170,7 @@ def a_call_that_differs_from_the_graph(folder: Path) -> None:
     """A functional model with a `call` of its own is not exported as its graph alone, which computes something else."""
     x = keras.Input((6,))
     model = _Doubled(x, layers.Dense(3)(x), name="doubled")
-    target = fp.Target(fp.find_part("xc7z020"), "xc7z020clg400-1")
+    target = fp.Target(find_part("xc7z020"), "xc7z020clg400-1")
     refused(lambda: fp.export_onnx(model, folder / "model.onnx"), "'doubled' is a _Doubled")
     refused(lambda: fp.make_design(model, target, _samples((6,))), "'doubled' is a _Doubled")
 
@@ -189,7 +190,7 @@ def removal_around_layers_of_hers(folder: Path) -> None:
 def a_layer_that_keeps_a_state(folder: Path) -> None:
     """A stateful GRU is refused by the export, the comparison and the design, each in a line that says what to do."""
     model = keras.Sequential([keras.Input((5, 3), batch_size=1), layers.GRU(4, stateful=True), layers.Dense(2)])
-    target = fp.Target(fp.find_part("xc7z020"), "xc7z020clg400-1")
+    target = fp.Target(find_part("xc7z020"), "xc7z020clg400-1")
     refused(lambda: fp.export_onnx(model, folder / "model.onnx"), "is stateful", "stateful=False")
     refused(lambda: fp.equivalence(model, model), "is stateful", "stateful=False")
     refused(lambda: fp.make_design(model, target, _samples((5, 3))), "keeps its state", "stateful=False")

@@ -17,17 +17,17 @@ from fpgaprune.advice.order import rank
 from fpgaprune.advice.shortages import BETWEEN
 from fpgaprune.advice.sparser import sparser
 from fpgaprune.advice.structure import global_average
-from fpgaprune.design import Convolution, Pooling, Window, legal_reuse_factors, product_size
+from fpgaprune.design import Convolution, LayerSpec, Pooling, Window, legal_reuse_factors, product_size
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.layout import FLOW, MODEL, DesignLayout, Suggestion, flow_text, one_layer_layouts, products
 from fpgaprune.layout.io_type import streamed
 from fpgaprune.layout.project_layouts import balanced_layouts, uniform_layouts
 from fpgaprune.measure import ESTIMATED, Figure, Resources
-from fpgaprune.target import list_parts
+from fpgaprune.target import find_part, list_parts
 from fpgaprune.values import FixedType
 from tests.unit.estimate.designs import T16, U8, cnn, mlp
 
-PART = fp.find_part("xc7z020")
+PART = find_part("xc7z020")
 
 
 def exact(design):
@@ -275,7 +275,7 @@ def test_a_stream_pads_and_copies_as_hls4ml_does():
 def test_an_average_over_the_whole_map_is_named():
     average = Pooling(Window((4, 4), (4, 4)), largest=False)
     design = cnn()
-    pool = fp.LayerSpec("mean", ("pool",), (1, 1, 4), {"result": U8, "accum": T16}, operation=average)
+    pool = LayerSpec("mean", ("pool",), (1, 1, 4), {"result": U8, "accum": T16}, operation=average)
     flat = replace(design["flat"], inputs=("mean",), output_shape=(4,))
     layers = [*design.layers[:6], pool, flat]
     whole = replace(design, layers=tuple(layers), outputs=("flat",))
@@ -306,7 +306,7 @@ def suggestion(fits_upper, fits, *, keeps=True, latency=10, part=PART, place=FLO
 
 
 def test_the_order():
-    large, other = fp.find_part("xc7z045"), fp.find_part("xc7s6")
+    large, other = find_part("xc7z045"), find_part("xc7s6")
     wanted = [
         suggestion(True, True, latency=300, stage="synth(open)"),
         suggestion(True, True),

@@ -6,6 +6,7 @@ import fpgaprune as fp
 from fpgaprune.advice import OwnFlow
 from fpgaprune.advice.verilog import own_verilog
 from fpgaprune.layout import DesignLayout
+from fpgaprune.target import Part
 from tests.unit.rtl.networks import random_design
 
 ZYNQ = fp.Target.of("pynq-z2")
@@ -44,5 +45,5 @@ def test_an_estimate_beyond_the_part_does_not_fit(design):
     price = fp.choose_layout(design, ZYNQ.part, "xc7").price
     lut, part = price.resources.lut, ZYNQ.part
     for there, fits in ((lut.high, (True, True)), (lut.value, (True, lut.high <= lut.value)), (1, (False, False))):
-        made = DesignLayout.of_verilog(price, fp.Part(**{**part.__dict__, "lut": there}))
+        made = DesignLayout.of_verilog(price, Part(**{**part.__dict__, "lut": there}))
         assert (made.fits, made.fits_upper) == fits

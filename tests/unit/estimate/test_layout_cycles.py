@@ -11,6 +11,7 @@ from fpgaprune.design import Design, Input, VerilogLayout
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import timed
 from fpgaprune.rtl import cycles_of, da4ml_solver, plan_verilog
+from fpgaprune.target import find_part
 from tests.benchmarks.layout_networks import TWENTY, network_of, random_laid, stride_of_four, strided_add
 
 # What Verilator counted for layouts of `random_laid`: interval and latency.
@@ -35,7 +36,7 @@ COUNTED = {
 
 def chosen(build, **options):
     part, share = TWENTY[build]
-    return fp.choose_layout(network_of(build), fp.find_part(part), "xc7", share=share, **options)
+    return fp.choose_layout(network_of(build), find_part(part), "xc7", share=share, **options)
 
 
 @pytest.mark.parametrize("seed", COUNTED)

@@ -2,6 +2,7 @@
 
 import fpgaprune as fp
 from fpgaprune import fabric
+from fpgaprune.fabric import RtlProject
 from fpgaprune.rtl import VerilogProject
 
 from ..rtl.networks import random_design
@@ -9,8 +10,8 @@ from ..rtl.networks import random_design
 
 def test_a_project_has_the_tools_and_plain_data_has_none(tmp_path):
     project = fp.to_verilog(random_design(1, 1), tmp_path)
-    assert type(project) is fp.RtlProject is fabric.RtlProject
-    assert fp.RtlProject.load(tmp_path) == project
+    assert type(project) is RtlProject is fabric.RtlProject
+    assert RtlProject.load(tmp_path) == project
     assert vars(VerilogProject.load(tmp_path)) == vars(project)
     assert not {"simulate", "synthesize", "place_and_route", "make_bitstream"} & set(dir(VerilogProject))
 
@@ -18,7 +19,7 @@ def test_a_project_has_the_tools_and_plain_data_has_none(tmp_path):
 def test_each_method_is_the_function_of_the_package(tiny, monkeypatch):
     calls = {"simulate": ("x",), "synthesize": ("xc7",), "place_and_route": ("ecp5", "lfe5u-25f")}
     calls["make_bitstream"] = ("ulx3s", "out.bit")
-    project = fp.RtlProject.load(tiny.path)
+    project = RtlProject.load(tiny.path)
     for name, arguments in calls.items():
         monkeypatch.setattr(f"fpgaprune.fabric.rtl_project.{name}", lambda *given, **named: (given, named))
         assert getattr(project, name)(*arguments, timeout_s=3) == ((project, *arguments), {"timeout_s": 3})

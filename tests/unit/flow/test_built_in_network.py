@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import fpgaprune as fp
+from fpgaprune.design import ReuseWarning
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.engine import check_flow, foresee_flow, parse_config
 from fpgaprune.flow.stages import hardware_of
@@ -53,5 +53,5 @@ def test_units_that_no_weight_has_are_refused_before_training(tmp_path, granular
 
 def test_a_moved_reuse_factor_is_said_before_training():
     settings = parse_config({"select": {"sparsity": 0.5, "granularity": "multiplier(resource, 4)"}}, "flow.toml").select
-    with pytest.warns(fp.ReuseWarning, match=r"'conv1' \(9 inputs, 32 outputs\) has reuse factor 3, the nearest to 4"):
+    with pytest.warns(ReuseWarning, match=r"'conv1' \(9 inputs, 32 outputs\) has reuse factor 3, the nearest to 4"):
         check_units(small_cnn((6, 6, 1), 2), settings, None)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.fabric import make_bitstream, synthesize
-from fpgaprune.fit import Knobs
+from fpgaprune.fit import Fit, Knobs, Limits
 from fpgaprune.flow import counts_of_run
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.layout import board_design
@@ -85,9 +85,9 @@ def test_four_commands_print_one_table_of_one_design(measured, monkeypatch):
     monkeypatch.setattr("fpgaprune.flow.settings_of", lambda *_, **__: None)
     monkeypatch.setattr("fpgaprune.flow.measure_run", lambda *_, **__: RunDirectory.existing(measured))
     best = made_point(Knobs("weight"))
-    limits = {name: getattr(fp.Limits(), name) for name in fp.Limits.__dataclass_fields__}
+    limits = {name: getattr(Limits(), name) for name in Limits.__dataclass_fields__}
     best = structs.replace(best, folder=str(measured), loses_little=True, fits=True, in_time=True)
-    answer = fp.Fit("small", "gw1nr-9", 37.0, "verilog", "estimate", limits, best, (best,))
+    answer = Fit("small", "gw1nr-9", 37.0, "verilog", "estimate", limits, best, (best,))
     monkeypatch.setattr(import_module("fpgaprune.fit"), "fit_flow", lambda *_, **__: answer)
     flow = measured.parent / "flow.toml"
     flow.write_text('name = "small"\n[target]\npart = "gw1nr-9"\n')

@@ -12,6 +12,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import Dense, Design, Pad, Unknown
 from fpgaprune.errors import HlsError
+from fpgaprune.hls import HlsProject
 from fpgaprune.hls.layer_list import layer_list
 from fpgaprune.hls.render import render
 from fpgaprune.values import FixedType
@@ -132,4 +133,4 @@ def test_a_project_of_a_design_opens_with_its_advice(tmp_path: Path):
     design = designed(PARALLEL)
     project = fp.to_hls(design, PARALLEL, tmp_path / "hls")
     assert project.advice is not None
-    assert fp.HlsProject.open(tmp_path / "hls").design.to_json() == design.to_json()
+    assert HlsProject.open(tmp_path / "hls").design.to_json() == design.to_json()

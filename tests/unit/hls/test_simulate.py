@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import fpgaprune as fp
 from fpgaprune.errors import DataError, ToolError, ToolTimeoutError
-from fpgaprune.hls import simulate
+from fpgaprune.hls import HlsProject, simulate
 from fpgaprune.hls.simulate import CSimulation
 
 from ..emulate.designs import mlp
@@ -102,7 +101,7 @@ def test_samples_must_fit(program):
 
 def test_a_compilation_that_takes_too_long_is_stopped_and_says_so(tmp_path):
     (tmp_path / "build_lib.sh").write_text("PROJECT=net\nLIB_STAMP=stamp\nsleep 60\n")
-    project = fp.HlsProject(tmp_path, replace(mlp(), part="xc7z020clg400-1"))
+    project = HlsProject(tmp_path, replace(mlp(), part="xc7z020clg400-1"))
     with pytest.raises(ToolTimeoutError, match=r"g\+\+ did not compile the C simulation of .* within 0\.2 s") as caught:
         project.compile(timeout_s=0.2)
     assert "\n" not in str(caught.value)

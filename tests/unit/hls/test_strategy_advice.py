@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
+from fpgaprune.hls import StrategyWarning
 from fpgaprune.hls.strategy_advice import advise_strategy, warn_of_idle_zeros
 
 from ..emulate.designs import EIGHT, WIDE, design, layer
@@ -47,7 +48,7 @@ def test_a_strategy_in_which_zeros_save_nothing_is_warned_of_with_the_figures():
         "strategy 'resource' with reuse factor 2 saves 0 of 4 multipliers by the 4 zero weights of fc; "
         "'resource_unrolled' would leave out 1 multipliers at the same reuse factor"
     )
-    with pytest.warns(fp.StrategyWarning, match="saves 0 of 4 multipliers"):
+    with pytest.warns(StrategyWarning, match="saves 0 of 4 multipliers"):
         warn_of_idle_zeros(advice)
 
 

@@ -15,6 +15,7 @@ from fpgaprune.estimate import find_fabric
 from fpgaprune.layout.candidates import Candidates
 from fpgaprune.measure import AT_ONCE, BIT_BY_BIT, SCHEDULED, ChosenLayout
 from fpgaprune.rtl import cycles_of, to_verilog
+from fpgaprune.target import find_part
 from tests.benchmarks.verilog_networks import Network
 
 NAMES = ("lut", "ff", "dsp", "bram18")
@@ -33,7 +34,7 @@ def network(zeros=0.0, channels=(4, 8, 12)):
 
 
 def part(lut=2400, ff=6000, dsp=40, bram18=12):
-    whole = fp.find_part("xc7z020clg400-1")
+    whole = find_part("xc7z020clg400-1")
     return replace(whole, name="small", lut=lut, ff=ff, dsp=dsp, bram18=bram18)
 
 

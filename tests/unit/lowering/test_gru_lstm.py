@@ -8,6 +8,7 @@ import pytest
 from keras import layers as kl
 
 import fpgaprune as fp
+from fpgaprune.design import ReuseWarning
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.lowering.convertible_layers import check_layers
 from fpgaprune.lowering.gru_lstm import observed_states
@@ -160,7 +161,7 @@ def test_both_products_have_one_reuse_factor():
     assert (made["g"].reuse_factor, made["g"].strategy) == (2, "resource")
     # 4 divides the inputs of the one product, not the 6 of the other: the target's factor moves to the nearest of both.
     size = r"layer 'g' \(4 inputs, 18 outputs, and 6 inputs of the same outputs\)"
-    with pytest.warns(fp.ReuseWarning, match=rf"{size} has reuse factor 2, the nearest to 4 that strategy 'resource'"):
+    with pytest.warns(ReuseWarning, match=rf"{size} has reuse factor 2, the nearest to 4 that strategy 'resource'"):
         moved = fp.make_design(model, target(strategy="resource", reuse_factor=4), X)
     assert moved["g"].reuse_factor == 2
 

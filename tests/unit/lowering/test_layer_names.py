@@ -13,6 +13,7 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.design import Design
 from fpgaprune.errors import ExportError
+from fpgaprune.hls import HlsProject
 from fpgaprune.lowering.layer_names import project_names
 from fpgaprune.lowering.reserved import PROJECT_WORDS, RESERVED, is_project_name
 from fpgaprune.values import uncomputed_names
@@ -76,7 +77,7 @@ def test_project_and_certificate_have_each_their_name_of_a_layer(tmp_path):
     defined = re.findall(r"typedef .*?(\S+);", (tmp_path / "hls/firmware/defines.h").read_text())
     assert len(defined) == len(set(defined))
     assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) for name in defined)
-    opened = fp.HlsProject.open(tmp_path / "hls").design
+    opened = HlsProject.open(tmp_path / "hls").design
     assert [layer.project_name for layer in opened.layers] == [layer.project_name for layer in design.layers]
     plain = chain([f"layer{number}" for number in range(len(AWKWARD))])
     plain.set_weights(model.get_weights())

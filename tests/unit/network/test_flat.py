@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from keras import layers
 
-import fpgaprune as fp
 from fpgaprune.errors import RemovalError
 from fpgaprune.network import Role, graph_of, network_of, role_of
 from fpgaprune.network.rules import RULES
+from fpgaprune.select import close
 from fpgaprune.values import MaskSet
 
 
@@ -96,4 +96,4 @@ def test_a_channel_is_not_taken_for_zero_past_a_number_that_is_added():
     y = layers.Dense(2, use_bias=False, name="make")(x)
     model = keras.Model(x, layers.Dense(2, name="read")(y + 0.5))
     masks = MaskSet({"make/kernel": np.array([[False, True]] * 3)})
-    assert "read/kernel" not in fp.close(masks, model).masks
+    assert "read/kernel" not in close(masks, model).masks

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
+from fpgaprune.quantise import import_hgq, with_bits
 
 pytest.importorskip("hgq")
 from hgq.config import LayerConfigScope, QuantizerConfig, QuantizerConfigScope
@@ -53,7 +54,7 @@ def locked(seed: int) -> fp.MaskSet:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_locked_weight_has_no_bits_and_no_price_and_its_moments_rest(seed, tmp_path):
     model, masks = network(), locked(seed)
-    both, before = fp.with_bits(model, masks), moments(model)
+    both, before = with_bits(model, masks), moments(model)
     assert len(before) == 4
     fp.finetune(model, both, X, Y, epochs=2, verbose=0)
     assert fp.certify(model, both).ok
@@ -67,7 +68,7 @@ def test_a_locked_weight_has_no_bits_and_no_price_and_its_moments_rest(seed, tmp
         np.testing.assert_array_equal(moment[~free], before[path][~free])
         assert (moment[free] != before[path][free]).any()
     model.save(tmp_path / "model.keras")
-    found = fp.import_hgq(tmp_path / "model.keras")
+    found = import_hgq(tmp_path / "model.keras")
     for path, mask in masks.items():
         assert not found.masks[path][~mask].any()
     np.testing.assert_array_equal(np.asarray(found.model(X)), np.asarray(model(X, training=False)))
@@ -86,7 +87,7 @@ def test_bits_that_weights_share_are_locked_with_the_last_of_them():
     mask = np.ones((6, 5), bool)
     mask[:, 1] = False
     mask[:5, 2] = False
-    both = fp.with_bits(model, fp.MaskSet({"d1/kernel": mask}))
+    both = with_bits(model, fp.MaskSet({"d1/kernel": mask}))
     (path,) = set(both) - {"d1/kernel"}
     np.testing.assert_array_equal(both[path], [[True, False, True, True, True]])
 
@@ -94,10 +95,10 @@ def test_bits_that_weights_share_are_locked_with_the_last_of_them():
 def test_other_masks_stay():
     model, masks = network(), locked(1)
     bias = np.array([True, False, True, True, False])
-    both = fp.with_bits(model, fp.MaskSet({**masks, "d1/bias": bias}))
+    both = with_bits(model, fp.MaskSet({**masks, "d1/bias": bias}))
     np.testing.assert_array_equal(both["d1/bias"], bias)
     np.testing.assert_array_equal(both["d1/kernel"], masks["d1/kernel"])
-    assert fp.with_bits(model, both).digest() == both.digest()
+    assert with_bits(model, both).digest() == both.digest()
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_other_masks_stay():
 )
 def test_a_quantiser_whose_bits_cannot_be_zero_is_refused(conf, said):
     with pytest.raises(fp.FpgaPruneError) as error:
-        fp.with_bits(network(kq_conf=conf), locked(0))
+        with_bits(network(kq_conf=conf), locked(0))
     assert str(error.value).startswith(f"the quantiser of 'd1/kernel' {said}")
 
 
@@ -117,7 +118,7 @@ def test_masks_that_lock_no_kernel_of_hgq2_are_refused():
     plain = keras.Sequential([keras.Input((6,)), keras.layers.Dense(5, name="d1")], name="plain")
     none = fp.MaskSet({"d1/kernel": np.zeros((6, 5), bool)})
     with pytest.raises(fp.FpgaPruneError, match="in model 'plain'; it has no layer of HGQ2's with a kernel"):
-        fp.with_bits(plain, none)
+        with_bits(plain, none)
     free = fp.MaskSet({"d1/kernel": np.ones((6, 5), bool)})
     with pytest.raises(fp.FpgaPruneError, match="its kernels are d1/kernel, d2/kernel"):
-        fp.with_bits(network(), free)
+        with_bits(network(), free)

@@ -8,10 +8,10 @@ import zipfile
 import keras
 import pytest
 
-import fpgaprune as fp
 from fpgaprune.errors import ConfigError, ModelImportError
 from fpgaprune.flow.engine import flow_from_options, parse_config
 from fpgaprune.keras_file import trained_bits
+from fpgaprune.quantise import import_hgq
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def saved(tmp_path):
 def test_a_missing_hgq2_is_one_line_that_says_what_to_install(saved, monkeypatch):
     monkeypatch.setitem(sys.modules, "hgq", None)
     with pytest.raises(ModelImportError) as error:
-        fp.import_hgq(saved)
+        import_hgq(saved)
     assert str(error.value) == (f"{saved} holds layers of HGQ2's, which is not installed: pip install 'fpgaprune[hgq]'")
 
 
@@ -44,16 +44,16 @@ def test_a_model_of_keras_is_no_model_of_hgq2(saved, tmp_path):
     assert trained_bits(tmp_path / "plain.keras") is None
     assert trained_bits(tmp_path / "missing.keras") is None
     with pytest.raises(ModelImportError, match="names no layer of HGQ2's; every other Keras model is used as it is"):
-        fp.import_hgq(tmp_path / "plain.keras")
+        import_hgq(tmp_path / "plain.keras")
     with pytest.raises(ModelImportError, match=r"model '.*' has no layer of HGQ2's"):
-        fp.import_hgq(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]))
+        import_hgq(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]))
     with pytest.raises(ModelImportError, match=re.escape(f"{tmp_path / 'missing.keras'} does not exist")):
-        fp.import_hgq(tmp_path / "missing.keras")
+        import_hgq(tmp_path / "missing.keras")
 
 
 def test_a_model_without_an_input_shape_is_refused():
     with pytest.raises(ModelImportError, match=r"the model cannot be read: Sequential model .* has no input shape yet"):
-        fp.import_hgq(keras.Sequential([keras.layers.Dense(2)]))
+        import_hgq(keras.Sequential([keras.layers.Dense(2)]))
 
 
 def test_run_takes_its_zeros_as_they_are_and_trains_nothing(saved):

@@ -12,6 +12,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.errors import DesignError, ModelImportError, UnsupportedLayerError
 from fpgaprune.keras_file import trained_bits
+from fpgaprune.quantise import import_qkeras
 from fpgaprune.quantise.qkeras_quantizers import read_quantizer
 from fpgaprune.values import FixedType
 
@@ -23,7 +24,7 @@ NAMES = ("mlp", "cnn", "skip")
 def taken(request):
     """Name, what is imported, inputs and what QKeras predicts."""
     with np.load(FILES / f"{request.param}.npz") as arrays:
-        return request.param, fp.import_qkeras(FILES / f"{request.param}.h5"), arrays["x"], arrays["y"]
+        return request.param, import_qkeras(FILES / f"{request.param}.h5"), arrays["x"], arrays["y"]
 
 
 def changed(tmp_path, name, change):
@@ -55,7 +56,7 @@ def test_hardware_has_the_bits_of_the_network(taken):
 
 
 def test_weights_keep_their_few_bits_beside_a_normalisation():
-    found = fp.import_qkeras(FILES / "cnn.h5")
+    found = import_qkeras(FILES / "cnn.h5")
     design = fp.make_design(found.model, fp.Target.of("xc7z020clg400-1", io_type="io_stream"))
     assert design["conv1"].types["weight"].width <= 5
 
@@ -142,7 +143,7 @@ def test_a_layer_or_quantiser_that_is_not_known_is_named(tmp_path):
         (curved, "layer 'relu1', activation: quantiser 'quantized_sigmoid'"),
     ):
         with pytest.raises((UnsupportedLayerError, ModelImportError)) as error:
-            fp.import_qkeras(changed(tmp_path, "cnn", change))
+            import_qkeras(changed(tmp_path, "cnn", change))
         assert says in str(error.value)
 
 
@@ -151,18 +152,18 @@ def test_a_pruning_wrapper_is_told_to_be_stripped(tmp_path):
         layers["out"].update(class_name="PruneLowMagnitude", config={"name": "out", "layer": dict(layers["out"])})
 
     with pytest.raises(ModelImportError, match="strip_pruning"):
-        fp.import_qkeras(changed(tmp_path, "mlp", wrapped))
+        import_qkeras(changed(tmp_path, "mlp", wrapped))
 
 
 def test_another_file_and_another_type_are_refused(tmp_path):
     plain = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
     plain.save(tmp_path / "plain.keras")
     with pytest.raises(ModelImportError, match="names no layer of QKeras's"):
-        fp.import_qkeras(tmp_path / "plain.keras")
+        import_qkeras(tmp_path / "plain.keras")
     with pytest.raises(ModelImportError, match=r"gone\.h5"):
-        fp.import_qkeras(tmp_path / "gone.h5")
+        import_qkeras(tmp_path / "gone.h5")
     with pytest.raises(DesignError, match="wide"):
-        fp.import_qkeras(FILES / "mlp.h5", input_type="wide")
+        import_qkeras(FILES / "mlp.h5", input_type="wide")
 
 
 def test_the_library_is_told_from_the_file(tmp_path):

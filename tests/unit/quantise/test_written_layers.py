@@ -13,7 +13,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.errors import ModelImportError, UnsupportedLayerError
 from fpgaprune.keras_file import trained_bits
-from fpgaprune.quantise import import_layers
+from fpgaprune.quantise import import_layers, import_qkeras
 
 FILES = Path(__file__).with_name("qkeras")
 RNG = np.random.default_rng(0)
@@ -155,10 +155,10 @@ def as_archive(source, path, change=lambda layer: layer):
 def test_an_archive_of_qkeras_is_the_same_network(tmp_path):
     path = as_archive(FILES / "mlp.h5", tmp_path / "mlp.keras")
     assert trained_bits(path) == "QKeras"
-    found = fp.import_qkeras(path)
+    found = import_qkeras(path)
     with np.load(FILES / "mlp.npz") as arrays:
         x = arrays["x"]
-    wanted = fp.import_qkeras(FILES / "mlp.h5").model.predict(x, verbose=0)
+    wanted = import_qkeras(FILES / "mlp.h5").model.predict(x, verbose=0)
     assert np.array_equal(found.model.predict(x, verbose=0), wanted)
 
 
@@ -181,7 +181,7 @@ def test_an_archive_of_keras_2_numbers_its_layers(tmp_path):
     with zipfile.ZipFile(tmp_path / "old.keras", "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)
-    one, other = (fp.import_qkeras(tmp_path / name).model for name in ("old.keras", "mlp.keras"))
+    one, other = (import_qkeras(tmp_path / name).model for name in ("old.keras", "mlp.keras"))
     assert all(np.array_equal(a, b) for a, b in zip(one.get_weights(), other.get_weights(), strict=True))
     empty = io.BytesIO()
     h5py.File(empty, "w").close()
@@ -189,7 +189,7 @@ def test_an_archive_of_keras_2_numbers_its_layers(tmp_path):
         for name, data in (members | {"model.weights.h5": empty.getvalue()}).items():
             archive.writestr(name, data)
     with pytest.raises(ModelImportError, match="holds no weights of its layers"):
-        fp.import_qkeras(tmp_path / "old.keras")
+        import_qkeras(tmp_path / "old.keras")
 
 
 def test_an_archive_with_unknown_weights_is_refused(tmp_path):
@@ -198,7 +198,7 @@ def test_an_archive_with_unknown_weights_is_refused(tmp_path):
             layer |= {"class_name": "QGRU", "registered_name": "qkeras>QGRU"}
 
     with pytest.raises(ModelImportError, match="is a QGRU with 2 weights, which is not taken over"):
-        fp.import_qkeras(as_archive(FILES / "mlp.h5", tmp_path / "net.keras", other))
+        import_qkeras(as_archive(FILES / "mlp.h5", tmp_path / "net.keras", other))
 
 
 def test_a_dense_layer_takes_its_normalisation_in(tmp_path):
@@ -210,7 +210,7 @@ def test_a_dense_layer_takes_its_normalisation_in(tmp_path):
     own = {"units": 4, "activation": "linear", "use_bias": True, "epsilon": 0.01, "center": True, "scale": True}
     own |= {"kernel_quantizer": quantiser, "bias_quantizer": quantiser, "ema_freeze_delay": 9}
     path = write(tmp_path / "net.h5", [("QDenseBatchnorm", "fc", own)], {"fc": arrays})
-    found = fp.import_qkeras(path, input_type="fixed<16,6,RND,SAT>")
+    found = import_qkeras(path, input_type="fixed<16,6,RND,SAT>")
     factor = arrays["gamma"] / np.sqrt(arrays["moving_variance"] + 0.01)
     for layer in found.model.layers:
         if isinstance(layer, keras.layers.Dense):

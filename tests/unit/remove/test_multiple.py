@@ -7,7 +7,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import RemovalError
-from fpgaprune.remove import Reference, proof
+from fpgaprune.remove import Reference, RemovalPlan, proof
 
 
 def residual(live):
@@ -42,7 +42,7 @@ def test_layers_keep_a_multiple_of_channels_or_all(live, multiple, kept):
     assert small.get_layer("back").filters == kept
     fp.equivalence(model, small, tolerance=1e-12).require()
     assert fp.plan_removal(fp.apply_removal(model, plan), multiple_of=multiple).empty
-    assert fp.RemovalPlan.from_json(plan.to_json()).to_json() == plan.to_json()
+    assert RemovalPlan.from_json(plan.to_json()).to_json() == plan.to_json()
 
 
 def test_a_multiple_below_one_is_refused():

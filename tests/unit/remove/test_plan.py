@@ -10,7 +10,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import EquivalenceError, MaskError, RemovalError
-from fpgaprune.remove import squashing_layers
+from fpgaprune.remove import RemovalPlan, squashing_layers
 from fpgaprune.values import named_weights
 
 
@@ -62,7 +62,7 @@ def test_a_plan_is_read_without_keras():
 
 def test_json_gives_the_plan_back(model, plan):
     text = json.dumps(plan.to_json(), allow_nan=False)
-    again = fp.RemovalPlan.from_json(json.loads(text))
+    again = RemovalPlan.from_json(json.loads(text))
     assert json.dumps(again.to_json()) == text
     first, second = (fp.apply_removal(model, p, dtype="float64") for p in (plan, again))
     fp.equivalence(first, second, tolerance=0).require()
@@ -71,7 +71,7 @@ def test_json_gives_the_plan_back(model, plan):
 @pytest.mark.parametrize("data", [{}, {"format": 1, "model": "net"}])
 def test_other_json_is_no_plan(data):
     with pytest.raises(RemovalError, match="plan the removal again"):
-        fp.RemovalPlan.from_json(data)
+        RemovalPlan.from_json(data)
 
 
 def test_remap_slices_and_frees_what_a_constant_was_folded_into(model, plan):

@@ -9,6 +9,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import RemovalError
+from fpgaprune.remove import find_groups, split_groups
 
 
 def network(owner_in, owner_out, padding="same", data=0, **options):
@@ -25,14 +26,14 @@ def network(owner_in, owner_out, padding="same", data=0, **options):
 
 def test_even_groups_become_one_grouped_convolution():
     model = network([0, 1, 0, 1], [1, 0, 0, 1, 1, 0], activation="relu")
-    (found,) = fp.find_groups(model)
+    (found,) = find_groups(model)
     assert found.path == "c"
     assert found.inputs == ((0, 2), (1, 3))
     assert found.outputs == ((1, 2, 5), (0, 3, 4))
     assert found.even
     assert found.multiplications == (25 * 9 * 24, 25 * 9 * 12)
     assert found.saved == 25 * 9 * 12
-    small = fp.split_groups(model)
+    small = split_groups(model)
     assert small.get_layer("c").groups == 2
     assert [layer.name for layer in small.layers] == ["x", "c_inputs", "c", "c_outputs", "d"]
     fp.equivalence(model, small, tolerance=1e-14).require()
@@ -40,15 +41,15 @@ def test_even_groups_become_one_grouped_convolution():
 
 def test_groups_in_order_need_no_selection():
     model = network([0, 0, 1, 1], [0, 1], use_bias=False)
-    assert [layer.name for layer in fp.split_groups(model).layers] == ["x", "c", "d"]
+    assert [layer.name for layer in split_groups(model).layers] == ["x", "c", "d"]
 
 
 def test_uneven_groups_become_convolutions_side_by_side(tmp_path):
     model = network([0, 1, 0, 2, 0], [2, 0, 1, 0, 9])  # output 4 reads nothing
-    (found,) = fp.find_groups(model)
+    (found,) = find_groups(model)
     assert not found.even
     assert found.outputs == ((1, 3, 4), (2,), (0,))
-    small = fp.split_groups(model)
+    small = split_groups(model)
     assert [small.get_layer(f"c_group{k}").filters for k in range(3)] == [3, 1, 1]
     fp.equivalence(model, small, tolerance=1e-14).require()
     small.save(tmp_path / "small.keras")
@@ -64,27 +65,27 @@ def test_uneven_groups_become_convolutions_side_by_side(tmp_path):
 )
 def test_every_split_keeps_the_function(owner_in, owner_out, grouped):
     model = network(owner_in, owner_out, data=len(owner_in))
-    found = fp.find_groups(model)
+    found = find_groups(model)
     assert all(group.saved > 0 for group in found)
-    fp.equivalence(model, fp.split_groups(model, grouped=grouped), tolerance=1e-13).require()
+    fp.equivalence(model, split_groups(model, grouped=grouped), tolerance=1e-13).require()
 
 
 def test_a_mixing_activation_is_left_alone():
-    assert fp.find_groups(network([0, 1], [0, 1], activation="softmax")) == ()
+    assert find_groups(network([0, 1], [0, 1], activation="softmax")) == ()
 
 
 def test_groups_of_other_weights_are_refused():
     model = network([0, 1], [0, 1])
-    found = fp.find_groups(model)
+    found = find_groups(model)
     model.get_layer("c").kernel.assign(np.ones((3, 3, 2, 2)))
     with pytest.raises(RemovalError, match="find the groups again"):
-        fp.split_groups(model, found)
+        split_groups(model, found)
 
 
 def test_a_group_that_swallows_a_kernel_is_caught():
     """The comparison is what stands between a wrong block and the user."""
     model = network([0, 1], [0, 1])
-    small = fp.split_groups(model)
+    small = split_groups(model)
     kernel = np.asarray(small.get_layer("c").kernel).copy()
     kernel[0, 0, 0, 0] = 0.0
     small.get_layer("c").kernel.assign(kernel)

@@ -11,6 +11,7 @@ from fpgaprune.layout import LayerShare, Shortage
 from fpgaprune.measure import Figure
 from fpgaprune.report.advice import changes_tables, shortage_lines, suggested_changes
 from fpgaprune.report.page import render_page
+from fpgaprune.target import find_part
 
 from ..estimate.designs import cnn
 from .samples import run_report
@@ -20,7 +21,7 @@ from .samples import run_report
 def advice():
     """A network for a part that has half of what it takes."""
     design = cnn(zeros=0.1)
-    part = replace(fp.find_part("xc7z020"), name="half", lut=5000, ff=4000)
+    part = replace(find_part("xc7z020"), name="half", lut=5000, ff=4000)
     return fp.advise(design, fp.Target(part, "xc7z020"))
 
 

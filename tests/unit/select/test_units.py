@@ -7,8 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-import fpgaprune as fp
-from fpgaprune.design import legal_reuse_factors
+from fpgaprune.design import ReuseWarning, legal_reuse_factors
 from fpgaprune.errors import MaskError
 from fpgaprune.network.weight_axes import DEPTHWISE, PLAIN, TRANSPOSED
 from fpgaprune.select import parse_granularity, select
@@ -125,7 +124,7 @@ def used(path, shape, strategy, asked, io_type="io_stream"):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         factor = used_reuse_factor(path, shape, strategy, asked, io_type)
-    assert all(warning.category is fp.ReuseWarning for warning in said)
+    assert all(warning.category is ReuseWarning for warning in said)
     return factor, [str(warning.message) for warning in said]
 
 

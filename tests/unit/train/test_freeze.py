@@ -9,6 +9,7 @@ import tensorflow as tf
 
 import fpgaprune as fp
 from fpgaprune.errors import LockError, MaskError
+from fpgaprune.train import freeze
 from fpgaprune.values import named_weights
 
 X = np.random.default_rng(0).normal(size=(16, 5, 3)).astype("float32")
@@ -39,7 +40,7 @@ def test_the_kernel_of_an_lstm_cell_and_a_nested_layer(fitted):
     if fitted:
         model.fit(X, Y, verbose=0)
     before = values(model)
-    frozen = fp.freeze(model, ["lstm/*/kernel", "head/*"])
+    frozen = freeze(model, ["lstm/*/kernel", "head/*"])
     assert frozen == ["lstm/lstm_cell/kernel", "head/inner/kernel", "head/inner/bias"]
     model.fit(X, Y, verbose=0)
     assert moved(model, before) == set(before) - set(frozen)
@@ -47,7 +48,7 @@ def test_the_kernel_of_an_lstm_cell_and_a_nested_layer(fitted):
 
 def test_a_regular_expression_matches_whole_paths():
     model = recurrent_model()
-    assert fp.freeze(model, re.compile(r".*/(recurrent_)?kernel")) == [
+    assert freeze(model, re.compile(r".*/(recurrent_)?kernel")) == [
         "lstm/lstm_cell/kernel",
         "lstm/lstm_cell/recurrent_kernel",
         "head/inner/kernel",
@@ -57,7 +58,7 @@ def test_a_regular_expression_matches_whole_paths():
 
 def test_frozen_variables_are_saved_and_a_whole_layer_comes_back_frozen(tmp_path):
     model = recurrent_model()
-    fp.freeze(model, ["norm/*"])
+    freeze(model, ["norm/*"])
     model.compile("adam", "mse")
     model.fit(X, Y, verbose=0)
     model.save(tmp_path / "m.keras")
@@ -71,7 +72,7 @@ def test_frozen_variables_are_saved_and_a_whole_layer_comes_back_frozen(tmp_path
 def test_disjoint_sets_trained_by_two_optimizers_in_one_loop():
     model = recurrent_model()
     weights = named_weights(model)
-    fp.freeze(model, ["head/*"])
+    freeze(model, ["head/*"])
     kernel, bias = weights["out/kernel"], weights["lstm/lstm_cell/bias"]
     mask = np.zeros((4, 2), bool)
     mask[0] = True
@@ -96,10 +97,10 @@ def test_disjoint_sets_trained_by_two_optimizers_in_one_loop():
 
 
 BAD = {
-    "glob": (lambda m: fp.freeze(m, ["lstn/*"]), MaskError, r"'lstn/\*' matches no weight"),
-    "near miss": (lambda m: fp.freeze(m, "out/kernle"), MaskError, "did you mean out/kernel"),
-    "expression": (lambda m: fp.freeze(m, re.compile("out")), LockError, "the expression 'out' matches no weight"),
-    "statistics": (lambda m: fp.freeze(m, "norm/moving_*"), LockError, r"freeze the whole layer, as in 'norm/\*'"),
+    "glob": (lambda m: freeze(m, ["lstn/*"]), MaskError, r"'lstn/\*' matches no weight"),
+    "near miss": (lambda m: freeze(m, "out/kernle"), MaskError, "did you mean out/kernel"),
+    "expression": (lambda m: freeze(m, re.compile("out")), LockError, "the expression 'out' matches no weight"),
+    "statistics": (lambda m: freeze(m, "norm/moving_*"), LockError, r"freeze the whole layer, as in 'norm/\*'"),
 }
 
 
@@ -124,5 +125,5 @@ def test_a_built_optimizer_that_cannot_leave_weights_out_is_an_error(optimizer):
     model = recurrent_model(optimizer)
     model.fit(X, Y, verbose=0)
     with pytest.raises(LockError, match="freeze before compile, or compile again after freezing"):
-        fp.freeze(model, "out/*")
+        freeze(model, "out/*")
     assert len(model.trainable_variables) == 9

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import fpgaprune as fp
+from fpgaprune.train import Frozen
 
 X = np.random.default_rng(0).normal(size=(8, 5)).astype("float32")
 Y = np.random.default_rng(1).normal(size=(8, 2)).astype("float32")
@@ -44,7 +44,7 @@ def free(model):
 
 
 def test_gradients_of_free_parameters_are_those_of_the_unwrapped_model():
-    plain, frozen = pair(fp.Frozen)
+    plain, frozen = pair(Frozen)
     assert [v.path.split("/")[-2] for v in frozen.trainable_variables] == ["first", "first", "last", "last"]
     for one, other in zip(gradients(plain, free(plain)), gradients(frozen, free(frozen)), strict=True):
         assert np.array_equal(one, other)
@@ -52,14 +52,14 @@ def test_gradients_of_free_parameters_are_those_of_the_unwrapped_model():
 
 
 def test_gradients_asked_for_explicitly_are_none():
-    _, frozen = pair(fp.Frozen)
-    inside = [v for layer in frozen.layers if isinstance(layer, fp.Frozen) for v in layer.layer.weights]
+    _, frozen = pair(Frozen)
+    inside = [v for layer in frozen.layers if isinstance(layer, Frozen) for v in layer.layer.weights]
     assert len(inside) == 6
     assert gradients(frozen, inside) == [None] * 6
 
 
 def test_a_loss_that_does_not_depend_on_the_free_parameters_has_no_gradient_there():
-    frozen = fp.Frozen(keras.layers.Dense(3))
+    frozen = Frozen(keras.layers.Dense(3))
     scale = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(frozen(X)) + 0.0 * scale
@@ -68,7 +68,7 @@ def test_a_loss_that_does_not_depend_on_the_free_parameters_has_no_gradient_ther
 
 def test_the_output_is_differentiable_in_the_input():
     layer = keras.layers.Dense(3)
-    frozen = fp.Frozen(layer)
+    frozen = Frozen(layer)
     x = tf.constant(X)
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -78,12 +78,12 @@ def test_the_output_is_differentiable_in_the_input():
 
 
 def test_a_parent_that_becomes_trainable_does_not_thaw_it():
-    _, frozen = pair(fp.Frozen)
+    _, frozen = pair(Frozen)
     frozen.trainable = False
     frozen.trainable = True
     assert len(frozen.trainable_variables) == 4
     frozen.compile("sgd", "mse")
-    inside = [v for layer in frozen.layers if isinstance(layer, fp.Frozen) for v in layer.layer.weights]
+    inside = [v for layer in frozen.layers if isinstance(layer, Frozen) for v in layer.layer.weights]
     before = [v.numpy() for v in inside]
     frozen.fit(X, Y, verbose=0)
     assert all(np.array_equal(v.numpy(), old) for v, old in zip(inside, before, strict=True))
@@ -93,7 +93,7 @@ def test_a_parent_that_becomes_trainable_does_not_thaw_it():
 def test_statistics_move_only_if_asked(move):
     norm = keras.layers.BatchNormalization()
     dropout = keras.layers.Dropout(0.5, seed=1)
-    frozen = fp.Frozen(keras.Sequential([norm, dropout]), move_statistics=move)
+    frozen = Frozen(keras.Sequential([norm, dropout]), move_statistics=move)
     model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(5), frozen, keras.layers.Dense(2)])
     model.compile("sgd", "mse")
     before = [v.numpy() for v in norm.weights]
@@ -107,7 +107,7 @@ def test_statistics_move_only_if_asked(move):
 
 def test_it_saves_and_loads_at_any_depth(tmp_path):
     inputs = keras.Input((5,))
-    deep = keras.Sequential([keras.Input((5,)), fp.Frozen(keras.layers.Dense(4, name="core"), move_statistics=True)])
+    deep = keras.Sequential([keras.Input((5,)), Frozen(keras.layers.Dense(4, name="core"), move_statistics=True)])
     model = keras.Model(inputs, keras.layers.Dense(2)(deep(inputs)))
     model.compile("adam", "mse")
     model.fit(X, Y, verbose=0)
@@ -122,7 +122,7 @@ def test_the_wrapped_layer_computes_in_its_own_precision():
     policy = "mixed_float16"
     layer = keras.layers.Dense(3, dtype=policy)
     wide = keras.layers.Dense(3, dtype="float32")
-    frozen, frozen_wide = fp.Frozen(layer, dtype=policy), fp.Frozen(wide, dtype=policy)
+    frozen, frozen_wide = Frozen(layer, dtype=policy), Frozen(wide, dtype=policy)
     assert frozen(X).dtype == layer.compute_dtype
     assert frozen_wide(X).dtype == "float32"
     np.testing.assert_array_equal(frozen(X), layer(X))
@@ -131,8 +131,8 @@ def test_the_wrapped_layer_computes_in_its_own_precision():
 
 def test_recurrent_layers_and_masks():
     embedding = keras.layers.Embedding(5, 3, mask_zero=True)
-    frozen = fp.Frozen(embedding)
+    frozen = Frozen(embedding)
     lstm = keras.layers.LSTM(4)
     tokens = np.array([[1, 2, 0, 0]])
     np.testing.assert_array_equal(lstm(frozen(tokens)), lstm(embedding(tokens)))
-    assert fp.Frozen(keras.layers.LSTM(2))(np.ones((1, 3, 2), "float32")).shape == (1, 2)
+    assert Frozen(keras.layers.LSTM(2))(np.ones((1, 3, 2), "float32")).shape == (1, 2)
