@@ -56,7 +56,9 @@ def page() -> str:
     tables, details = [], []
     for title, found in by_title.items():
         rows = [f"| [`{name}`](#{place}) | `{home}` | {_first_line(package, place)} |" for name, home, place in found]
-        tables.append("\n".join([f"**{title}**", "", "| name | from | what it is or does |", "|---|---|---|", *rows, ""]))
+        tables.append(
+            "\n".join([f"**{title}**", "", "| name | from | what it is or does |", "|---|---|---|", *rows, ""])
+        )
         details.append("\n".join([f"## {title}", *(f"\n::: {place}" for *_, place in found), ""]))
     return "\n".join([_HEAD, *tables, *details])
 

@@ -154,7 +154,9 @@ def _require_translated(exported: Any, functional: Any, opset: int) -> None:
             found = [layer for layer in functional.layers if {layer.name, f"{layer.name}_1"} & set(parts)]
             where = f"layer {found[0].name!r} ({type(found[0]).__name__})" if found else f"node {node.name!r}"
             groups = getattr(found[0], "groups", 1) if found else 1
-            instead = "split it with split_groups of fpgaprune.remove" if groups > 1 else "use another layer or activation"
+            instead = (
+                "split it with split_groups of fpgaprune.remove" if groups > 1 else "use another layer or activation"
+            )
             raise ExportError(
                 f"{where} of model {functional.name!r} needs an operation {node.op_type!r}, which ONNX does not have "
                 f"in opset {opset}: {instead}"

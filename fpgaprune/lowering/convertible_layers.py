@@ -85,7 +85,9 @@ def _reason(layer: Any, kind: str) -> str | None:
     if any(r != 1 for r in (rate if isinstance(rate, tuple | list) else (rate,))):
         return f"it is dilated by {rate}, and {_NO_TEMPLATE}: widen the kernel with zeros instead"
     if getattr(layer, "groups", 1) != 1:
-        return f"it has {layer.groups} groups, and {_NO_TEMPLATE}: split it first, with split_groups of fpgaprune.remove"
+        return (
+            f"it has {layer.groups} groups, and {_NO_TEMPLATE}: split it first, with split_groups of fpgaprune.remove"
+        )
     if kind.startswith(("Depthwise", "Separable")) and layer.depth_multiplier != 1:
         return f"its depth multiplier is {layer.depth_multiplier}, and {_NO_TEMPLATE}: use 1"
     if kind == "UpSampling2D" and layer.interpolation != "nearest":
