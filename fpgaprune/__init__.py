@@ -1,8 +1,8 @@
 """fpgaprune: prune a trained Keras network kernel by kernel, prove it, and price it for a named FPGA.
 
-`import fpgaprune as fp` loads no TensorFlow. `__init__.pyi` lists the names of `fp`; each is loaded on first use. What a
-user needs less often is imported from its room: `from fpgaprune.select import Block`. Where a function and a room share
-a name, `fp.select` is the function; `dir(fp)` and type checkers say the same.
+`import fpgaprune as fp` loads no TensorFlow. `__init__.pyi` lists the names of `fp`; each is loaded on first use. What
+a user needs less often is imported from its room: `from fpgaprune.select import Block`. Where a function and a room
+share a name, `fp.select` is the function; `dir(fp)` and type checkers say the same.
 """
 
 from __future__ import annotations

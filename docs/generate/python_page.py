@@ -9,8 +9,8 @@ import griffe
 
 PLACE = "reference/python.md"
 PACKAGE = Path(__file__).parents[2] / "fpgaprune"
-# Title, in the order of use -> its rooms, each with the public names that are imported from the room itself. A room that
-# is not named here has its names of `fpgaprune` under "Everything else".
+# Title, in the order of use -> its rooms, each with the public names that are imported from the room itself. A room
+# that is not named here has its names of `fpgaprune` under "Everything else".
 _TITLES: dict[str, dict[str, str]] = {
     "Load a network": {"frontends": "LoadedNetwork import_tfmot", "quantise": "import_hgq import_qkeras with_bits"},
     "Choose what to lock": {
@@ -41,9 +41,9 @@ _TITLES: dict[str, dict[str, str]] = {
 }
 _HEAD = """# Python
 
-`import fpgaprune as fp` offers the names of a first evening: `fp.select`, `fp.lock`, `fp.estimate`. What you need less often is
-imported from its room: `from fpgaprune.select import Block`. A function may have the name of its room; `fp.select` is always the
-function. A name is loaded when it is first used, so the import itself loads no TensorFlow.
+`import fpgaprune as fp` offers the names of a first evening: `fp.select`, `fp.lock`, `fp.estimate`. What you need less
+often is imported from its room: `from fpgaprune.select import Block`. A function may have the name of its room;
+`fp.select` is always the function. A name is loaded when it is first used, so the import itself loads no TensorFlow.
 
 These names are public. What else a room offers is for the other rooms, and may change.
 """
@@ -64,7 +64,7 @@ def page() -> str:
 
 
 def names() -> dict[str, list[tuple[str, str, str]]]:
-    """Title -> the public names under it, each with what it is imported from and the place that mkdocstrings describes."""
+    """Title -> the public names under it, each with its home and the place that mkdocstrings describes."""
     title_of = {room: title for title, rooms in _TITLES.items() for room in rooms}
     found: dict[str, list[tuple[str, str, str]]] = {title: [] for title in [*_TITLES, "Everything else"]}
     for line in ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8")).body:

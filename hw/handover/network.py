@@ -68,7 +68,7 @@ class Network:
         return np.ldexp(raw.astype(np.float64), self._out["integer"] - self._out["width"])
 
     def load(self, beats):
-        """The samples after this call meet new weights: `beats` (N,) as `weights_stream` of `fpgaprune.rtl` gives them."""
+        """The samples after this call meet new weights: `beats` (N,) from `weights_stream` of `fpgaprune.rtl`."""
         beats = np.asarray(beats, np.int64).reshape(-1)
         if not len(beats) or not self._core.read(0x30):
             raise RuntimeError("there is nothing to load, or the design in this bitstream takes no loads of weights")
