@@ -21,7 +21,7 @@ from fpgaprune.files import storage
 # Every process that a run starts inherits this variable, even if it leaves the process group.
 _MARK = "FPGAPRUNE_RUN"
 _POLL_S = 0.02
-_GRACE_S = 2.0
+GRACE_S = 2.0
 # What a tool that starts after its deadline gets.
 _MOMENT_S = 0.01
 
@@ -185,10 +185,10 @@ def _pass_lines(tail: IO[bytes], rest: bytes, on_line: Callable[[str], None] | N
 def _end_all(process: subprocess.Popen[bytes], mark: str) -> None:
     """Ends all processes of the run: those in the tool's group and those with its mark."""
     _signal_all(process, mark, signal.SIGTERM)
-    deadline = time.monotonic() + _GRACE_S
+    deadline = time.monotonic() + GRACE_S
     while _alive(process, mark) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
-    deadline = time.monotonic() + _GRACE_S
+    deadline = time.monotonic() + GRACE_S
     while True:
         # Repeated, because a process may have been started between the search and the signal.
         _signal_all(process, mark, signal.SIGKILL)

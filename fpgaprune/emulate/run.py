@@ -22,7 +22,7 @@ from fpgaprune.values import real_array
 Inputs = NDArray[Any] | Sequence[NDArray[Any]]
 
 # Values of the largest layer in one batch: so few that the arrays of a layer stay in a processor's cache.
-_BATCH_VALUES = 1 << 19
+BATCH_VALUES = 1 << 19
 
 
 def emulate(design: Design, x: Inputs) -> Any:
@@ -99,7 +99,7 @@ def _run(design: Design, x: Inputs, wanted: Sequence[str]) -> dict[str, NDArray[
 
 def _batches(design: Design, count: int) -> Iterator[slice]:
     largest = max(math.prod(layer.output_shape) for layer in design.layers)
-    size = max(1, _BATCH_VALUES // largest)
+    size = max(1, BATCH_VALUES // largest)
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))
 

@@ -46,7 +46,7 @@ class Estimates:
             limits: what the layouts must keep.
         """
         self._document, self._data, self._model, self._route = document, data, model, route
-        self._ranking = Ranking(limits, self._config(Knobs("weight"))[TargetConfig].clock_ns)
+        self.ranking = Ranking(limits, self._config(Knobs("weight"))[TargetConfig].clock_ns)
         self._designs: Callable[[Knobs], Design | None] = cache(self._design)
         self.layouts: Callable[[Knobs], dict[str, DesignLayout]] = cache(self._layouts)
         """Name to layout for some knobs; empty if the network cannot have them."""
@@ -54,19 +54,19 @@ class Estimates:
 
     def best_layout(self, knobs: Knobs) -> DesignLayout:
         """Return the best layout of these knobs: the fastest one that fits, else the nearest to fitting."""
-        return min(self.layouts(knobs).values(), key=self._ranking.rank_layout)
+        return min(self.layouts(knobs).values(), key=self.ranking.rank_layout)
 
     def is_in_time(self, knobs: Knobs) -> bool:
         """Tell whether the best layout of these knobs keeps the limits of time."""
-        if min(self._ranking.limits.cycle_limits(self._ranking.clock_ns)) == math.inf:
+        if min(self.ranking.limits.cycle_limits(self.ranking.clock_ns)) == math.inf:
             return True
-        return self._ranking.keeps_time(self.best_layout(knobs))
+        return self.ranking.keeps_time(self.best_layout(knobs))
 
     def is_slower(self, moved: Knobs, knobs: Knobs) -> bool:
         """Tell whether `knobs` fit, and the best layout of `moved` takes clearly longer or does not fit."""
         was, now = self.best_layout(knobs), self.best_layout(moved)
-        most = self._ranking.limits.share
-        return was.share <= most and (now.share > most or self._ranking.is_slower(now, was))
+        most = self.ranking.limits.share
+        return was.share <= most and (now.share > most or self.ranking.is_slower(now, was))
 
     def is_possible(self, knobs: Knobs) -> bool:
         """Tell whether the network can have these knobs: a sparsity may leave too few channels."""

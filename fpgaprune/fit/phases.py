@@ -25,7 +25,7 @@ from fpgaprune.layout import DesignLayout, joined
 _WIDE = 16
 # Share of the time after which trials train for all epochs, and the share that the descent may take; the same if long
 # trials come after it.
-_SHORT_TRIALS, _DESCENT = 0.5, 0.75
+SHORT_TRIALS, _DESCENT = 0.5, 0.75
 _SHORT_BEFORE_LONG, _DESCENT_BEFORE_LONG = 0.45, 0.65
 # With time for fewer long trials the networks around the best one are trained as usual.
 _FEWEST_LONG = 3
@@ -36,7 +36,7 @@ _MORE, _FEWEST_AGAIN = 2, 4
 # The last training of a search is a long one, so it goes to a network that loses little with this likelihood.
 _LIKELY_AT_LAST = 0.5
 # The share that locking filters of a large network may take, and the step that is too small for it.
-_NARROW, _FINEST_NARROW = 0.25, 0.8
+NARROW, _FINEST_NARROW = 0.25, 0.8
 # File of the network of a run after dead channels were removed.
 _SMALL = "removed.keras"
 
@@ -113,7 +113,7 @@ class Phases:
         Returns:
             Knobs and point of the narrow network, and the `ways` with the epochs that it can be trained for.
         """
-        deadline, margin = self._deadline_from_now(_NARROW, self.training.short), self.log.ranking.margin
+        deadline, margin = self._deadline_from_now(NARROW, self.training.short), self.log.ranking.margin
         descent = Descent(["filters"], self.estimates, self._evaluator(deadline), deadline.has_time, margin)
         found = list(descent.run(start, parent, _FINEST_NARROW))
         self.notes += descent.notes
@@ -130,7 +130,7 @@ class Phases:
         As long as nothing keeps the limits, no network is worth a longer training and none has neighbours to try: short
         trials go on until the descent should end, and whole ones until the end.
         """
-        shares = (_SHORT_TRIALS, _DESCENT)
+        shares = (SHORT_TRIALS, _DESCENT)
         if self.training.long > self.training.whole:
             shares = (_SHORT_BEFORE_LONG, _DESCENT_BEFORE_LONG)
         short, whole = self.training.short, self.training.whole

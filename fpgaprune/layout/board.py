@@ -22,7 +22,7 @@ _MANY = 7000
 # A layout that is tried after another one takes at most this much of what that one takes.
 _LESS = 0.85
 # Shares of the FPGA to choose a layout of each layer for, where no interval is enough for all layers alike.
-_SHARES = (0.6, 0.4, 0.25)
+SHARES = (0.6, 0.4, 0.25)
 
 
 def board_design(design: Design) -> Design:
@@ -174,5 +174,5 @@ def _slower(design: Design, part: Part) -> Iterator[DesignLayout]:
     yield from islice(slower_layouts(design, part), 1, None)
     # This takes seconds, so it comes last. Where one share is too little, a smaller one is as well.
     with suppress(EstimateError):
-        for share in _SHARES:
+        for share in SHARES:
             yield DesignLayout.of_chosen(choose_layout(design, part, share=share), part)

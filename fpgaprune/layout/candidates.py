@@ -37,7 +37,7 @@ class Candidates:
         self.cycles = cache(self._cycles)
         self.many = cache(lambda name: np.count_nonzero(design[name].weights["weight"]) > _MANY)
         self.ladder = cache(self._ladder)
-        self.at = cache(self._at)
+        self.at = cache(self.ways_at)
         """For each layer the ways that keep an interval, and what everything else takes."""
 
     def may_pair(self, layer: LayerSpec) -> bool:
@@ -52,7 +52,7 @@ class Candidates:
         """Cycles that a sample takes on its way in and through: no layout makes it faster."""
         return max(most_beats(self.design, layer) for layer in self.design.layers)
 
-    def _at(self, interval: int, every: bool = False) -> tuple[dict[str, list[Way]], Counts]:
+    def ways_at(self, interval: int, every: bool = False) -> tuple[dict[str, list[Way]], Counts]:
         """For each layer the ways that keep `interval`, and what everything else takes.
 
         A layer of many weights comes as it is only where no schedule keeps the interval; anywhere, if `every`.

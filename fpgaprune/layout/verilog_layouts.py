@@ -11,7 +11,7 @@ from fpgaprune.layout.design_layout import DesignLayout
 from fpgaprune.target import Part
 
 # Cycles for each sample, as multiples of the fewest that a design can have.
-_SLOWER = (4, 16, 64, 256)
+SLOWER = (4, 16, 64, 256)
 
 
 def at_interval(design: Design, part: Part, interval: int | None = None, name: str = "") -> DesignLayout:
@@ -35,5 +35,5 @@ def slower_layouts(design: Design, part: Part) -> Iterator[DesignLayout]:
     """
     first = at_interval(design, part, name="0")
     yield first
-    for factor in _SLOWER:
+    for factor in SLOWER:
         yield at_interval(design, part, factor * max(first.interval_cycles, 1), name=str(factor))

@@ -18,7 +18,7 @@ from fpgaprune.remove.squashing import squashing_functions
 
 _BATCH = 32
 # Tracing a model takes as long as running a few batches without tracing.
-_TRACED_FROM = 4 * _BATCH
+TRACED_FROM = 4 * _BATCH
 # In float64, differences below this are far below any that a weight of float32 could make.
 _LEAST = 1e-9
 
@@ -229,7 +229,7 @@ def _call(
             nested = tensors[0]
         return list(keras.tree.flatten(model(nested, training=False)))
 
-    if len(arrays[0]) >= _TRACED_FROM:
+    if len(arrays[0]) >= TRACED_FROM:
         # One trace for all batches, including the smaller last one.
         shapes = [tf.TensorSpec((None, *x.shape[1:]), kind) for x, kind in zip(arrays, kinds, strict=True)]
         call = tf.function(call, input_signature=[shapes])

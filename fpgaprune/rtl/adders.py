@@ -13,7 +13,7 @@ from fpgaprune.rtl.common_pairs import Digits, share_pairs
 from fpgaprune.values import count_digits, signed_digits
 
 # At most so many pairs of digits, over all outputs, are counted together: a second of sorting, 70 MB.
-_MOST_PAIRS = 1 << 23
+MOST_PAIRS = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -110,11 +110,11 @@ def _shared(weights: NDArray[np.int64], youngest: bool | None) -> AdderGraph:
 
 
 def _blocks(weights: NDArray[np.int64]) -> Iterable[range]:
-    """Ranges of inputs; each has at most `_MOST_PAIRS` pairs of digits, or is a single input."""
+    """Ranges of inputs; each has at most `MOST_PAIRS` pairs of digits, or is a single input."""
     counts = count_digits(weights)
     start, total = 0, np.zeros(weights.shape[1], np.int64)
     for place, row in enumerate(counts):
-        if place > start and int(((total + row) ** 2).sum()) > 2 * _MOST_PAIRS:
+        if place > start and int(((total + row) ** 2).sum()) > 2 * MOST_PAIRS:
             yield range(start, place)
             start, total = place, np.zeros_like(total)
         total = total + row

@@ -15,7 +15,7 @@ from fpgaprune.rtl.sums import Weights
 QUEUE = 16
 # LUTs of that queue for each four bits of a pixel (a RAM of 16 x 4 bits in slices of two LUTs), and LUTs of the
 # counters of windows and cycles.
-_RAM, _CONTROL = 6, 40
+RAM, CONTROL = 6, 40
 # Counted adders are within this share of those that are solved for.
 _CLOSE = 0.2
 
@@ -52,7 +52,7 @@ def serial_sums(
     if weights.accum.overflow == "WRAP":
         most = weights.accum.width - (weights.accum.fraction - s.fraction - weights.kind.fraction)
     lane = (s.width, s.signed, s.low, s.high)
-    around = -(-s.bits // 4) * _RAM + _CONTROL
+    around = -(-s.bits // 4) * RAM + CONTROL
 
     def pays(sums: SerialSums | SerialTrees) -> bool:
         return in_time(sums.period) and sums.luts() + around < sums.parallel_bits

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fpgaprune.rtl.lines import Line
 
 # A file stays below 200 kB, ports and header included.
-_PART_CHARACTERS = 120_000
+PART_CHARACTERS = 120_000
 _WAIVERS = """\
 // Signed sums extend their operands, and rounding cuts bits off: both are meant.
 /* verilator lint_off WIDTHEXPAND */
@@ -55,7 +55,7 @@ def files_of(module: str, body: Body, header: str) -> dict[str, str]:
     files = {}
     ports = body.ports(bool(body.control))
     ports += [f"input wire [{body.bits_in - 1}:0] in_data", f"output wire [{body.bits_out - 1}:0] out_data"]
-    if sum(map(len, _texts(body.lines))) <= _PART_CHARACTERS:
+    if sum(map(len, _texts(body.lines))) <= PART_CHARACTERS:
         text = body.text(body.lines)
     else:
         text = ""
@@ -135,13 +135,13 @@ def _taken(name: str, bus: str, lowest: int, width: int) -> str:
 
 
 def _parts(module: str, body: Body) -> list[_Part]:
-    """`body.runs` divided into parts of at most `_PART_CHARACTERS` characters."""
+    """`body.runs` divided into parts of at most `PART_CHARACTERS` characters."""
     groups: list[list[Line]] = [[]]
     size = 0
     for line in body.runs:
         # Each value that is taken from the bus of another part takes 50 characters more.
         length = len(line.wires) + sum(len(row) + 9 for row in line.registers) + 50 * len(line.uses)
-        if size + length > _PART_CHARACTERS and groups[-1]:
+        if size + length > PART_CHARACTERS and groups[-1]:
             groups.append([])
             size = 0
         groups[-1].append(line)

@@ -24,7 +24,7 @@ from fpgaprune.values import FixedType
 # At most so many numbers are added one after another. They wait in registers, whose bits grow with the square of that.
 _LONGEST_CHAIN = 512
 # Modes that round towards one side: adding a whole number before or after rounding gives the same.
-_TOWARDS_A_SIDE = ("TRN", "RND", "RND_MIN_INF")
+TOWARDS_A_SIDE = ("TRN", "RND", "RND_MIN_INF")
 
 Solver = Callable[[NDArray[np.int64], int, int], AdderGraph]
 
@@ -109,7 +109,7 @@ def summed(addends: Sequence[Number], accum: FixedType, tree: bool) -> Number:
     """The sum in `accum`: balanced, as `nnet::reduce` adds, if `tree`, else one after another from zero."""
     if tree:
         addends = [addend.into(accum) for addend in addends]
-    elif accum.rounding in _TOWARDS_A_SIDE:
+    elif accum.rounding in TOWARDS_A_SIDE:
         addends = [addend.rounded(accum) for addend in addends]
     shifts = [accum.fraction - addend.fraction for addend in addends]
     if min(shifts) >= 0:

@@ -79,7 +79,7 @@ def test_steps_between_two_changes_are_taken_together_and_leave_the_same_bits(mo
 
     monkeypatch.setattr(keras.Model, "fit", fit)
     for most in (100, 1):
-        monkeypatch.setattr(epochs_of_flow, "_TOGETHER", most)
+        monkeypatch.setattr(epochs_of_flow, "MOST_STEPS_TOGETHER", most)
         model, _, made = run(SCHEDULES["polynomial_decay"], epochs=8)
         found.append((made.changes, made.masks, snapshot(model)))
     assert together == [4, 1]

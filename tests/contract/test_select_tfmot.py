@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import h5py
@@ -14,7 +15,7 @@ import pytest
 import tensorflow as tf
 
 from fpgaprune.errors import ModelImportError
-from fpgaprune.frontends import import_tfmot, tfmot_model
+from fpgaprune.frontends import import_tfmot
 from fpgaprune.select import ConstantSparsity, PolynomialDecay, tfmot_schedule
 from fpgaprune.values import named_weights
 from tests.unit.select.networks import plain, samples
@@ -28,7 +29,7 @@ MAKER = Path(__file__).parents[1] / "unit" / "select" / "make_tfmot_models.py"
 
 @pytest.fixture
 def prepared(tmp_path, monkeypatch):
-    """A source and a reader whose files the test may change before they are read."""
+    """What imports a SavedModel, the files that its reader leaves, which a test may change before, and the model."""
     model = plain()
     kernel = named_weights(model)["conv2/kernel"]
     values = kernel.numpy()
@@ -41,22 +42,23 @@ def prepared(tmp_path, monkeypatch):
         "report": {"wrappers": ["prune_low_magnitude_conv2"], "left_nonzero": {"conv2/kernel": 3}},
     }
 
-    def reader(source, folder, timeout_s, trusted):
+    def reader(command, **_):
+        folder = Path(command[-1])
         model.save(folder / "model.h5")
         np.savez(folder / "masks.npz", **files["masks"])
         np.savez(folder / "probe.npz", **files["probe"])
         (folder / "report.json").write_text(json.dumps(files["report"]))
+        return subprocess.CompletedProcess(command, 0, "", "")
 
     # Keras says that .h5 is a legacy format, which is what is needed here.
     monkeypatch.setattr("keras.src.saving.saving_api.logging.warning", lambda *_: None)
-    monkeypatch.setattr(tfmot_model, "_run_reader", reader)
-    (tmp_path / "model.h5").touch()
-    return tmp_path / "model.h5", files, model
+    monkeypatch.setattr(subprocess, "run", reader)
+    return partial(import_tfmot, tmp_path, trusted=True), files, model
 
 
 def test_what_the_reader_found_is_reported(prepared):
-    source, files, model = prepared
-    found = import_tfmot(source)
+    imported, files, model = prepared
+    found = imported()
     assert found.wrappers == ("prune_low_magnitude_conv2",)
     assert found.left_nonzero == {"conv2/kernel": 3}
     assert found.negative_zeros == {"conv2/kernel": 1}
@@ -69,27 +71,27 @@ def test_what_the_reader_found_is_reported(prepared):
 
 
 def test_zeros_are_the_masks_of_a_model_without_wrappers(prepared):
-    source, files, _ = prepared
+    imported, files, _ = prepared
     files["report"]["wrappers"] = []
     files["masks"].clear()
-    masks = import_tfmot(source).masks
+    masks = imported().masks
     assert list(masks) == ["conv2/kernel"]
     assert np.argwhere(~masks["conv2/kernel"]).tolist() == [[0, 0, 0, 0], [0, 0, 0, 1]]
 
 
 def test_other_predictions_are_refused(prepared):
-    source, files, _ = prepared
+    imported, files, _ = prepared
     files["probe"]["output_0"] = files["probe"]["output_0"] + np.float32(1e-5)
     with pytest.raises(
         ModelImportError, match=r"predicts other values in Keras 3, by 1e-05 where rounding explains \d"
     ):
-        import_tfmot(source)
+        imported()
     files["probe"]["output_0"] = files["probe"]["output_0"] * np.nan
     with pytest.raises(ModelImportError, match="predicts other values"):
-        import_tfmot(source)
+        imported()
     files["probe"]["output_0"] = np.zeros((3, 3))
     with pytest.raises(ModelImportError, match="has other outputs in Keras 3"):
-        import_tfmot(source)
+        imported()
 
 
 # What is refused before tf_keras is loaded.

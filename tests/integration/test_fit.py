@@ -224,8 +224,8 @@ def test_a_large_network_loses_filters_first_and_is_then_trained_for_longer(sear
     monkeypatch.setattr(Training, "from_flow", classmethod(lambda *_: own))
     monkeypatch.setattr(Training, "at_higher_rate", classmethod(lambda *_: bolder))
     # However slow the machine is, a third of the time is left for what comes behind.
-    monkeypatch.setattr(import_module("fpgaprune.fit.phases"), "_NARROW", 0.7)
-    monkeypatch.setattr(import_module("fpgaprune.fit.phases"), "_SHORT_TRIALS", 1.0)
+    monkeypatch.setattr(import_module("fpgaprune.fit.phases"), "NARROW", 0.7)
+    monkeypatch.setattr(import_module("fpgaprune.fit.phases"), "SHORT_TRIALS", 1.0)
     monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
     monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", run)
     fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss="20 %", out=tmp_path / "out", minutes=0.2)

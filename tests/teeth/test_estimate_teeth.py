@@ -1,7 +1,5 @@
 """Known-bad models and files that the checks of the estimator must catch."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -15,6 +13,8 @@ from tests.benchmarks.leave_out import covered, covered_by_others, interval_fact
 from tests.property.test_estimate_monotone import figures, more_zeros
 from tests.unit.estimate.designs import mlp
 from tests.unit.estimate.test_rows import dense, row
+
+from .changed_code import change
 
 TARGET = Target.of("xc7z020clg400-1")
 
@@ -31,14 +31,8 @@ def is_monotone(seeds=range(5)):
 
 def test_a_model_that_charges_for_zeros_is_caught(monkeypatch):
     assert is_monotone()
-    honest = multiplications._unrolled
-
-    def charges(layer, design):
-        made = honest(layer, design)
-        made.lut["add_bit"] = made.lut.get("add_bit", 0) + 100 * layer.products.zero
-        return made
-
-    monkeypatch.setattr(multiplications, "_unrolled", charges)
+    honest = "adds * (width + _CARRY)"
+    change(monkeypatch, multiplications, honest, f"{honest} + 100 * products.zero")
     assert not is_monotone()
 
 
@@ -49,13 +43,8 @@ def test_a_model_blind_to_zeros_is_caught(monkeypatch):
         return estimate(pruned, TARGET).total["synth"].dsp.value < estimate(full, TARGET).total["synth"].dsp.value
 
     assert saves()
-    honest = multiplications._unrolled
-
-    def blind(layer, design):
-        seen = replace(layer.products, zero=0, distinct_many=float(layer.products.total))
-        return honest(replace(layer, products=seen), design)
-
-    monkeypatch.setattr(multiplications, "_unrolled", blind)
+    blind = "replace(layer, products=replace(layer.products, zero=0, distinct_many=float(layer.products.total)))"
+    change(monkeypatch, multiplications, "return _unrolled(layer, design)", f"return _unrolled({blind}, design)")
     assert not saves()
 
 

@@ -9,10 +9,12 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import EquivalenceError, FpgaPruneError, RemovalError
-from fpgaprune.network import Liveness, linear, site
+from fpgaprune.network import linear, liveness, site
 from fpgaprune.network.rules import RULES, convolution, depthwise, merging, normalization
 from fpgaprune.remove import planning
 from fpgaprune.values import named_weights
+
+from .changed_code import change
 
 
 def network(merge=False):
@@ -62,7 +64,7 @@ def test_the_library_itself_passes(merge):
 
 
 def test_dropping_a_dead_channel_with_a_bias_is_caught(monkeypatch):
-    monkeypatch.setattr(planning, "_deltas", lambda *_: {})
+    change(monkeypatch, planning, "deltas = _deltas(trace, alive, kept)", "deltas = {}")
     assert isinstance(outcome(network()), EquivalenceError)
 
 
@@ -147,8 +149,7 @@ def test_taking_a_read_channel_for_unread_is_caught(monkeypatch):
 
 
 def test_a_wrong_share_of_the_carrier_is_caught(monkeypatch):
-    honest = planning._merged
-    monkeypatch.setattr(planning, "_merged", lambda *arguments: 2 * honest(*arguments))
+    change(monkeypatch, planning, "values = _merged(", "values = 2 * _merged(")
     assert isinstance(outcome(network()), EquivalenceError)
 
 
@@ -168,5 +169,5 @@ def test_a_mask_that_still_claims_a_folded_bias_is_caught():
 
 def test_needing_nothing_is_caught(monkeypatch):
     """A liveness that forgets the reads leaves layers that fit nothing, or a function that is another."""
-    monkeypatch.setattr(Liveness, "_follow_reads", lambda self: None)
+    change(monkeypatch, liveness, "            self._follow_reads()", "            self")
     assert isinstance(outcome(network()), EquivalenceError)

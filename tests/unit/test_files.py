@@ -136,7 +136,10 @@ def test_values_are_shown_cut():
 
 
 def test_temporary_files_that_nobody_can_make_are_one_line(monkeypatch, capsys):
-    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(cli, "app", lambda: tempfile.mkdtemp())
     with pytest.raises(SystemExit):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 # Least seconds between two messages within an epoch.
-_EVERY_S = 0.5
+EVERY_S = 0.5
 # Is called with the finished steps, all steps, and a note.
 OnStep = Callable[[int, int, str], None]
 
@@ -75,7 +75,7 @@ def epochs_shown(progress: Progress, total: int, passed: int = 0) -> Any:
             now = time.monotonic()
             # In the first epoch over a generator, the number of batches is unknown.
             if now >= self._due and self.params.get("steps"):
-                self._due = now + _EVERY_S
+                self._due = now + EVERY_S
                 self._tell(batch + 1, logs)
 
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002

@@ -17,9 +17,9 @@ _PARTS = ("train", "test", "valid")
 _KEYS = ("x", "y", "sample_weight")
 # A data set that does not say how long it is has at most so many samples, unless the flow says another number; and
 # all of them take at most this share of the free memory, because joining the batches takes as much again.
-_MOST, _MEMORY = 500_000, 0.3
+MOST_SAMPLES, _MEMORY = 500_000, 0.3
 # Least seconds between two messages.
-_EVERY_S = 0.5
+EVERY_S = 0.5
 # Called with the samples that were read, all samples (0 if that is unknown), and what they are.
 
 
@@ -59,8 +59,8 @@ def _read(dataset: Any, part: str, where: str, most: int | None, on_step: OnStep
     """The batches of `dataset` as tuples of arrays, up to `most` samples."""
     batches, length = _source(dataset, where)
     if length == np.inf and most is None:
-        raise _endless(where, "never ends", _MOST)
-    allowed = np.inf if most is not None or length is not None else _MOST
+        raise _endless(where, "never ends", MOST_SAMPLES)
+    allowed = np.inf if most is not None or length is not None else MOST_SAMPLES
     memory, taken, done, due = _MEMORY * available_bytes(), 0, 0, 0.0
     for number, batch in enumerate(batches, start=1):
         values = tuple(_array_tree(value, where) for value in (batch if isinstance(batch, tuple) else (batch,)))
@@ -77,7 +77,7 @@ def _read(dataset: Any, part: str, where: str, most: int | None, on_step: OnStep
             size = "" if done > allowed else f" of {taken / 2**30:.2g} GiB, {_MEMORY:.0%} of the free memory,"
             raise _endless(where, f"has given {done:,} samples{size} and goes on", done)
         if time.monotonic() >= due:
-            due = time.monotonic() + _EVERY_S
+            due = time.monotonic() + EVERY_S
             total = 0 if length is None or length == np.inf else round(done / number * length)
             on_step(done, total, f"{done:,} samples of {part!r} read")
 

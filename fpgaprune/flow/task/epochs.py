@@ -11,7 +11,7 @@ from fpgaprune.flow.task.data import Dataset
 from fpgaprune.flow.task.samples import Samples, arrays_of, count_of
 
 # Keras is called back after so many steps at most, because a user may want to stop a training.
-_TOGETHER = 100
+MOST_STEPS_TOGETHER = 100
 # Batches that are prepared while a step runs.
 _AHEAD = 4
 
@@ -73,7 +73,7 @@ def steps_together(model: Any, steps: int) -> Iterator[None]:
     multiple of `steps`, because Keras calls back only after such a group. The number in a group divides `steps`: an
     endless dataset would go on past the epoch.
     """
-    model.steps_per_execution = max(n for n in range(1, min(steps, _TOGETHER) + 1) if steps % n == 0)
+    model.steps_per_execution = max(n for n in range(1, min(steps, MOST_STEPS_TOGETHER) + 1) if steps % n == 0)
     try:
         yield
     finally:

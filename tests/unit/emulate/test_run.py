@@ -33,7 +33,7 @@ def test_the_public_name_is_this():
 def test_batches_do_not_change_a_bit(monkeypatch):
     x = np.random.default_rng(3).uniform(-9, 9, (57, 2))
     whole = emulate(mlp(), x)
-    monkeypatch.setattr(run, "_BATCH_VALUES", 10)
+    monkeypatch.setattr(run, "BATCH_VALUES", 10)
     assert emulate(mlp(), x).tobytes() == whole.tobytes()
 
 
@@ -108,13 +108,13 @@ def wide_product():
 )
 def test_what_cannot_be_exact_is_refused_before_anything_is_computed(made, message, monkeypatch):
     computed = []
-    original = run._batch
+    original = run.Exact.from_real
 
-    def spy(entries, steps, samples, wanted):
-        computed.append(len(samples[0]))
-        return original(entries, steps, samples, wanted)
+    def spy(samples, kind):
+        computed.append(len(samples))
+        return original(samples, kind)
 
-    monkeypatch.setattr(run, "_batch", spy)
+    monkeypatch.setattr(run.Exact, "from_real", spy)
     with pytest.raises(DesignError, match=message):
         emulate(made(), np.zeros((5, 2)))
     assert computed == [0]

@@ -19,7 +19,7 @@ def fakes(tmp_path, monkeypatch):
     """A folder whose `bin` goes before PATH; the tools' own variables are unset."""
     for tool in OPEN_TOOLS:
         monkeypatch.delenv(processes.tool_variable(tool.program), raising=False)
-    monkeypatch.setattr(processes, "_GRACE_S", 0.3)
+    monkeypatch.setattr(processes, "GRACE_S", 0.3)
     (tmp_path / "bin").mkdir(exist_ok=True)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     return tmp_path

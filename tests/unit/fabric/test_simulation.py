@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tools are shell 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A project, an empty PATH but for `bin`, and Verilator looked for there."""
-    monkeypatch.setattr(processes, "_GRACE_S", 0.3)
+    monkeypatch.setattr(processes, "GRACE_S", 0.3)
     monkeypatch.setenv("FPGAPRUNE_CACHE", str(tmp_path / "cache"))
     for name in ("verilator_bin", "g++", "clang++"):
         monkeypatch.delenv(processes.tool_variable(name), raising=False)

@@ -99,7 +99,7 @@ def test_a_network_is_slower_if_its_best_layout_takes_clearly_longer_or_does_not
     knobs, turned = Knobs("weight"), Knobs("weight", weight_bits=4)
     laid = {knobs: laid_out("a", {}, 0.7, 100, 100), turned: laid_out("b", {}, share, cycles, cycles)}
     monkeypatch.setattr(estimates, "best_layout", laid.get)
-    monkeypatch.setattr(estimates, "_ranking", Ranking(Limits(latency_us=latency_us), 5.0))
+    monkeypatch.setattr(estimates, "ranking", Ranking(Limits(latency_us=latency_us), 5.0))
     assert estimates.is_slower(turned, knobs) == slower
     # Nothing is slower than what does not fit at all.
     laid[knobs] = laid_out("a", {}, 0.9, 10, 10)

@@ -54,7 +54,7 @@ def unknown_length():
 
 @pytest.mark.parametrize("make", [unknown_length, endless, lambda: iter(unknown_length())])
 def test_a_set_that_does_not_end_is_refused_within_a_bound(given, monkeypatch, make):
-    monkeypatch.setattr(batched_data, "_MOST", 100)
+    monkeypatch.setattr(batched_data, "MOST_SAMPLES", 100)
     with pytest.raises(DataError, match=r"'train' has given 104 samples and goes on; .*\[data\] samples = 104"):
         given(make())
 
@@ -137,7 +137,7 @@ def test_batches_that_do_not_fit_each_other_are_refused(given, train, message):
 
 
 def test_reading_is_told(given, monkeypatch, tmp_path):
-    monkeypatch.setattr(batched_data, "_EVERY_S", 0.0)
+    monkeypatch.setattr(batched_data, "EVERY_S", 0.0)
     told = []
 
     class Progress:

@@ -55,7 +55,7 @@ def train(recorder, metrics, epochs=2, passed=0, total=2):
 
 
 def test_batches_within_an_epoch_are_told(monkeypatch):
-    monkeypatch.setattr(progress, "_EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
     steps = train(Recorder(), ["accuracy"])
     assert [done for done, _, _ in steps] == [1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 10]
     assert {total for _, total, _ in steps} == {10}
@@ -64,7 +64,7 @@ def test_batches_within_an_epoch_are_told(monkeypatch):
 
 
 def test_many_batches_a_second_are_told_now_and_then(monkeypatch):
-    monkeypatch.setattr(progress, "_EVERY_S", 60.0)
+    monkeypatch.setattr(progress, "EVERY_S", 60.0)
     assert [done for done, _, _ in train(Recorder(), ["accuracy"])] == [1, 5, 10]
 
 
@@ -82,7 +82,7 @@ def test_the_loss_and_the_first_metric_are_shown_whatever_they_are(metrics, show
 
 
 def test_epochs_of_earlier_rounds_count(monkeypatch):
-    monkeypatch.setattr(progress, "_EVERY_S", 60.0)
+    monkeypatch.setattr(progress, "EVERY_S", 60.0)
     steps = train(Recorder(), ["accuracy"], epochs=1, passed=3, total=8)
     assert [step[:2] for step in steps] == [(16, 40), (20, 40)]
     assert steps[-1][2].startswith("epoch 4 of 8, ")

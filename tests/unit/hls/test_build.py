@@ -26,7 +26,7 @@ def bench(tmp_path, monkeypatch):
     """A project folder with a space in its name, and a PATH on which only fake tools are found first."""
     for name in TOOLS:
         monkeypatch.delenv(processes.tool_variable(name), raising=False)
-    monkeypatch.setattr(processes, "_GRACE_S", 0.3)
+    monkeypatch.setattr(processes, "GRACE_S", 0.3)
     (tmp_path / "bin").mkdir()
     (tmp_path / "my project").mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")

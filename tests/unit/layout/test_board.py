@@ -94,7 +94,7 @@ def test_a_design_whose_place_and_route_takes_long_says_so(filters, told):
 
 
 def test_where_no_interval_is_enough_each_layer_gets_its_own_layout(monkeypatch):
-    monkeypatch.setattr(verilog_layouts, "_SLOWER", ())
+    monkeypatch.setattr(verilog_layouts, "SLOWER", ())
     found, _ = layout_for_board(two_convolutions(6), "icebreaker")
     assert set(found.fields) == {"multipliers", "paired", "interval"}
     assert has_room(two_convolutions(6), "icebreaker", found.fields)
@@ -103,7 +103,7 @@ def test_where_no_interval_is_enough_each_layer_gets_its_own_layout(monkeypatch)
 @pytest.fixture
 def without_schedules(monkeypatch):
     """Choosing for each layer takes seconds."""
-    monkeypatch.setattr(board_layouts, "_SHARES", ())
+    monkeypatch.setattr(board_layouts, "SHARES", ())
 
 
 def test_a_design_for_no_interval_names_the_board_that_would_take_it(without_schedules):

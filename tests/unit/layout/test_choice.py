@@ -115,13 +115,13 @@ def test_the_upper_end_of_the_price_may_count_too():
 
 def test_each_interval_is_asked_for_once_and_none_that_no_layout_keeps(chosen, monkeypatch):
     """Each is a price of the whole design, and a short one has adders for every weight."""
-    asked, at = [], Candidates._at
+    asked, at = [], Candidates.ways_at
 
     def heard(self, interval, every=False):
         asked.append(interval)
         return at(self, interval, every)
 
-    monkeypatch.setattr(Candidates, "_at", heard)
+    monkeypatch.setattr(Candidates, "ways_at", heard)
     design = network()
     assert fp.choose_layout(design, part(), "xc7") == chosen
     least = fp.verilog_price(design, "xc7").interval_cycles

@@ -62,7 +62,7 @@ def test_many_samples_are_compared_in_one_graph_like_few_one_by_one(monkeypatch)
     assert reference.compare(model, tolerance=0).ok
     # The reference ran once for both.
     assert runs == [model, other, model]
-    monkeypatch.setattr(proof, "_TRACED_FROM", 10**9)
+    monkeypatch.setattr(proof, "TRACED_FROM", 10**9)
     plain = fp.equivalence(model, other, x, tolerance=1.0)
     assert plain.worst_sample == traced.worst_sample
     assert plain.max_abs_error == pytest.approx(traced.max_abs_error, rel=1e-9)

@@ -75,7 +75,7 @@ def test_a_zero_takes_part_in_nothing():
 def test_a_large_matrix_is_searched_in_blocks(monkeypatch):
     matrix = np.random.default_rng(2).integers(-127, 128, (160, 3))
     whole = share(matrix)
-    monkeypatch.setattr(adders, "_MOST_PAIRS", 5_000)
+    monkeypatch.setattr(adders, "MOST_PAIRS", 5_000)
     blocks = share(matrix)
     assert (blocks.matrix() == matrix).all()
     assert len(whole.sums) < len(blocks.sums)

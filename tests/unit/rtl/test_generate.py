@@ -62,7 +62,7 @@ def test_a_smaller_design_leaves_nothing_of_a_larger_one(tmp_path):
 
 
 def test_files_stay_below_their_size_however_large_the_layer(tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "_PART_CHARACTERS", 3_000)
+    monkeypatch.setattr(parts, "PART_CHARACTERS", 3_000)
     net = Net(np.random.default_rng(0))
     design = net.design(net.conv(net.input(6, 6, 3), 6))
     project = to_verilog(design, tmp_path)

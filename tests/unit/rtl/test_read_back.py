@@ -42,7 +42,7 @@ LONG = 2000
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_read_back_is_what_was_written(seed, interval, tmp_path, monkeypatch):
     if seed % 2:
-        monkeypatch.setattr(parts, "_PART_CHARACTERS", 4_000)
+        monkeypatch.setattr(parts, "PART_CHARACTERS", 4_000)
     net = Net(np.random.default_rng(seed))
     build = [lambda: net.conv(net.input(5, 5, 2), 3), lambda: net.dense(net.flatten(net.input(2, 2, 3)), 4)][seed % 2]
     # Products are rounded one by one in every other case.
@@ -63,8 +63,8 @@ def test_what_is_read_back_is_what_was_written(seed, interval, tmp_path, monkeyp
 @pytest.mark.parametrize("overflow", OVERFLOW_MODES)
 def test_a_depthwise_layer_is_read_channel_by_channel(overflow, interval, tmp_path, monkeypatch):
     # So few taps are smaller at once.
-    monkeypatch.setattr(in_time, "_RAM", 0)
-    monkeypatch.setattr(in_time, "_CONTROL", 0)
+    monkeypatch.setattr(in_time, "RAM", 0)
+    monkeypatch.setattr(in_time, "CONTROL", 0)
     net = Net(np.random.default_rng(5))
     design = with_accum(net.design(net.depthwise(net.input(5, 5, 3))), FixedType(30, 15, overflow=overflow))
     layer = weighted(design)
@@ -203,7 +203,7 @@ def folded(seed, inputs, outputs, clocks, folder, pixels=1):
 )
 def test_what_a_memory_holds_is_read_back(seed, inputs, outputs, clocks, pixels, tmp_path, monkeypatch):
     if seed % 2:
-        monkeypatch.setattr(parts, "_PART_CHARACTERS", 1_000)
+        monkeypatch.setattr(parts, "PART_CHARACTERS", 1_000)
     _, layer, project = folded(seed, inputs, outputs, clocks, tmp_path, pixels)
     assert project.layers[-1].note.startswith("folded: ")
     found, wanted = read_weights(project, layer), layer.weights["weight"]

@@ -129,9 +129,9 @@ def test_sums_of_other_fractions_give_the_bits_of_the_accumulator(overflow, roun
     assert (circuit.evaluate(columns)[0] == wanted).all()
 
 
-@pytest.mark.parametrize("rounding", [mode for mode in ROUNDING_MODES if mode not in sums._TOWARDS_A_SIDE])
+@pytest.mark.parametrize("rounding", [mode for mode in ROUNDING_MODES if mode not in sums.TOWARDS_A_SIDE])
 def test_rounding_by_the_sign_before_the_sum_is_seen(rounding, monkeypatch):
-    monkeypatch.setattr(sums, "_TOWARDS_A_SIDE", ROUNDING_MODES)
+    monkeypatch.setattr(sums, "TOWARDS_A_SIDE", ROUNDING_MODES)
     with pytest.raises(AssertionError):
         test_sums_of_other_fractions_give_the_bits_of_the_accumulator("SAT", rounding, 3)
 

@@ -22,7 +22,7 @@ def bench(tmp_path, monkeypatch):
     """An empty PATH but for `bin`, and a project folder with a space in its name."""
     for name in TOOLS:
         monkeypatch.delenv(tool_variable(name), raising=False)
-    monkeypatch.setattr(processes, "_GRACE_S", 0.3)
+    monkeypatch.setattr(processes, "GRACE_S", 0.3)
     (tmp_path / "bin").mkdir()
     (tmp_path / "my project").mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
