@@ -1,6 +1,12 @@
+from .adder_weights import read_adder_weights as read_adder_weights
+from .firmware_weights import count_firmware as count_firmware
+from .firmware_weights import firmware_folder as firmware_folder
+from .firmware_weights import read_firmware_weights as read_firmware_weights
+from .firmware_weights import read_layer_integers as read_layer_integers
 from .link_checks import certify as certify
 from .link_checks import check_design as check_design
 from .link_checks import check_firmware as check_firmware
 from .link_checks import check_keras_file as check_keras_file
 from .link_checks import check_model as check_model
 from .link_checks import check_onnx_file as check_onnx_file
+from .onnx_weights import read_onnx_weights as read_onnx_weights

@@ -1,5 +1,6 @@
 from .board_commands import ask as ask
 from .board_commands import load as load
+from .common_options import read_max_loss as read_max_loss
 from .config_command import config as config
 from .convert_command import convert as convert
 from .examples_command import examples as examples
@@ -10,6 +11,7 @@ from .price_commands import compare as compare
 from .price_commands import estimate as estimate
 from .price_commands import measure as measure
 from .price_commands import parts as parts
+from .printed_tables import print_table as print_table
 from .runs import doctor as doctor
 from .runs import inspect as inspect
 from .runs import run as run

@@ -14,6 +14,8 @@ from .network import IO_TYPES as IO_TYPES
 from .network import STRATEGIES as STRATEGIES
 from .network import Design as Design
 from .network import LayerSpec as LayerSpec
+from .operation_form import operation_to_json as operation_to_json
+from .operation_form import read_operation as read_operation
 from .operations import MOVES as MOVES
 from .operations import NOTHING as NOTHING
 from .operations import Concatenate as Concatenate

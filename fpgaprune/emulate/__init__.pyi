@@ -1,6 +1,7 @@
 from .difference import Difference as Difference
 from .difference import first_difference as first_difference
 from .exact import Exact as Exact
+from .exact import carrier as carrier
 from .exact import raw_of_real as raw_of_real
 from .kinds import steps_of as steps_of
 from .pooling import window_counts as window_counts
@@ -13,7 +14,10 @@ from .softmax import exponentials_of as exponentials_of
 from .softmax import inverses_of as inverses_of
 from .softmax import sum_type_of as sum_type_of
 from .step import Step as Step
+from .sums import Kernel as Kernel
+from .sums import weighted_sum as weighted_sum
 from .tables import constant as constant
+from .tables import look_up as look_up
 from .tables import looked_up as looked_up
 from .tables import scales as scales
 from .tables import size_of as size_of

@@ -8,4 +8,7 @@ from .golden import GOLDEN_OUTPUTS as GOLDEN_OUTPUTS
 from .golden import write_golden as write_golden
 from .hls_project import HlsProject as HlsProject
 from .hls_project import to_hls as to_hls
+from .own_templates import add_templates as add_templates
+from .simulate import CSimulation as CSimulation
 from .strategy_advice import StrategyWarning as StrategyWarning
+from .write_project import write_sources as write_sources

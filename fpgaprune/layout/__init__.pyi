@@ -7,6 +7,7 @@ from .advice import Suggestion as Suggestion
 from .board import board_design as board_design
 from .board import larger_board as larger_board
 from .board import layouts_for_board as layouts_for_board
+from .candidates import Candidates as Candidates
 from .choice import choose_layout as choose_layout
 from .choice import require_family as require_family
 from .design_layout import DesignLayout as DesignLayout
@@ -16,10 +17,13 @@ from .edit import flow_text as flow_text
 from .edit import joined as joined
 from .edit import with_layers as with_layers
 from .io_type import other_io_type as other_io_type
+from .io_type import streamed as streamed
+from .project_layouts import balanced_layouts as balanced_layouts
 from .project_layouts import every_layout as every_layout
 from .project_layouts import ladders as ladders
 from .project_layouts import one_layer_layouts as one_layer_layouts
 from .project_layouts import priced_strategies as priced_strategies
 from .project_layouts import products as products
+from .project_layouts import uniform_layouts as uniform_layouts
 from .verilog_layouts import at_interval as at_interval
 from .verilog_layouts import slower_layouts as slower_layouts

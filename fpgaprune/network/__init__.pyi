@@ -44,6 +44,7 @@ from .rounding import UNIT as UNIT
 from .rounding import largest_difference as largest_difference
 from .rounding import rounding_noise as rounding_noise
 from .rounding import unit_of as unit_of
+from .rules import RULES as RULES
 from .sharing import require_unshared as require_unshared
 from .site import LayerRule as LayerRule
 from .site import Site as Site

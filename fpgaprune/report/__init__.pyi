@@ -1,11 +1,13 @@
 from .advice import shortage_lines as shortage_lines
 from .advice import suggested_changes as suggested_changes
+from .answers import give_answers as give_answers
 from .contents import Check as Check
 from .contents import LayerReport as LayerReport
 from .contents import LinkSummary as LinkSummary
 from .contents import Metric as Metric
 from .contents import RunReport as RunReport
 from .contents import StageTime as StageTime
+from .figures import kernel_states as kernel_states
 from .front import FrontPoint as FrontPoint
 from .front import FrontReport as FrontReport
 from .front import LayerChange as LayerChange
@@ -16,7 +18,10 @@ from .norms import kernel_norm_png as kernel_norm_png
 from .numbers import NO_BREAK as NO_BREAK
 from .numbers import seconds_text as seconds_text
 from .numbers import time_text as time_text
+from .page import render_page as render_page
+from .run_tables import kernels_table as kernels_table
 from .table import LABELS as LABELS
+from .table import Column as Column
 from .table import Table as Table
 from .timing import stage_times as stage_times
 from .verdict import ADVICE as ADVICE

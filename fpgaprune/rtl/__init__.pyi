@@ -1,3 +1,5 @@
+from .adders import share as share
+from .chain import Chain as Chain
 from .circuit import Circuit as Circuit
 from .circuit import Node as Node
 from .circuit import width_of as width_of
@@ -9,16 +11,21 @@ from .links import SerialTrees as SerialTrees
 from .links import Stream as Stream
 from .links import Trees as Trees
 from .loads import weights_stream as weights_stream
+from .number import Number as Number
 from .planned import DesignHardware as DesignHardware
 from .planned import Instance as Instance
 from .planned import LayerHardware as LayerHardware
 from .planned import Part as Part
 from .planned import Pipeline as Pipeline
+from .program import Program as Program
+from .project import RtlLayer as RtlLayer
 from .project import RtlPort as RtlPort
 from .project import VerilogProject as VerilogProject
 from .read_back import VERILOG_LINK as VERILOG_LINK
 from .read_back import check_verilog as check_verilog
+from .read_back import read_weights as read_weights
 from .sample_beats import most_beats as most_beats
+from .schedule import quick_schedule as quick_schedule
 from .scheduled import is_schedulable as is_schedulable
 from .scheduled import may_be_paired as may_be_paired
 from .scheduled_cycles import cycles_of as cycles_of
@@ -26,5 +33,6 @@ from .scheduled_sums import BEATS_FREE as BEATS_FREE
 from .scheduled_sums import LEAVES as LEAVES
 from .scheduled_sums import SUMS_FREE as SUMS_FREE
 from .scheduled_sums import TURNING as TURNING
+from .scheduled_sums import ScheduledSums as ScheduledSums
 from .scheduled_sums import in_blocks as in_blocks
 from .serial import SerialSums as SerialSums

@@ -22,7 +22,7 @@ from fpgaprune.rtl.saturating import saturated
 from fpgaprune.values import FixedType
 
 # At most so many numbers are added one after another. They wait in registers, whose bits grow with the square of that.
-_LONGEST_CHAIN = 512
+LONGEST_CHAIN = 512
 # Modes that round towards one side: adding a whole number before or after rounding gives the same.
 TOWARDS_A_SIDE = ("TRN", "RND", "RND_MIN_INF")
 
@@ -174,10 +174,10 @@ def _one_after_another(total: Number, addends: Sequence[Number], accum: FixedTyp
     """`total` after each of `addends` was added and assigned to `accum`, in order; one of `sums` of the same inputs."""
     if accum.overflow != "SAT_ZERO" and all(addend.fraction <= accum.fraction for addend in addends):
         return saturated(total, addends, accum, sums)
-    if len(addends) > _LONGEST_CHAIN:
+    if len(addends) > LONGEST_CHAIN:
         raise RtlError(
             f"{len(addends)} numbers are added one after another, because the accumulator {accum} rounds or is set to "
-            f"zero after each; the Verilog adds at most {_LONGEST_CHAIN} like that: widen the accumulator"
+            f"zero after each; the Verilog adds at most {LONGEST_CHAIN} like that: widen the accumulator"
         )
     for addend in addends:
         total = (total + addend).into(accum)

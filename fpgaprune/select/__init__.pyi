@@ -6,6 +6,7 @@ from .closure import close as close
 from .cost import Adders as Adders
 from .cost import parse_cost as parse_cost
 from .criteria import CRITERIA as CRITERIA
+from .data_criteria import mean_gradient_size as mean_gradient_size
 from .explicit import from_fixed as from_fixed
 from .explicit import from_zeros as from_zeros
 from .gradual import GradualLock as GradualLock
@@ -16,7 +17,10 @@ from .granularity import parse_granularity as parse_granularity
 from .guarding import SelectionWarning as SelectionWarning
 from .guarding import guard as guard
 from .normalize import NORMALIZATIONS as NORMALIZATIONS
+from .normalize import lamp as lamp
+from .pools import default_paths as default_paths
 from .protection import Protection as Protection
+from .question import Question as Question
 from .regrowth import regrow as regrow
 from .rounds import prune_rounds as prune_rounds
 from .rounds import rewind as rewind
@@ -29,3 +33,4 @@ from .sensitivity_curve import SPARSITIES as SPARSITIES
 from .sensitivity_curve import sensitivity as sensitivity
 from .units import Block as Block
 from .units import Multiplier as Multiplier
+from .units import Named as Named

@@ -2,6 +2,7 @@ from .comparing import RATIOS as RATIOS
 from .comparing import CompareRow as CompareRow
 from .comparing import Comparison as Comparison
 from .comparing import compare as compare
+from .layer_rows import match_layers as match_layers
 from .read import find_reports as find_reports
 from .read import parse_reports as parse_reports
 from .read import read_report as read_report

@@ -23,17 +23,18 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from fpgaprune.errors import EstimateError  # noqa: E402
-from fpgaprune.estimate import (  # noqa: E402  # noqa: E402
+from fpgaprune.estimate import (  # noqa: E402  # noqa: E402  # noqa: E402
     CALIBRATED,
     Calibration,
     ReportedDesign,
+    build,
     calibration,
+    can_be_priced,
     recalibrate,
     recalibration_errors,
+    row_features,
+    total_hardware,
 )
-from fpgaprune.estimate.compose import build  # noqa: E402
-from fpgaprune.estimate.from_row import can_be_priced, row_features  # noqa: E402
-from fpgaprune.estimate.pricing import total_hardware  # noqa: E402
 from fpgaprune.measure import LABELS  # noqa: E402
 from tests.benchmarks.calibration_rows import Row, fit_rows, read_rows  # noqa: E402
 from tests.benchmarks.leave_out import family  # noqa: E402

@@ -18,8 +18,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from fpgaprune.estimate import Calibration, calibration, write_calibration  # noqa: E402
-from fpgaprune.estimate.rows import predict_row  # noqa: E402
+from fpgaprune.estimate import (  # noqa: E402
+    Calibration,
+    calibration,
+    predict_row,
+    write_calibration,
+)
 from tests.benchmarks.calibration_rows import fit_rows, read_rows, used_rows  # noqa: E402
 from tests.benchmarks.leave_out import covered_by_others, family, interval_factors, predict_left_out, ratios  # noqa: E402
 

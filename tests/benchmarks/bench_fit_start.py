@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 from fpgaprune.flow import load_data  # noqa: E402
-from fpgaprune.select.normalize import lamp  # noqa: E402
+from fpgaprune.select import lamp  # noqa: E402
 
 SIZES = (64, 32, 32, 10)
 DESCENT = (0.35, 0.6, 0.75, 0.84, 0.9, 0.94)

@@ -18,10 +18,13 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from fpgaprune.errors import EstimateError  # noqa: E402
-from fpgaprune.estimate.compose import build  # noqa: E402
-from fpgaprune.estimate.features import DesignFeatures, LayerFeatures  # noqa: E402
-from fpgaprune.estimate.from_row import row_features  # noqa: E402
-from fpgaprune.estimate.hardware import Hardware  # noqa: E402
+from fpgaprune.estimate import (  # noqa: E402
+    DesignFeatures,
+    Hardware,
+    LayerFeatures,
+    build,
+    row_features,
+)
 from tests.benchmarks.calibration_rows import Row, read_rows  # noqa: E402
 from tests.benchmarks.leave_out import family  # noqa: E402
 

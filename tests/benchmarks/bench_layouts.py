@@ -24,7 +24,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 import fpgaprune as fp  # noqa: E402
 from fpgaprune.design import VerilogLayout  # noqa: E402
 from fpgaprune.estimate import find_fabric  # noqa: E402
-from fpgaprune.layout.candidates import Candidates  # noqa: E402
+from fpgaprune.layout import Candidates  # noqa: E402
 
 FAMILY = "xc7"
 FACTORS = tuple(1 << power for power in range(9))

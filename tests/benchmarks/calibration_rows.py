@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import CALIBRATED
-from fpgaprune.estimate.coefficients import Coefficient
-from fpgaprune.estimate.compose import Parts, build
-from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
-from fpgaprune.estimate.fit import Equation, fit, left_of
-from fpgaprune.estimate.from_row import can_be_priced, row_features
-from fpgaprune.estimate.hardware import Hardware
-from fpgaprune.estimate.pricing import total_hardware
+from fpgaprune.estimate import (
+    CALIBRATED,
+    Coefficient,
+    DesignFeatures,
+    Equation,
+    Hardware,
+    LayerFeatures,
+    Parts,
+    build,
+    can_be_priced,
+    left_of,
+    row_features,
+    total_hardware,
+)
+from fpgaprune.estimate.fit import fit
 from fpgaprune.measure import LABELS
 
 Row = Mapping[str, Any]

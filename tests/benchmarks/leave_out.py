@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate.coefficients import Calibration, Coefficient
-from fpgaprune.estimate.rows import predict_row
+from fpgaprune.estimate import Calibration, Coefficient, predict_row
 from fpgaprune.measure import ESTIMATED, LABELS
 from tests.benchmarks.calibration_rows import Row, fit_rows
 

@@ -19,9 +19,7 @@ from alkaid.converter import trace_model
 from alkaid.trace import HWConfig, trace
 from hgq.layers import QConv2D
 
-from fpgaprune.fabric import find_family, find_open_tool
-from fpgaprune.fabric.open_tools import YOSYS
-from fpgaprune.fabric.yosys import make_netlist
+from fpgaprune.fabric import YOSYS, find_family, find_open_tool, make_netlist
 
 TIMEOUT_S = 3600.0
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.estimate.verilog.datapaths import Needed, count_datapath
+from fpgaprune.estimate import count_datapath
+from fpgaprune.estimate.verilog.datapaths import Needed
 from fpgaprune.estimate.verilog.sharing import Counting
-from fpgaprune.rtl import Circuit, Pipeline, SerialSums
-from fpgaprune.rtl.adders import share
-from fpgaprune.rtl.number import Number
+from fpgaprune.rtl import Circuit, Number, Pipeline, SerialSums, share
 from fpgaprune.rtl.schedule import schedule
 from fpgaprune.rtl.sums import _matrix_product
 

@@ -15,11 +15,8 @@ from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
 from fpgaprune.errors import ModelImportError
-from fpgaprune.frontends import plan_onnx
-from fpgaprune.frontends.onnx.building import build_model
+from fpgaprune.frontends import OPERATORS, as_keras, build_model, judged, plan_onnx
 from fpgaprune.frontends.onnx.constants import FOLDED
-from fpgaprune.frontends.onnx.judge import as_keras, judged
-from fpgaprune.frontends.onnx.operators import OPERATORS
 
 KINDS = ("node", "pytorch-converted", "pytorch-operator")
 

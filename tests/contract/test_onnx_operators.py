@@ -9,8 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, save_model
 
 from fpgaprune.errors import ModelImportError
-from fpgaprune.frontends import load_onnx, plan_onnx
-from fpgaprune.frontends.onnx.operators import OPERATORS
+from fpgaprune.frontends import OPERATORS, load_onnx, plan_onnx
 from tests.unit.frontends.graphs import numbers
 
 

@@ -7,8 +7,7 @@ import tensorflow as tf
 
 from fpgaprune.errors import DataError, MaskError
 from fpgaprune.network import weights_of
-from fpgaprune.select import CRITERIA, Protection, select
-from fpgaprune.select.question import Question
+from fpgaprune.select import CRITERIA, Protection, Question, select
 from fpgaprune.values import named_weights
 from tests.unit.select.networks import filled, plain, residual, samples
 

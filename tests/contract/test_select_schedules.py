@@ -8,9 +8,18 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import LockError, MaskError
-from fpgaprune.select import ConstantSparsity, GradualLock, PolynomialDecay, prune_rounds, rewind, select, snapshot
-from fpgaprune.select.data_criteria import mean_gradient_size
-from fpgaprune.select.regrowth import advance, regrow
+from fpgaprune.select import (
+    ConstantSparsity,
+    GradualLock,
+    PolynomialDecay,
+    mean_gradient_size,
+    prune_rounds,
+    regrow,
+    rewind,
+    select,
+    snapshot,
+)
+from fpgaprune.select.regrowth import advance
 from fpgaprune.values import MaskSet, named_weights
 from tests.unit.select.networks import plain, samples
 

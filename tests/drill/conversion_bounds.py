@@ -14,7 +14,8 @@ import keras
 import numpy as np
 
 from fpgaprune.design import Design
-from fpgaprune.lowering.folding import FOLDABLE, role_weights
+from fpgaprune.lowering import role_weights
+from fpgaprune.lowering.folding import FOLDABLE
 from fpgaprune.lowering.gru_lstm import RECURRENT
 from fpgaprune.lowering.softmax_types import BOUND
 from fpgaprune.network import producer, scale_and_shift

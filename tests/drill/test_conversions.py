@@ -20,9 +20,8 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import AP_BACKENDS, IO_TYPES
 from fpgaprune.errors import FpgaPruneError
-from fpgaprune.lowering import Precision, fold, make_design
-from fpgaprune.lowering.backends import BACKENDS, OURS
-from fpgaprune.lowering.ranges import observe
+from fpgaprune.lowering import BACKENDS, Precision, fold, make_design, observe
+from fpgaprune.lowering.backends import OURS
 from fpgaprune.network import producer
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune import cli
-from fpgaprune.certify.onnx_weights import read_onnx_weights
+from fpgaprune.certify import read_onnx_weights
 from fpgaprune.design import Design
 from fpgaprune.estimate import estimate_designs_file, read_own_calibration
 from fpgaprune.fabric import find_board

@@ -16,12 +16,17 @@ import pytest
 
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import design_features, estimate
-from fpgaprune.estimate.compose import build
-from fpgaprune.estimate.digits import count_products
-from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
-from fpgaprune.estimate.from_row import row_features
-from fpgaprune.estimate.rows import predict_row
+from fpgaprune.estimate import (
+    DesignFeatures,
+    LayerFeatures,
+    Port,
+    build,
+    count_products,
+    design_features,
+    estimate,
+    predict_row,
+    row_features,
+)
 from fpgaprune.hls import layer_of
 from fpgaprune.target import Target
 from fpgaprune.values import FixedType

@@ -12,12 +12,10 @@ import numpy as np
 from keras import layers as kl
 
 from fpgaprune.design import MOVES, Design, LayerSpec, Map, Reshape, Softmax, as_built
+from fpgaprune.hls import CSimulation, write_sources
 from fpgaprune.hls.render import render
-from fpgaprune.hls.simulate import CSimulation
-from fpgaprune.hls.write_project import write_sources
+from fpgaprune.lowering import quantise_weights, settle_layouts
 from fpgaprune.lowering.design_of import design_of
-from fpgaprune.lowering.folding import quantise_weights
-from fpgaprune.lowering.layout import settle_layouts
 from fpgaprune.target import Target
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 

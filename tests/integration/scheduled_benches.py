@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fpgaprune.rtl.program import Program
-from fpgaprune.rtl.scheduled_sums import ScheduledSums
+from fpgaprune.rtl import Program, ScheduledSums
 from tests.integration.module_bench import Bench
 
 # What is written is read two clocks later.

@@ -9,9 +9,7 @@ import pytest
 
 from fpgaprune.emulate import emulate, raw_of_real
 from fpgaprune.errors import TargetError
-from fpgaprune.fabric import RtlProject, to_verilog
-from fpgaprune.fabric.axi_core import axi_core_of, axi_form
-from fpgaprune.fabric.boards import board_top, find_board
+from fpgaprune.fabric import RtlProject, axi_core_of, axi_form, board_top, find_board, to_verilog
 from fpgaprune.files import write_bytes
 from fpgaprune.rtl import RtlPort, weights_stream
 from fpgaprune.target import hardware_path

@@ -8,11 +8,9 @@ import onnx
 import pytest
 from keras import layers
 
-from fpgaprune.certify import certify
-from fpgaprune.certify.onnx_weights import read_onnx_weights
+from fpgaprune.certify import certify, read_onnx_weights
 from fpgaprune.errors import CertificateError, ExportError
-from fpgaprune.export import export_onnx, run_onnx
-from fpgaprune.export.naming import is_scaled
+from fpgaprune.export import export_onnx, is_scaled, run_onnx
 from fpgaprune.files import IR_VERSION, LAYOUT_KEY
 from fpgaprune.lowering import fold
 from fpgaprune.remove import rebuild

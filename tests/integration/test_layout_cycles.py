@@ -9,8 +9,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.design import Design, Input, VerilogLayout
-from fpgaprune.fabric import to_verilog
-from fpgaprune.fabric.simulation import Simulation
+from fpgaprune.fabric import Simulation, to_verilog
 from fpgaprune.target import find_part
 from tests.benchmarks.layout_networks import TWENTY, network_of, random_laid
 

@@ -11,8 +11,7 @@ import pytest
 from fpgaprune.design import Convolution, Dense
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, RtlError
-from fpgaprune.fabric import to_verilog
-from fpgaprune.fabric.verilator import lint
+from fpgaprune.fabric import lint, to_verilog
 from fpgaprune.rtl import may_be_paired, weights_stream
 from tests.integration.test_scheduled import random_schedules
 from tests.unit.rtl.networks import samples

@@ -11,8 +11,7 @@ import fpgaprune as fp
 from fpgaprune.design import ReuseWarning
 from fpgaprune.errors import DataError, HlsError, UnsupportedLayerError
 from fpgaprune.hls import StrategyWarning
-from fpgaprune.lowering import width_search
-from fpgaprune.lowering.accumulators import exact_accumulator
+from fpgaprune.lowering import exact_accumulator, width_search
 from fpgaprune.values import FixedType, named_weights
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")

@@ -11,7 +11,7 @@ import pytest
 from keras import layers as kl
 
 import fpgaprune as fp
-from fpgaprune.certify.firmware_weights import count_firmware
+from fpgaprune.certify import count_firmware
 from fpgaprune.errors import CertificateError
 from fpgaprune.export import run_onnx
 from fpgaprune.keras_file import save_keras

@@ -13,8 +13,7 @@ from fpgaprune.design import Design, VerilogLayout, as_built
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, RtlError
 from fpgaprune.estimate import timed, verilog_price
-from fpgaprune.fabric import simulate, to_verilog
-from fpgaprune.fabric.verilator import lint
+from fpgaprune.fabric import lint, simulate, to_verilog
 from fpgaprune.rtl import plan_verilog
 from fpgaprune.values import FixedType
 from tests.benchmarks.verilog_networks import random_network

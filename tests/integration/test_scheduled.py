@@ -12,8 +12,7 @@ import pytest
 from fpgaprune.design import Convolution, Dense, VerilogLayout
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
-from fpgaprune.fabric import to_verilog
-from fpgaprune.fabric.verilator import lint
+from fpgaprune.fabric import lint, to_verilog
 from fpgaprune.rtl import plan_verilog
 from fpgaprune.values import FixedType
 from tests.unit.rtl.networks import Net, random_design, samples

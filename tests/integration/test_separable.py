@@ -9,8 +9,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import FpgaPruneError
-from fpgaprune.lowering import fold, lower
-from fpgaprune.lowering.split import split_separable
+from fpgaprune.lowering import fold, lower, split_separable
 from fpgaprune.values import named_weights
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_stream")

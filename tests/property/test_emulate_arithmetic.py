@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.emulate.exact import Exact, carrier, raw_of_real
-from fpgaprune.emulate.sums import Kernel, summed, weighted_sum
+from fpgaprune.emulate import Exact, Kernel, carrier, raw_of_real, weighted_sum
+from fpgaprune.emulate.sums import summed
 from fpgaprune.errors import DesignError
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 

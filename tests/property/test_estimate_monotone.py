@@ -7,10 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.estimate import calibration, design_features, estimate
-from fpgaprune.estimate.compose import build
-from fpgaprune.estimate.pricing import total_hardware
-from fpgaprune.estimate.stages import stage_figures
+from fpgaprune.estimate import build, calibration, design_features, estimate, stage_figures, total_hardware
 from fpgaprune.target import Target
 from tests.unit.estimate.designs import cnn, mlp
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.certificate import LinkCheck, LockCertificate, check_link
-from fpgaprune.certify import certify
-from fpgaprune.certify.firmware_weights import count_firmware, read_firmware_weights
+from fpgaprune.certify import certify, count_firmware, read_firmware_weights
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
 from fpgaprune.hls import layer_of

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import estimate, multiplications
-from fpgaprune.estimate.coefficients import calibration, read_calibration, write_calibration
-from fpgaprune.estimate.fit import Equation, fit
-from fpgaprune.estimate.rows import predict_row
+from fpgaprune.estimate import (
+    Equation,
+    calibration,
+    estimate,
+    multiplications,
+    predict_row,
+    read_calibration,
+    write_calibration,
+)
+from fpgaprune.estimate.fit import fit
 from fpgaprune.target import Target
 from tests.benchmarks.leave_out import covered, covered_by_others, interval_factors, predict_left_out, ratios
 from tests.property.test_estimate_monotone import figures, more_zeros

@@ -9,8 +9,8 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import EquivalenceError, FpgaPruneError, RemovalError
-from fpgaprune.network import linear, liveness, site
-from fpgaprune.network.rules import RULES, convolution, depthwise, merging, normalization
+from fpgaprune.network import RULES, linear, liveness, site
+from fpgaprune.network.rules import convolution, depthwise, merging, normalization
 from fpgaprune.remove import planning
 from fpgaprune.values import named_weights
 

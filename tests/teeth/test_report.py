@@ -7,8 +7,7 @@ import pytest
 
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import PRICED, ROUTE, STAGES, LayerEstimate, Measurement, Resources
-from fpgaprune.report import Check, Metric, write_report
-from fpgaprune.report.table import Column, Table
+from fpgaprune.report import Check, Column, Metric, Table, write_report
 from tests.unit.report.samples import conv, estimate, layer, run_report
 
 HOSTILE = "<script>alert('x')</script>|<u>&"

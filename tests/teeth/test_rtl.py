@@ -11,10 +11,8 @@ import pytest
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
-from fpgaprune.fabric import simulate
-from fpgaprune.fabric.verilator import lint
-from fpgaprune.rtl import chain, to_verilog
-from fpgaprune.rtl.number import Number
+from fpgaprune.fabric import lint, simulate
+from fpgaprune.rtl import Number, chain, to_verilog
 from fpgaprune.values import FixedType
 from tests.unit.rtl.networks import Net, samples, without_type_modes
 

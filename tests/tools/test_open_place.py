@@ -6,16 +6,18 @@ import pytest
 
 from fpgaprune.errors import ToolError
 from fpgaprune.fabric import (
+    ECPPACK,
+    NEXTPNR_ECP5,
+    YOSYS,
     bitstream_ending,
     find_board_router,
+    find_open_tool,
     find_router,
     list_serial_boards,
     make_bitstream,
     place_and_route,
     synthesize,
 )
-from fpgaprune.fabric.ecp5.router import ECPPACK, NEXTPNR_ECP5
-from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
 
 from ..unit.fabric.tiny import tiny_project
 

@@ -6,10 +6,17 @@ from dataclasses import replace
 import pytest
 
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric.cells import find_family, list_families
-from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
-from fpgaprune.fabric.synthesis import read_sources, synthesize
-from fpgaprune.fabric.yosys import NETLIST, SCRIPT, make_netlist, run_yosys
+from fpgaprune.fabric import (
+    YOSYS,
+    find_family,
+    find_open_tool,
+    list_families,
+    make_netlist,
+    read_sources,
+    run_yosys,
+    synthesize,
+)
+from fpgaprune.fabric.yosys import NETLIST, SCRIPT
 from fpgaprune.measure import FLATTENED
 
 from ..unit.fabric.tiny import tiny_project

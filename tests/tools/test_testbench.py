@@ -9,9 +9,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from fpgaprune.fabric import testbench
-from fpgaprune.fabric.testbench import FAIL, PASS, TOP, vector_file
-from fpgaprune.fabric.vectors import Vectors, pack
+from fpgaprune.fabric import Vectors, testbench, vector_file
+from fpgaprune.fabric.testbench import FAIL, PASS, TOP
+from fpgaprune.fabric.vectors import pack
 
 from ..unit.fabric.tiny import tiny_project
 

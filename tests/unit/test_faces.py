@@ -10,6 +10,7 @@ import pytest
 import fpgaprune as fp
 
 PRODUCT = Path(fp.__file__).parent
+TESTS = Path(__file__).parents[1]
 PACKAGES = sorted(".".join(file.parent.relative_to(PRODUCT).parts) for file in PRODUCT.rglob("*/__init__.pyi"))
 
 
@@ -109,6 +110,53 @@ def test_a_package_is_imported_by_its_face_alone():
 )
 def test_an_import_past_a_face_is_found(line, found):
     assert past_faces(line, "flow.stages") == found
+
+
+def imports_past_faces(file):
+    """The imports of a test that name a module inside a package; a face within a package is one too."""
+    lines = [line for line in ast.walk(ast.parse(file.read_text())) if isinstance(line, ast.Import | ast.ImportFrom)]
+    found = [line for line in lines if set(past_faces(ast.unparse(line), "")) - set(PACKAGES)]
+    return [f"{file.relative_to(TESTS)}:{line.lineno}: {ast.unparse(line)}" for line in found]
+
+
+def test_tests_reach_past_faces_no_more_than_they_did():
+    """Who moves code within a package should meet few of these; a lower number is to be written here."""
+    found = [line for file in sorted(TESTS.rglob("*.py")) for line in imports_past_faces(file)]
+    assert len(found) <= 216, "\n".join(found)
+
+
+def private_patches(source):
+    """What a test puts in the place of a name that begins with `_`."""
+    for call in ast.walk(ast.parse(source)):
+        if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in ("setattr", "delattr", "patch"):
+            for place in [ast.unparse(call.args[0]), *(str(part.value) for part in call.args[:2] if is_text(part))]:
+                if any(part.startswith("_") and not part.startswith("__") for part in place.strip("'\"").split(".")):
+                    yield ast.unparse(call)
+                    break
+
+
+def is_text(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def test_no_test_patches_a_private_name():
+    """A named limit, a fake of what is outside, or `change` of `tests/teeth/changed_code.py` stay when code moves."""
+    assert [line for file in sorted(TESTS.rglob("*.py")) for line in private_patches(file.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "monkeypatch.setattr(run, '_batch', spy)",
+        "monkeypatch.setattr('fpgaprune.emulate.run._batch', spy)",
+        "monkeypatch.setattr(alive._Walk, 'backward', spy)",
+        "mock.patch('fpgaprune.emulate.run._batch')",
+        "monkeypatch.delattr(run, '_batch')",
+    ],
+)
+def test_a_patch_of_a_private_name_is_found(patch):
+    assert list(private_patches(f"def test():\n    {patch}"))
+    assert not list(private_patches(f"def test():\n    {patch.replace('_batch', 'batch').replace('_Walk', 'Walk')}"))
 
 
 def test_an_inner_room_is_not_imported_from_outside_its_package():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.certify.adder_weights import read_adder_weights
+from fpgaprune.certify import read_adder_weights
 from fpgaprune.errors import FirmwareError
 from fpgaprune.files import (
     element_type,

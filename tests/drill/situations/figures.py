@@ -107,7 +107,7 @@ def a_clock_of_ten_gigahertz(folder):
 
 def a_loss_in_the_old_unit(folder):
     """A fraction in a file or in Python, and a bare number on the command line, are refused with the new text."""
-    from fpgaprune.commands.common_options import read_max_loss
+    from fpgaprune.commands import read_max_loss
     from fpgaprune.fit import Limits
 
     del folder

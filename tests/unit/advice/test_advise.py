@@ -13,15 +13,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fpgaprune as fp
+from fpgaprune.advice import global_average
 from fpgaprune.advice.order import rank
 from fpgaprune.advice.shortages import BETWEEN
 from fpgaprune.advice.sparser import sparser
-from fpgaprune.advice.structure import global_average
 from fpgaprune.design import Convolution, LayerSpec, Pooling, Window, legal_reuse_factors, product_size
 from fpgaprune.flow.engine import parse_config
-from fpgaprune.layout import FLOW, MODEL, DesignLayout, Suggestion, flow_text, one_layer_layouts, products
-from fpgaprune.layout.io_type import streamed
-from fpgaprune.layout.project_layouts import balanced_layouts, uniform_layouts
+from fpgaprune.layout import (
+    FLOW,
+    MODEL,
+    DesignLayout,
+    Suggestion,
+    balanced_layouts,
+    flow_text,
+    one_layer_layouts,
+    products,
+    streamed,
+    uniform_layouts,
+)
 from fpgaprune.measure import ESTIMATED, Figure, Resources
 from fpgaprune.target import find_part, list_parts
 from fpgaprune.values import FixedType

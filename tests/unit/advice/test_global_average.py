@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import layers
 
-from fpgaprune.advice.structure import global_average
+from fpgaprune.advice import global_average
 from tests.unit.emulate.designs import design, layer
 
 POOL = {"pool_op": "Average", "pool_height": 8, "pool_width": 8}

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.certificate import LayerCounts
-from fpgaprune.certify.firmware_weights import (
-    count_firmware,
-    firmware_folder,
-    read_firmware_weights,
-    read_layer_integers,
-)
+from fpgaprune.certify import count_firmware, firmware_folder, read_firmware_weights, read_layer_integers
 from fpgaprune.errors import CertificateError
 
 from .projects import KIND, design, layer, write

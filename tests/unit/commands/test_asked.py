@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from fpgaprune.cli import app
 from fpgaprune.errors import BoardError, DataError
-from fpgaprune.fabric.identity import Identity, identity_of
+from fpgaprune.fabric import Identity, identity_of
 from fpgaprune.flow.finished import board_answers
 from fpgaprune.rtl import RtlPort
 from fpgaprune.values import FixedType

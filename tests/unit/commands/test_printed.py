@@ -10,8 +10,9 @@ from msgspec import structs
 from typer.testing import CliRunner
 
 from fpgaprune.cli import app
+from fpgaprune.commands import read_max_loss
 from fpgaprune.commands.advice_text import print_advice
-from fpgaprune.commands.common_options import by_pattern, parse_sparsity, read_max_loss
+from fpgaprune.commands.common_options import by_pattern, parse_sparsity
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow import RunDirectory
 from fpgaprune.layout import Advice, DesignLayout, Shortage

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from fpgaprune.design import Quantise
-from fpgaprune.design.operation_form import operation_to_json, read_operation
+from fpgaprune.design import Quantise, operation_to_json, read_operation
 from fpgaprune.errors import DesignError
 from fpgaprune.values import FixedType
 

@@ -4,13 +4,8 @@ import math
 
 import pytest
 
-from fpgaprune.design.reuse_factors import (
-    legal_reuse_factors,
-    nearest_reuse_factor,
-    neighbours,
-    product_size,
-    settle_reuse,
-)
+from fpgaprune.design import legal_reuse_factors, nearest_reuse_factor, product_size, settle_reuse
+from fpgaprune.design.reuse_factors import neighbours
 
 
 def test_they_are_those_of_hls4ml():

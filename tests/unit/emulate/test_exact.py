@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fpgaprune.emulate.exact import Exact, carrier
+from fpgaprune.emulate import Exact, carrier
 from fpgaprune.errors import DesignError
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 

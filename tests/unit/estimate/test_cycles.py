@@ -2,8 +2,7 @@
 
 import pytest
 
-from fpgaprune.estimate.compose import build
-from fpgaprune.estimate.from_row import row_features
+from fpgaprune.estimate import build, row_features
 
 from .test_rows import dense, number, row
 

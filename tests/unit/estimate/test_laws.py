@@ -2,11 +2,7 @@
 
 import pytest
 
-from fpgaprune.estimate import calibration
-from fpgaprune.estimate.compose import build
-from fpgaprune.estimate.from_row import row_features
-from fpgaprune.estimate.rows import predict_row
-from fpgaprune.estimate.stages import stage_figures
+from fpgaprune.estimate import build, calibration, predict_row, row_features, stage_figures
 
 from .test_rows import dense, number, row
 

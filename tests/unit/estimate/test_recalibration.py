@@ -8,6 +8,7 @@ from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import (
     Calibration,
     ReportedDesign,
+    build,
     calibration,
     coefficient_changes,
     design_features,
@@ -15,11 +16,10 @@ from fpgaprune.estimate import (
     read_own_calibration,
     recalibrate,
     recalibration_errors,
+    stage_figures,
+    total_hardware,
     write_calibration,
 )
-from fpgaprune.estimate.compose import build
-from fpgaprune.estimate.pricing import total_hardware
-from fpgaprune.estimate.stages import stage_figures
 
 from .designs import cnn, mlp
 

@@ -7,8 +7,7 @@ import pytest
 
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import estimate
-from fpgaprune.estimate.rows import predict_row
+from fpgaprune.estimate import estimate, predict_row
 from fpgaprune.hls import layer_of
 from fpgaprune.target import Target
 from fpgaprune.values import FixedType

@@ -5,9 +5,8 @@ import json
 import pytest
 
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import estimate
-from fpgaprune.estimate.digits import count_products
-from fpgaprune.estimate.rows import estimate_designs_file, estimate_rows, predict_row
+from fpgaprune.estimate import count_products, estimate, estimate_designs_file, predict_row
+from fpgaprune.estimate.rows import estimate_rows
 from fpgaprune.target import Target
 
 from .designs import mlp

@@ -15,15 +15,22 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import EstimateError, RtlError
-from fpgaprune.estimate import Counts, count_layer, find_fabric, price_hardware
-from fpgaprune.estimate.verilog.datapaths import Needed, count_datapath
+from fpgaprune.estimate import Counts, count_datapath, count_layer, find_fabric, price_hardware
+from fpgaprune.estimate.verilog.datapaths import Needed
 from fpgaprune.estimate.verilog.plain_trees import PlainTrees
 from fpgaprune.estimate.verilog.signed_pairs import SignedDigits
 from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ANALYTIC_SYNTH, OPEN_SYNTH, VerilogPrice
-from fpgaprune.rtl import Circuit, Instance, Pipeline, SerialSums, SerialTrees, plan_verilog
-from fpgaprune.rtl.adders import share
-from fpgaprune.rtl.number import Number
-from fpgaprune.rtl.schedule import quick_schedule
+from fpgaprune.rtl import (
+    Circuit,
+    Instance,
+    Number,
+    Pipeline,
+    SerialSums,
+    SerialTrees,
+    plan_verilog,
+    quick_schedule,
+    share,
+)
 from fpgaprune.rtl.sums import _matrix_product
 from fpgaprune.values import count_digits
 from tests.benchmarks.verilog_networks import Network, random_network

@@ -7,7 +7,7 @@ import threading
 import tty
 from contextlib import contextmanager
 
-from fpgaprune.fabric.beats import beat_bytes, pack_beats, unpack_beats
+from fpgaprune.fabric import beat_bytes, pack_beats, unpack_beats
 from fpgaprune.fabric.identity import QUESTION
 
 

@@ -9,10 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpgaprune.errors import BoardError, DataError, TargetError, ToolError
-from fpgaprune.fabric import ask
-from fpgaprune.fabric.beats import beat_bytes, pack_beats, unpack_beats
-from fpgaprune.fabric.boards import board_top, find_board
-from fpgaprune.fabric.identity import SIZE, Identity, digest_of_verilog, identity_of
+from fpgaprune.fabric import (
+    Identity,
+    ask,
+    beat_bytes,
+    board_top,
+    digest_of_verilog,
+    find_board,
+    identity_of,
+    pack_beats,
+    unpack_beats,
+)
+from fpgaprune.fabric.identity import SIZE
 from fpgaprune.rtl import RtlPort
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 

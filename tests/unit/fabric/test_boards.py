@@ -6,8 +6,15 @@ import os
 import pytest
 
 from fpgaprune.errors import RtlError, TargetError, ToolError
-from fpgaprune.fabric import bitstream_ending, find_board_router, make_bitstream, open_tools
-from fpgaprune.fabric.boards import board_top, find_board, list_serial_boards
+from fpgaprune.fabric import (
+    bitstream_ending,
+    board_top,
+    find_board,
+    find_board_router,
+    list_serial_boards,
+    make_bitstream,
+    open_tools,
+)
 from fpgaprune.measure import Resources
 from fpgaprune.target import find_part, list_boards
 

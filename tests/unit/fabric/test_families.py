@@ -6,11 +6,10 @@ import pytest
 from msgspec import structs
 
 from fpgaprune.errors import RtlError, TargetError
-from fpgaprune.fabric import families, open_tools
-from fpgaprune.fabric.cells import find_family, list_families
+from fpgaprune.fabric import OPEN_TOOLS, families, find_family, find_router, list_families, open_tools, versions_found
 from fpgaprune.fabric.devices import SiteKind, devices_of
 from fpgaprune.fabric.ecp5.router import VERSION
-from fpgaprune.fabric.families import OPEN_TOOLS, ROUTERS, find_router, versions_found
+from fpgaprune.fabric.families import ROUTERS
 from fpgaprune.measure import RESOURCES, Cells
 from fpgaprune.target import Part, find_part
 

@@ -10,8 +10,8 @@ import pytest
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, TargetError, ToolError
-from fpgaprune.fabric import write_handoff
-from fpgaprune.fabric.vectors import Vectors, golden_vectors, pack
+from fpgaprune.fabric import Vectors, golden_vectors, write_handoff
+from fpgaprune.fabric.vectors import pack
 from fpgaprune.hls import layer_of
 from fpgaprune.rtl import RtlPort, VerilogProject
 from fpgaprune.values import FixedType

@@ -7,8 +7,7 @@ import time
 import pytest
 
 from fpgaprune.errors import RtlError, TargetError, ToolError
-from fpgaprune.fabric import digest_of_verilog, find_board, make_bitstream, open_tools, place_and_route
-from fpgaprune.fabric.ecp5.router import ECP5
+from fpgaprune.fabric import ECP5, digest_of_verilog, find_board, make_bitstream, open_tools, place_and_route
 from fpgaprune.fabric.harness import harness_of, stub_of
 from fpgaprune.files import write_bytes
 from fpgaprune.measure import Cells, Resources

@@ -13,8 +13,7 @@ import pytest
 
 from fpgaprune import processes
 from fpgaprune.errors import RtlError, ToolError, ToolTimeoutError
-from fpgaprune.fabric import simulate, simulation, to_verilog
-from fpgaprune.fabric.verilator import lint
+from fpgaprune.fabric import lint, simulate, simulation, to_verilog
 
 from ..rtl.networks import Net
 

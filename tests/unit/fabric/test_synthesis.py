@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from fpgaprune.errors import RtlError, TargetError, ToolError
-from fpgaprune.fabric import open_tools, synthesize
-from fpgaprune.fabric.cells import family_of, find_family, list_families
-from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
+from fpgaprune.fabric import YOSYS, family_of, find_family, find_open_tool, list_families, open_tools, synthesize
 from fpgaprune.fabric.yosys import read_statistics
 from fpgaprune.measure import FLATTENED, SUM, Cells, from_plain, to_plain
 from fpgaprune.target import list_parts

@@ -3,7 +3,7 @@
 import pytest
 
 from fpgaprune.errors import RtlError
-from fpgaprune.fabric.ecp5.router import ECP5
+from fpgaprune.fabric import ECP5
 from fpgaprune.fabric.router import Router
 from fpgaprune.fabric.wrapped import WrappedNetlist
 from fpgaprune.measure import Cells

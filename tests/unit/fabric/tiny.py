@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
+from fpgaprune.rtl import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.values import FixedType
 
 _STREAM = """

@@ -18,8 +18,7 @@ from fpgaprune.cli import app
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import BoardError, ConfigError, RunError, StorageError, TargetError, ToolError, ToolTimeoutError
-from fpgaprune.fabric import OPEN_TOOLS, digest_of_verilog, find_board
-from fpgaprune.fabric.identity import identity_of
+from fpgaprune.fabric import OPEN_TOOLS, digest_of_verilog, find_board, identity_of
 from fpgaprune.files import whole_folder
 from fpgaprune.flow import ask_board, hand_over
 from fpgaprune.flow.finished import board_layouts

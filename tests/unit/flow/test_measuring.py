@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from fpgaprune import processes
-from fpgaprune.commands.printed_tables import print_table
+from fpgaprune.commands import print_table
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.fabric import OPEN_TOOLS

@@ -7,8 +7,8 @@ from keras import layers
 
 from fpgaprune.errors import ExportError
 from fpgaprune.export import export_onnx, run_onnx
-from fpgaprune.flow.stages import onnx_file_error
-from fpgaprune.flow.stages.export import STAGE, ExportConfig
+from fpgaprune.flow.stages import ExportConfig, onnx_file_error
+from fpgaprune.flow.stages.export import STAGE
 from fpgaprune.flow.stages.onnx_error import onnx_error
 
 RNG = np.random.default_rng(0)

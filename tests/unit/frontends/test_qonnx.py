@@ -169,7 +169,7 @@ def test_a_wrong_rounding_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_wrong_scale_is_refused(tmp_path, monkeypatch):
-    from fpgaprune.frontends.onnx.layer_plan import LayerPlan
+    from fpgaprune.frontends import LayerPlan
 
     right = LayerPlan.times
     path = network(tmp_path / "net.onnx", scale=0.3)

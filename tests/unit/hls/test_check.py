@@ -8,8 +8,7 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.hls import check_model
-from fpgaprune.lowering import layer_problems
-from fpgaprune.lowering.classes import HLS4ML_ONLY, SUPPORTED
+from fpgaprune.lowering import HLS4ML_ONLY, SUPPORTED, layer_problems
 
 PART = "xc7z020clg400-1"
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.certify.firmware_weights import count_firmware, firmware_folder, read_layer_integers
+from fpgaprune.certify import count_firmware, firmware_folder, read_layer_integers
 from fpgaprune.errors import CertificateError
 from fpgaprune.files import read_weight_arrays
 from fpgaprune.target import Target

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import DataError, ToolError, ToolTimeoutError
-from fpgaprune.hls import HlsProject
-from fpgaprune.hls.simulate import CSimulation
+from fpgaprune.hls import CSimulation, HlsProject
 
 from ..emulate.designs import mlp
 

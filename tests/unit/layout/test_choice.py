@@ -12,7 +12,7 @@ import fpgaprune as fp
 from fpgaprune.design import Convolution, Dense, VerilogLayout
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import find_fabric
-from fpgaprune.layout.candidates import Candidates
+from fpgaprune.layout import Candidates
 from fpgaprune.measure import AT_ONCE, BIT_BY_BIT, SCHEDULED, ChosenLayout
 from fpgaprune.rtl import cycles_of, to_verilog
 from fpgaprune.target import find_part

@@ -13,8 +13,7 @@ from keras import layers as kl
 import fpgaprune as fp
 from fpgaprune.design import Design, as_built, faults_of
 from fpgaprune.errors import DesignError, HlsError
-from fpgaprune.hls import layer_of
-from fpgaprune.hls.own_templates import add_templates
+from fpgaprune.hls import add_templates, layer_of
 from fpgaprune.lowering import fold, make_design, outline
 from fpgaprune.lowering.table_ends import require_within_tables
 from fpgaprune.values import FixedType

@@ -7,10 +7,8 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
-from fpgaprune.lowering import fold
-from fpgaprune.lowering.layer_options import LayerOptions
-from fpgaprune.lowering.precision import Precision, choose_types
-from fpgaprune.lowering.ranges import Range, observe
+from fpgaprune.lowering import LayerOptions, Precision, Range, fold, observe
+from fpgaprune.lowering.precision import choose_types
 from fpgaprune.values import FixedType
 
 RNG = np.random.default_rng(0)

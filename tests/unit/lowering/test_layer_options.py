@@ -7,8 +7,8 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import STRATEGIES
 from fpgaprune.errors import DesignError, HlsError
-from fpgaprune.lowering import BACKENDS, backend_of
-from fpgaprune.lowering.layer_options import LayerOptions, read_options
+from fpgaprune.lowering import BACKENDS, LayerOptions, backend_of
+from fpgaprune.lowering.layer_options import read_options
 from fpgaprune.values import FixedType
 
 NAMES = ["conv1", "conv2", "dense"]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpgaprune.errors import DesignError
+from fpgaprune.lowering import Range
 from fpgaprune.lowering.precision import fitting
-from fpgaprune.lowering.ranges import Range
 from fpgaprune.values import FixedType
 
 

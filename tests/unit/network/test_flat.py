@@ -6,8 +6,7 @@ import pytest
 from keras import layers
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.network import Role, graph_of, network_of, role_of
-from fpgaprune.network.rules import RULES
+from fpgaprune.network import RULES, Role, graph_of, network_of, role_of
 from fpgaprune.select import close
 from fpgaprune.values import MaskSet
 

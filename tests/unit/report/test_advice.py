@@ -9,8 +9,8 @@ from msgspec import structs
 import fpgaprune as fp
 from fpgaprune.layout import LayerShare, Shortage
 from fpgaprune.measure import Figure
-from fpgaprune.report.advice import changes_tables, shortage_lines, suggested_changes
-from fpgaprune.report.page import render_page
+from fpgaprune.report import render_page, shortage_lines, suggested_changes
+from fpgaprune.report.advice import changes_tables
 from fpgaprune.target import find_part
 
 from ..estimate.designs import cnn

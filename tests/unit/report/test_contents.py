@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.report import Check, LayerReport, LinkSummary, Metric
-from fpgaprune.report.answers import give_answers
-from fpgaprune.report.run_tables import kernels_table
+from fpgaprune.report import Check, LayerReport, LinkSummary, Metric, give_answers, kernels_table
 
 from .samples import conv, run_report
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from fpgaprune.errors import ReportError
-from fpgaprune.report import kernel_norm_png
+from fpgaprune.report import kernel_norm_png, kernel_states
 from fpgaprune.report.figures import (
     KEPT,
     LOCKED,
@@ -20,7 +20,6 @@ from fpgaprune.report.figures import (
     Bar,
     axis_end,
     bars_figure,
-    kernel_states,
     mask_figure,
     shares_figure,
 )

@@ -19,9 +19,8 @@ from fpgaprune.measure import (
     StagedCounts,
     VerilogPrice,
 )
-from fpgaprune.report import write_report
-from fpgaprune.report.measured import counts_tables, kernel_plots, measured_tables, points_figure
-from fpgaprune.report.table import Column
+from fpgaprune.report import Column, measured_tables, write_report
+from fpgaprune.report.measured import counts_tables, kernel_plots, points_figure
 
 from .samples import measured, run_report
 

@@ -16,11 +16,19 @@ from fpgaprune.measure import (
     Synthesis,
     VerilogPrice,
 )
-from fpgaprune.report import Check, LinkSummary, Metric, headline, layer_reports
-from fpgaprune.report.answers import give_answers
-from fpgaprune.report.figures import KEPT, kernel_states, kernels_text
-from fpgaprune.report.page import render_page
-from fpgaprune.report.run_tables import certificate_table, checks_tables, kernels_table
+from fpgaprune.report import (
+    Check,
+    LinkSummary,
+    Metric,
+    give_answers,
+    headline,
+    kernel_states,
+    kernels_table,
+    layer_reports,
+    render_page,
+)
+from fpgaprune.report.figures import KEPT, kernels_text
+from fpgaprune.report.run_tables import certificate_table, checks_tables
 from fpgaprune.target import Target
 from fpgaprune.values import MaskSet
 

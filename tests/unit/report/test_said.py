@@ -5,10 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from fpgaprune.report import ADVICE, LayerReport, Metric, layer_reports, write_report
-from fpgaprune.report.answers import give_answers
+from fpgaprune.report import ADVICE, Column, LayerReport, Metric, Table, give_answers, layer_reports, write_report
 from fpgaprune.report.page import _column_class
-from fpgaprune.report.table import Column, Table
 from fpgaprune.values import MaskSet
 
 from .samples import run_report

@@ -7,8 +7,7 @@ import pytest
 
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import LayerEstimate, Resources
-from fpgaprune.report import Check, LinkSummary, Metric, headline, write_report
-from fpgaprune.report.answers import give_answers
+from fpgaprune.report import Check, LinkSummary, Metric, give_answers, headline, write_report
 
 from .samples import conv, estimate, layer, resources, run_report
 

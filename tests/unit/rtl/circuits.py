@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fpgaprune.rtl.circuit import COSTS, Circuit
+from fpgaprune.rtl import Circuit
+from fpgaprune.rtl.circuit import COSTS
 
 
 @st.composite

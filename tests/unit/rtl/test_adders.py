@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fpgaprune.errors import RtlError, ToolError, ToolTimeoutError
-from fpgaprune.rtl import adders, da4ml_solver
+from fpgaprune.rtl import adders, da4ml_solver, share
 from fpgaprune.rtl import solve as solving
-from fpgaprune.rtl.adders import AdderGraph, share
+from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.solve import Solver, solve
 
 matrices = st.tuples(st.integers(1, 7), st.integers(1, 6)).flatmap(

@@ -2,8 +2,7 @@
 
 import pytest
 
-from fpgaprune.rtl import Stream
-from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl import Chain, Stream
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ import pytest
 
 from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import RtlError
-from fpgaprune.rtl import VerilogProject, plan_verilog, to_verilog, weights_stream
+from fpgaprune.rtl import VerilogProject, check_verilog, plan_verilog, read_weights, to_verilog, weights_stream
 from fpgaprune.rtl.loaded import Loaded
-from fpgaprune.rtl.read_back import check_verilog, read_weights
 from fpgaprune.rtl.scheduled import program_of
 from fpgaprune.values import FixedType
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.emulate import Exact
-from fpgaprune.rtl import Circuit
-from fpgaprune.rtl.number import Number, _reciprocal
+from fpgaprune.rtl import Circuit, Number
+from fpgaprune.rtl.number import _reciprocal
 from fpgaprune.rtl.schedule import schedule
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 

@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 
 from fpgaprune.emulate import emulate, raw_of_real
-from fpgaprune.rtl import Circuit
-from fpgaprune.rtl.adders import share
-from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.links import Computation, Lane, Stream
-from fpgaprune.rtl.number import Number
+from fpgaprune.rtl import Chain, Circuit, Number, Stream, share
+from fpgaprune.rtl.links import Computation, Lane
 from fpgaprune.rtl.sums import scaled_each
 from fpgaprune.values import FixedType
 from tests.unit.emulate.test_quantise import INPUT, WIDEST, quantiser

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fpgaprune.rtl.program import Program
+from fpgaprune.rtl import Program
 
 
 def kernels(seed, taps, inputs, outputs, kept):

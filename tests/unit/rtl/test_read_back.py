@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.rtl import in_time, parts, to_verilog
+from fpgaprune.rtl import check_verilog, in_time, parts, read_weights, to_verilog
 from fpgaprune.rtl.folded import Memory
-from fpgaprune.rtl.read_back import check_verilog, read_weights
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType, MaskSet
 
 from .networks import Net

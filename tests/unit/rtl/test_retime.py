@@ -10,10 +10,9 @@ import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.rtl import retime
+from fpgaprune.rtl import Circuit, Number, retime
 from fpgaprune.rtl import schedule as scheduling
-from fpgaprune.rtl.circuit import COSTS, Circuit
-from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.circuit import COSTS
 from fpgaprune.rtl.schedule import Schedule, schedule
 from fpgaprune.rtl.timing import Timing
 from fpgaprune.values import FixedType

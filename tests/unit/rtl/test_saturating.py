@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
-from fpgaprune.rtl import Circuit, saturating, sums, to_verilog
-from fpgaprune.rtl.number import Number
+from fpgaprune.rtl import Circuit, Number, saturating, sums, to_verilog
 from fpgaprune.rtl.saturating import Run, saturated
 from fpgaprune.rtl.schedule import schedule
 from fpgaprune.rtl.sums import summed
@@ -162,7 +161,7 @@ def test_a_layer_of_many_saturating_sums_is_short_text(tmp_path):
 
 
 def test_more_sums_that_are_set_to_zero_than_can_follow_one_another_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("fpgaprune.rtl.sums._LONGEST_CHAIN", 40)
+    monkeypatch.setattr("fpgaprune.rtl.sums.LONGEST_CHAIN", 40)
     with pytest.raises(
         RtlError, match=r"^layer 'dense2' \(Dense\): \d+ numbers are added one after another, because the"
     ):

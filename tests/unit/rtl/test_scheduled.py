@@ -8,8 +8,7 @@ import pytest
 
 from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import CertificateError, RtlError
-from fpgaprune.rtl import Instance, cycles_of, plan_verilog, to_verilog
-from fpgaprune.rtl.read_back import check_verilog, read_weights
+from fpgaprune.rtl import Instance, check_verilog, cycles_of, plan_verilog, read_weights, to_verilog
 from fpgaprune.values import FixedType, MaskSet
 
 from .networks import Net

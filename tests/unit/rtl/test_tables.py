@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from fpgaprune.emulate import Exact, Step
-from fpgaprune.emulate.tables import look_up as look_up_real
+from fpgaprune.emulate import look_up as look_up_real
 from fpgaprune.hls import layer_of
-from fpgaprune.rtl import Circuit
-from fpgaprune.rtl.number import Number
+from fpgaprune.rtl import Circuit, Number
 from fpgaprune.rtl.tables import look_up
 from fpgaprune.values import FixedType
 

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from fpgaprune.errors import MaskError
 from fpgaprune.network.weight_axes import PLAIN
-from fpgaprune.rtl.adders import share
-from fpgaprune.select import Adders, parse_cost, select
-from fpgaprune.select.units import Named
+from fpgaprune.rtl import share
+from fpgaprune.select import Adders, Named, parse_cost, select
 from fpgaprune.values import FixedType, MaskSet, signed_digits
 
 from .fakes import fake_model, random_arrays

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import MaskError
-from fpgaprune.select import Block, select
-from fpgaprune.select.sensitivity_curve import Point, Sensitivity, sensitivity
+from fpgaprune.select import Block, select, sensitivity
+from fpgaprune.select.sensitivity_curve import Point, Sensitivity
 from fpgaprune.values import named_weights
 
 from .fakes import fake_model, random_arrays

@@ -10,9 +10,9 @@ import pytest
 from fpgaprune.design import ReuseWarning, legal_reuse_factors
 from fpgaprune.errors import MaskError
 from fpgaprune.network.weight_axes import DEPTHWISE, PLAIN, TRANSPOSED
-from fpgaprune.select import parse_granularity, select
+from fpgaprune.select import Block, Multiplier, Named, parse_granularity, select
 from fpgaprune.select.multipliers import multiplier_labels, used_reuse_factor
-from fpgaprune.select.units import Block, Multiplier, Named, NofM, Partition
+from fpgaprune.select.units import NofM, Partition
 
 from .fakes import FakeLayer, FakeModel, FakeVariable, fake_model
 

@@ -20,8 +20,7 @@ from fpgaprune.measure import (
     Stage,
 )
 from fpgaprune.target import Target
-from fpgaprune.vendor import ModuleRow, VendorReport, compare, parse_reports
-from fpgaprune.vendor.layer_rows import match_layers
+from fpgaprune.vendor import ModuleRow, VendorReport, compare, match_layers, parse_reports
 
 from .texts import TOTAL, accelerator, cosim, csynth, csynth_xml, hierarchy, summary, timing, utilization
 

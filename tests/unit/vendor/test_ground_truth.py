@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor import ModuleRow, compare, parse_reports, read_reports
-from fpgaprune.vendor.layer_rows import match_layers
+from fpgaprune.vendor import ModuleRow, compare, match_layers, parse_reports, read_reports
 
 TRUTH = Path(__file__).parents[3].parent / "shared" / "ground_truth"
 FOLDERS = sorted(path for path in (TRUTH / "reports").glob("*") if path.is_dir())

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric.ecp5.floorplan import cut_again_and_again, floorplan, partitioner
+from fpgaprune.fabric import cut_again_and_again
+from fpgaprune.fabric.ecp5.floorplan import floorplan, partitioner
 
 
 def length(nets, at):

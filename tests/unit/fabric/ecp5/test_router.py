@@ -5,8 +5,8 @@ import json
 
 import numpy as np
 
+from fpgaprune.fabric import cut_again_and_again
 from fpgaprune.fabric.ecp5 import anchors
-from fpgaprune.fabric.ecp5.floorplan import cut_again_and_again
 from fpgaprune.fabric.ecp5.router import VERSION, prepare
 from fpgaprune.target import find_part
 
