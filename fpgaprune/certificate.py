@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
+from fpgaprune.summary import Summary
 from fpgaprune.values import MaskSet
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -138,6 +139,27 @@ class LockCertificate:
     def violations(self) -> int:
         """Locked elements, over all links, that are not exactly zero, or not exactly what they are held at."""
         return sum(link.violations for link in self.links)
+
+    def __repr__(self) -> str:
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        rows = [
+            (link.link, f"{len(link.weights):,}", f"{link.locked:,}", f"{link.violations:,}", link.wanted)
+            for link in self.links
+        ]
+        found = "nothing was compared" if not self.links else f"{self.violations:,} violations"
+        firsts = (
+            f"{link.link}: {weight.path}{weight.first_violation}"
+            for link in self.links
+            for weight in link.weights
+            if weight.violations
+        )
+        title = f"Certificate: {'holds' if self.ok else 'does not hold'}, {found}"
+        return Summary(title, ("place", "weights", "locked elements", "violations", "wanted"), rows, tuple(firsts))
 
     def require(self) -> LockCertificate:
         """Returns the certificate if it is `ok`.

@@ -10,6 +10,7 @@ from msgspec import Struct
 from fpgaprune.design import Design
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.measure import LABELS, to_plain
+from fpgaprune.summary import Summary
 
 # The samples that judge trials: `x_valid`, or training samples that the trials are not trained on. The best network is
 # judged on held-out samples.
@@ -136,6 +137,28 @@ class Fit(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     rates: dict[str, float] = {}
     counted_by: str = ""
+
+    def __repr__(self) -> str:
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        rows = [
+            (
+                str(point.knobs),
+                point.loss_text(),
+                f"{point.share:.0%} {LABELS[point.resource]}",
+                f"{point.latency_cycles:,}",
+                "yes" if point.meets_limits else "no",
+            )
+            for point in sorted(self.front, key=lambda point: point.lost)
+        ]
+        found = "keeps every limit" if self.meets_limits else "no network that was tried keeps every limit"
+        best = (f"best, trained to the end: {self.best.summary()}", f"its run: {self.best.folder}")
+        headings = ("Pareto front", "loss", "share of the part", "cycles", "limits kept")
+        return Summary(f"Fit of {self.name} on {self.part}: {found}", headings, rows, (*best, *self.notes))
 
     @property
     def front(self) -> tuple[FitPoint, ...]:

@@ -11,8 +11,9 @@ from msgspec import Struct
 from fpgaprune.measure.measurement import Cycles, Measurement
 from fpgaprune.measure.occupancy import Occupancy, Taken, occupancy_of
 from fpgaprune.measure.plain import from_plain, to_plain
-from fpgaprune.measure.resources import Figure, Resources
+from fpgaprune.measure.resources import LABELS, Figure, Resources
 from fpgaprune.measure.stage import ANALYTIC_CSYNTH, ANALYTIC_SYNTH, Stage
+from fpgaprune.summary import Summary
 from fpgaprune.target import Target
 
 # The stages that are estimated, earliest first.
@@ -94,6 +95,28 @@ class Estimate(Struct, frozen=True):
     latency_cycles: int
     interval_cycles: int
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        rows = [
+            (LABELS[row.resource], f"{row.low:,}", f"{row.used:,}", f"{row.high:,}", f"{row.capacity:,}")
+            for row in self.occupancy.taken
+        ]
+        where = f"{self.design} {self.occupancy.verdict} at {self.target.clock_ns:g} ns"
+        largest = sorted(((layer.uses("lut"), layer.name) for layer in self.layers), reverse=True)[:3]
+        notes = [
+            f"latency {self.latency_cycles:,} cycles ({self.latency_us:.4g} µs); a sample each "
+            f"{self.interval_cycles:,} cycles",
+            f"most LUTs: {', '.join(f'{name} {luts:,}' for luts, name in largest) or 'no layer'}",
+            *self.notes,
+        ]
+        headings = (f"after {ANALYTIC_SYNTH.step}", "low", "estimate", "high", "of")
+        return Summary(f"Estimate: {where}", headings, rows, notes)
 
     @property
     def occupancy(self) -> Occupancy:

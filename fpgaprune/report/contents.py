@@ -14,6 +14,7 @@ from fpgaprune.certificate import LinkCheck
 from fpgaprune.errors import ReportError
 from fpgaprune.layout import Advice
 from fpgaprune.measure import Estimate, Measured, StagedCounts, VerilogPrice
+from fpgaprune.summary import Summary
 from fpgaprune.target import Target
 
 FORMAT = 1
@@ -287,6 +288,32 @@ class RunReport:
     versions: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
     created: str | None = None
+
+    def __repr__(self) -> str:
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        metric, layers = self.metric, self.kernel_layers
+        readings = [
+            (f"{metric.name} {when}", "unknown" if (value := getattr(metric, when)) is None else f"{value:.4g}")
+            for when in ("before", "after", "hardware")
+        ]
+        locked, total = (sum(getattr(layer, f"kernels_{of}") for layer in layers) for of in ("locked", "total"))
+        estimates = (("before", self.before), ("after", self.after))
+        sizes = [(f"estimate {when}", each.occupancy.words) for when, each in estimates if each is not None]
+        violations = sum(link.violations or 0 for link in self.certificate)
+        verdicts = [check.holds for check in self.checks]
+        rows = [
+            *readings,
+            ("kernels locked", f"{locked:,} of {total:,}"),
+            *sizes,
+            ("certificate", f"{violations:,} violations in {len(self.certificate)} places"),
+            ("checks", f"{verdicts.count(True)} hold, {verdicts.count(False)} do not"),
+        ]
+        return Summary(f"RunReport: {self.name} on {self.target.part.name}", ("what", "figure"), rows, self.warnings)
 
     @property
     def kernel_layers(self) -> tuple[LayerReport, ...]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.files import read_npz, write_npz
+from fpgaprune.summary import Summary
 from fpgaprune.values.slices import expand_indices, parse_slice
 from fpgaprune.values.weights import by_weight_path, match_paths, near_misses, weight_shapes
 
@@ -114,7 +115,21 @@ class MaskSet(Mapping[str, Mask]):
         return MaskSet({path: ~mask for path, mask in self.items()})
 
     def __repr__(self) -> str:
-        return f"MaskSet({len(self)} weights, {self.locked_count} of {self.size} elements locked)"
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        rows, pictures = [], []
+        for path, mask in self.items():
+            locked = mask.size - int(mask.sum())
+            rows.append((path, " × ".join(map(str, mask.shape)), f"{locked:,}", f"{mask.size:,}"))
+            # One pixel for each kernel; a bias is a row.
+            shares = np.atleast_2d(mask).mean(axis=tuple(range(mask.ndim - 2)))
+            pictures.append((shares, f"{path}: rows are inputs, columns are outputs; grey is locked, green is free"))
+        title = f"MaskSet: {len(self)} weights, {self.locked_count:,} of {self.size:,} elements locked"
+        return Summary(title, ("weight", "shape", "locked", "of"), rows, (), pictures)
 
     @property
     def size(self) -> int:
