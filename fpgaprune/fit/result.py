@@ -156,7 +156,7 @@ class Fit(Struct, frozen=True):
             for point in sorted(self.front, key=lambda point: point.lost)
         ]
         found = "keeps every limit" if self.meets_limits else "no network that was tried keeps every limit"
-        best = (f"best, trained to the end: {self.best.summary()}", f"its run: {self.best.folder}")
+        best = (f"best, trained to the end: {self.best.knobs}", self.best.figures(), f"its run: {self.best.folder}")
         headings = ("Pareto front", "loss", "share of the part", "cycles", "limits kept")
         return Summary(f"Fit of {self.name} on {self.part}: {found}", headings, rows, (*best, *self.notes))
 

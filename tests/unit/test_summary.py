@@ -102,7 +102,7 @@ def test_each_says_its_figures():
     holds(masks(1), ["conv0/kernel", "3 × 3 × 4 × 5", "180"])
     holds(estimate(1), ["LUT", "53,200", "70 cycles", "fits xc7z020"])
     holds(certificate(1), ["does not hold", "1 violations", "[0] = 1"])
-    holds(found(1), ["fit on xc7z020:", "100 cycles"])
+    holds(found(1), ["fit on xc7z020:", "100 cycles", "Pareto front"])
     holds(report(1), ["accuracy hardware", "kernels locked", "estimate after", "LUT"])
 
 
