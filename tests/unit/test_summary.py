@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import fpgaprune as fp
 from fpgaprune.certificate import LinkCheck, LockCertificate, WeightCheck
 from fpgaprune.fit import Fit, Knobs
-from fpgaprune.measure import Figure, LayerEstimate, Resources
+from fpgaprune.measure import Estimate, Figure, LayerEstimate, Resources
 from fpgaprune.summary import LINES, Summary
 from tests.unit.fit.made_up import LIMITS, made_point
 from tests.unit.report.samples import run_report
@@ -62,7 +62,7 @@ def estimate(count, name="conv{}"):
     used = Resources(**{key: Figure(5, 4, 6) for key in ("lut", "ff", "dsp", "bram18")})
     layers = tuple(LayerEstimate(name.format(n), "Conv2D", None, used, used, 7, 7) for n in range(count))
     target = fp.Target.of("pynq-z2")
-    return fp.Estimate(name, target, {"csynth": used, "synth": used}, layers, 70, 7, (name,) * count)
+    return Estimate(name, target, {"csynth": used, "synth": used}, layers, 70, 7, (name,) * count)
 
 
 def certificate(count, name="link {}"):
