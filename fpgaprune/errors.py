@@ -101,6 +101,10 @@ class RtlError(FpgaPruneError, ValueError):
     """No Verilog can be written for a design, or a folder holds none."""
 
 
+class ReadbackError(FpgaPruneError, ValueError):
+    """A bitstream cannot be read back, or holds a cell that fpgaprune does not decode."""
+
+
 class EstimateError(FpgaPruneError, ValueError):
     """A design cannot be priced."""
 

@@ -1,0 +1,124 @@
+"""`play`: a netlist runs cycle by cycle, and a host speaks to it over its serial line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from fpgaprune.errors import ReadbackError, ToolError, ToolExitError
+from fpgaprune.files import digest_file, make_folder, write_bytes
+from fpgaprune.processes import find_tool, run_tool
+from fpgaprune.readback.netlist import Lut, Netlist
+from fpgaprune.target import hardware_path
+
+_COMPLAINTS = {
+    5: "the design sends nothing any more",
+    6: "the design sends more bytes than a result has",
+    7: "the design sends something that is no byte",
+}
+
+
+class Silence(ReadbackError):
+    """A design that does not answer, or not as the serial line asks for."""
+
+
+def simulator(cache: Path) -> Path:
+    """The program that runs netlists, compiled once for `cache`.
+
+    Raises:
+        ToolError: there is no C++ compiler.
+    """
+    source = hardware_path("sim", "netlist.cpp")
+    program = make_folder(cache) / f"netlist-{digest_file(source)[:16]}"
+    if not program.exists():
+        compiler = find_tool("g++") or find_tool("clang++")
+        if compiler is None:
+            raise ToolError("a C++ compiler was not found; install g++")
+        partial = cache / f".{program.name}.{os.getpid()}"
+        command = [str(compiler), "-std=c++20", "-O2", "-o", partial.name, str(source.resolve())]
+        run_tool(command, cache, 300.0, log_name=f"{partial.name}.log", product="C++")
+        partial.replace(program)
+        (cache / f"{partial.name}.log").unlink(missing_ok=True)
+    return program
+
+
+def play(
+    netlist: Netlist,
+    input_pin: str,
+    sent: bytes,
+    samples: int,
+    out_bytes: int,
+    *,
+    cycles_per_bit: float,
+    patience: int,
+    opened: int,
+    folder: Path,
+    cache: Path,
+    timeout_s: float,
+) -> bytes:
+    """What comes back for the samples in `sent`, each of them sent to a board of its own.
+
+    Args:
+        netlist: as `read_netlist` gives it.
+        input_pin: the pin that hears the host.
+        sent: the bytes of all samples.
+        samples: how many.
+        out_bytes: bytes of one result.
+        cycles_per_bit: cycles of the clock inside for each bit on the line.
+        patience: cycles without a byte after which a design counts as silent.
+        opened: 0 or 1, what a wire gives that is connected to nothing.
+        folder: for the files of this run.
+        cache: for the program.
+        timeout_s: most seconds.
+
+    Raises:
+        Silence: the design does not answer as it should.
+        ReadbackError: the input pin leads nowhere.
+        ToolError: there is no C++ compiler, or the program ran too long.
+    """
+    if input_pin not in netlist.pins:
+        raise Silence(f"the output does not depend on pin {input_pin}, which hears the host")
+    program, place = simulator(cache), make_folder(folder)
+    lines = _lines(netlist, netlist.pins[input_pin])
+    write_bytes(place / "cells.txt", ("\n".join(lines) + "\n").encode())
+    write_bytes(place / "sent.bin", sent)
+    sizes = (samples, len(sent) // samples, out_bytes, round(65536 * cycles_per_bit), patience, opened)
+    command = [str(program.resolve()), "cells.txt", "sent.bin", "came.bin", *map(str, sizes)]
+    try:
+        run_tool(command, place, timeout_s, log_name="run.log")
+        return (place / "came.bin").read_bytes()
+    except ToolExitError as error:
+        if error.code not in _COMPLAINTS:
+            raise
+        raise Silence(_COMPLAINTS[error.code]) from None
+    finally:
+        for name in ("cells.txt", "sent.bin", "came.bin", "run.log"):
+            (place / name).unlink(missing_ok=True)
+
+
+def _lines(netlist: Netlist, input_net: int) -> Iterator[str]:
+    """The netlist as the program reads it."""
+
+    def row(kind: str, *numbers: int | Iterable[int]) -> str:
+        """A group of numbers follows its count."""
+        said = [kind]
+        for number in numbers:
+            if isinstance(number, int):
+                said.append(str(number))
+            else:
+                group = list(number)
+                said += [str(len(group)), *map(str, group)]
+        return " ".join(said)
+
+    yield row("nets", netlist.nets, input_net, netlist.output)
+    small = {cell.output: at for at, cell in enumerate(netlist.small)}
+    for cell in netlist.ordered():
+        if isinstance(cell, Lut):
+            yield row("table", cell.table, *cell.inputs, cell.output)
+        else:
+            yield row("read", small[cell.output], *cell.read, cell.output)
+    for register in netlist.registers:
+        yield row("register", register.data, register.enable, register.reset, register.start, register.output)
+    for memory in netlist.small:
+        yield row("small", memory.content, *memory.write, memory.enable, memory.data)

@@ -1,0 +1,362 @@
+// Runs the netlist of a bitstream, 64 boards at a time, and speaks to each over its serial line as a host does.
+//
+// netlist CELLS INPUT OUTPUT SAMPLES IN_BYTES OUT_BYTES BIT PATIENCE OPEN
+//   CELLS: the cells in the order in which they are computed, one a line (see `Reader` below).
+//   INPUT: the bytes of all samples. OUTPUT: the bytes that came back for each.
+//   BIT: cycles of the clock that a bit takes on the line, in 1/65536.
+//   PATIENCE: cycles without a byte after which the run is given up, with exit status 5.
+//   OPEN: 0 or 1, what a wire that is connected to nothing gives.
+// Board n of a round gets sample 64 * round + n; every bit of a word is one board. Exit status 6: a byte came that no
+// sample asked for; 7: a byte has no stop bit.
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Word = uint64_t;
+using Words = std::vector<Word>;
+constexpr int BOARDS = 64;
+Words net;
+
+struct Table {
+    int kind;  // 0: a table; 1: a small memory, `content` is its number
+    uint32_t content;
+    int in[4], out;
+};
+struct Register {
+    int data, enable, reset, out;
+    Word start, next;
+};
+struct Small {
+    std::array<Word, 16> bits;
+    int write[4], enable, data;
+};
+struct Port {
+    int width, enable, write, reset, output_enable, registered, mode;
+    std::vector<int> address, data, out;
+    std::array<int, 4> bytes;
+    Words first, last;  // what was read, and the register behind it
+};
+struct Block {
+    uint32_t size;
+    std::vector<uint8_t> content[BOARDS];
+    std::vector<Port> ports;
+};
+struct Multiplier {
+    std::vector<int> a, b, out;
+    int a_signed, b_signed;
+    int staged[3], enable[3], reset[3];
+    Words ra, rb, ro, last;
+};
+
+std::vector<Table> tables;
+std::vector<Register> registers;
+std::vector<Small> small;
+std::vector<Block> blocks;
+std::vector<Multiplier> multipliers;
+
+inline Word any_of(uint32_t content, const int* in) {
+    const Word a = net[in[0]], b = net[in[1]], c = net[in[2]], d = net[in[3]];
+    const Word of[4] = {0, ~a, a, ~Word(0)};
+    Word t[8];
+    // Bit pairs of the table choose 0, not A, A or 1.
+    for (int i = 0; i < 8; ++i) t[i] = of[content >> (2 * i) & 3];
+    for (int i = 0; i < 4; ++i) t[i] = t[2 * i] ^ (b & (t[2 * i] ^ t[2 * i + 1]));
+    const Word low = t[0] ^ (c & (t[0] ^ t[1])), high = t[2] ^ (c & (t[2] ^ t[3]));
+    return low ^ (d & (low ^ high));
+}
+
+inline Word chosen(const Small& memory, const int* in) {
+    Word t[16];
+    for (int i = 0; i < 16; ++i) t[i] = memory.bits[i];
+    for (int level = 0, left = 8; level < 4; ++level, left /= 2) {
+        const Word choose = net[in[level]];
+        for (int i = 0; i < left; ++i) t[i] = t[2 * i] ^ (choose & (t[2 * i] ^ t[2 * i + 1]));
+    }
+    return t[0];
+}
+
+uint64_t number(const std::vector<int>& nets, int board) {
+    uint64_t found = 0;
+    for (std::size_t i = 0; i < nets.size(); ++i) found |= (net[nets[i]] >> board & 1) << i;
+    return found;
+}
+uint64_t number(const Words& words, int board) {
+    uint64_t found = 0;
+    for (std::size_t i = 0; i < words.size(); ++i) found |= (words[i] >> board & 1) << i;
+    return found;
+}
+void put(Words& words, int board, uint64_t value) {
+    for (std::size_t i = 0; i < words.size(); ++i)
+        words[i] = (words[i] & ~(Word(1) << board)) | (value >> i & 1) << board;
+}
+
+struct Reader {
+    std::ifstream file;
+    explicit Reader(const char* name) : file(name) {}
+    int number() {
+        int found = 0;
+        if (!(file >> found)) std::exit(3);
+        return found;
+    }
+    std::vector<int> numbers() {
+        std::vector<int> found(number());
+        for (int& one : found) one = number();
+        return found;
+    }
+    void read(int& input, int& output) {
+        std::string kind;
+        while (file >> kind) {
+            if (kind == "nets") {
+                net.assign(number(), 0);
+                input = number();
+                output = number();
+            } else if (kind == "table" || kind == "read") {
+                Table t{};
+                t.kind = kind == "read";
+                t.content = number();
+                for (int& in : t.in) in = number();
+                t.out = number();
+                tables.push_back(t);
+            } else if (kind == "register") {
+                Register r{};
+                r.data = number(), r.enable = number(), r.reset = number();
+                r.start = number() ? ~Word(0) : 0;
+                r.out = number();
+                registers.push_back(r);
+            } else if (kind == "small") {
+                Small s{};
+                const int content = number();
+                for (int i = 0; i < 16; ++i) s.bits[i] = content >> i & 1 ? ~Word(0) : 0;
+                for (int& in : s.write) in = number();
+                s.enable = number(), s.data = number();
+                small.push_back(s);
+            } else if (kind == "block") {
+                Block b;
+                b.size = number();
+                std::string bits;
+                file >> bits;
+                if (bits.size() != b.size) std::exit(3);
+                for (auto& content : b.content) {
+                    content.resize(b.size);
+                    for (uint32_t i = 0; i < b.size; ++i) content[i] = bits[i] == '1';
+                }
+                blocks.push_back(std::move(b));
+            } else if (kind == "port") {
+                Port p;
+                p.width = number(), p.enable = number(), p.write = number(), p.reset = number();
+                p.output_enable = number(), p.registered = number(), p.mode = number();
+                for (int& enable : p.bytes) enable = number();
+                p.address = numbers(), p.data = numbers(), p.out = numbers();
+                p.first.assign(p.out.size(), 0);
+                p.last.assign(p.out.size(), 0);
+                blocks.back().ports.push_back(std::move(p));
+            } else if (kind == "multiplier") {
+                Multiplier m;
+                m.a_signed = number(), m.b_signed = number();
+                for (int i = 0; i < 3; ++i) m.staged[i] = number(), m.enable[i] = number(), m.reset[i] = number();
+                m.a = numbers(), m.b = numbers(), m.out = numbers();
+                m.ra.assign(m.a.size(), 0), m.rb.assign(m.b.size(), 0), m.ro.assign(m.out.size(), 0);
+                multipliers.push_back(std::move(m));
+            } else
+                std::exit(3);
+        }
+    }
+};
+
+// Products, from the registers of A and B or their wires; only where an input changed.
+void multiply(Multiplier& m, Words& product) {
+    Words now;
+    for (std::size_t i = 0; i < m.a.size(); ++i) now.push_back(m.staged[0] ? m.ra[i] : net[m.a[i]]);
+    for (std::size_t i = 0; i < m.b.size(); ++i) now.push_back(m.staged[1] ? m.rb[i] : net[m.b[i]]);
+    now.push_back(net[m.a_signed]);
+    now.push_back(net[m.b_signed]);
+    if (now == m.last) return;
+    m.last = now;
+    const int na = m.a.size(), nb = m.b.size();
+    for (int board = 0; board < BOARDS; ++board) {
+        int64_t a = 0, b = 0;
+        for (int i = 0; i < na; ++i) a |= int64_t(now[i] >> board & 1) << i;
+        for (int i = 0; i < nb; ++i) b |= int64_t(now[na + i] >> board & 1) << i;
+        if ((now[na + nb] >> board & 1) && (a >> (na - 1) & 1)) a -= int64_t(1) << na;
+        if ((now[na + nb + 1] >> board & 1) && (b >> (nb - 1) & 1)) b -= int64_t(1) << nb;
+        put(product, board, uint64_t(a * b));
+    }
+}
+std::vector<Words> products;
+
+void compute() {
+    for (Table& t : tables) net[t.out] = t.kind ? chosen(small[t.content], t.in) : any_of(t.content, t.in);
+}
+
+void tick() {
+    for (Register& r : registers) {
+        const Word before = net[r.out], enable = net[r.enable], reset = net[r.reset];
+        r.next = (reset & r.start) | (~reset & ((enable & net[r.data]) | (~enable & before)));
+    }
+    for (Small& s : small) {
+        const Word enable = net[s.enable], data = net[s.data];
+        if (!enable) continue;
+        for (int i = 0; i < 16; ++i) {
+            Word here = enable;
+            for (int bit = 0; bit < 4; ++bit) here &= i >> bit & 1 ? net[s.write[bit]] : ~net[s.write[bit]];
+            s.bits[i] = (s.bits[i] & ~here) | (data & here);
+        }
+    }
+    for (Block& b : blocks)
+        for (Port& p : b.ports) {
+            // The register behind a port takes what was read a cycle ago.
+            const Word out = net[p.output_enable], reset = net[p.reset];
+            if (p.registered)
+                for (std::size_t i = 0; i < p.out.size(); ++i)
+                    p.last[i] = ((out & p.first[i]) | (~out & p.last[i])) & ~reset;
+            const Word enable = net[p.enable], write = net[p.write];
+            for (int board = 0; board < BOARDS; ++board) {
+                if (!(enable >> board & 1)) continue;
+                const uint32_t base = number(p.address, board) * p.width % b.size;
+                const bool writes = write >> board & 1;
+                auto& content = b.content[board];
+                uint64_t value = 0;
+                const auto look = [&] {
+                    value = 0;
+                    for (std::size_t i = 0; i < p.out.size(); ++i) value |= uint64_t(content[base + i]) << i;
+                };
+                if (!writes || p.mode == 2) look();
+                if (writes)
+                    for (std::size_t i = 0; i < p.data.size(); ++i)
+                        if (net[p.bytes[i * 4 / p.width >= 4 ? 3 : i / (p.width % 9 ? 8 : 9)]] >> board & 1)
+                            content[base + i] = net[p.data[i]] >> board & 1;
+                if (writes && p.mode == 1) look();
+                if (!writes || p.mode) put(p.first, board, value);
+            }
+            for (Word& word : p.first) word &= ~reset;
+        }
+    for (std::size_t at = 0; at < multipliers.size(); ++at) {
+        Multiplier& m = multipliers[at];
+        const auto stage = [](Words& to, const Words& from, Word enable, Word reset) {
+            for (std::size_t i = 0; i < to.size(); ++i) to[i] = ((enable & from[i]) | (~enable & to[i])) & ~reset;
+        };
+        Words a, b;
+        for (const int in : m.a) a.push_back(net[in]);
+        for (const int in : m.b) b.push_back(net[in]);
+        if (m.staged[2]) stage(m.ro, products[at], net[m.enable[2]], net[m.reset[2]]);
+        if (m.staged[0]) stage(m.ra, a, net[m.enable[0]], net[m.reset[0]]);
+        if (m.staged[1]) stage(m.rb, b, net[m.enable[1]], net[m.reset[1]]);
+    }
+    for (Register& r : registers) net[r.out] = r.next;
+}
+
+void show() {
+    for (Block& b : blocks)
+        for (Port& p : b.ports)
+            for (std::size_t i = 0; i < p.out.size(); ++i)
+                if (p.out[i] > 2) net[p.out[i]] = p.registered ? p.last[i] : p.first[i];
+    for (std::size_t at = 0; at < multipliers.size(); ++at) {
+        Multiplier& m = multipliers[at];
+        const Words& from = m.staged[2] ? m.ro : products[at];
+        for (std::size_t i = 0; i < m.out.size(); ++i)
+            if (m.out[i] > 2) net[m.out[i]] = from[i];
+    }
+}
+
+// A serial line: one bit after another, 10 for a byte, each `bit` long; times are in 1/65536 cycles.
+struct Line {
+    std::size_t sent = 0, came = 0;
+    int64_t begun = -1, heard = -1;  // when the byte on its way began, out and in
+    uint64_t quiet = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 10) return 2;
+    int input = 0, output = 0;
+    Reader(argv[1]).read(input, output);
+    const std::size_t samples = std::strtoull(argv[4], nullptr, 10), in_bytes = std::strtoull(argv[5], nullptr, 10),
+                      out_bytes = std::strtoull(argv[6], nullptr, 10);
+    const int64_t bit = std::strtoll(argv[7], nullptr, 10);
+    const uint64_t patience = std::strtoull(argv[8], nullptr, 10);
+    const Word open = argv[9][0] == '1' ? ~Word(0) : 0;
+    std::vector<uint8_t> sent(samples * in_bytes), came(samples * out_bytes);
+    std::ifstream(argv[2], std::ios::binary).read(reinterpret_cast<char*>(sent.data()), sent.size());
+    const auto small_start = small;
+    const auto blocks_start = blocks;
+    uint64_t cycles = 0;
+    for (std::size_t first = 0; first < samples; first += BOARDS) {
+        const int boards = std::min<std::size_t>(BOARDS, samples - first);
+        // Each round begins with freshly configured boards.
+        small = small_start;
+        blocks = blocks_start;
+        for (Word& word : net) word = 0;
+        net[1] = ~Word(0);
+        net[2] = open;
+        for (Register& r : registers) net[r.out] = r.start;
+        products.clear();
+        for (Multiplier& m : multipliers) {
+            products.emplace_back(m.out.size(), 0);
+            m.last.clear();
+            for (Words* words : {&m.ra, &m.rb, &m.ro}) words->assign(words->size(), 0);
+        }
+        std::vector<Line> lines(boards);
+        Word level = ~Word(0);
+        int waiting = boards;
+        int64_t tail = -1;
+        for (int64_t now = 0;; now += 65536, ++cycles) {
+            net[input] = level;
+            show();
+            compute();
+            for (std::size_t at = 0; at < multipliers.size(); ++at)
+                if (!multipliers[at].staged[2]) {
+                    // A product that is read at once: what reads it is computed again.
+                    const Words before = products[at];
+                    multiply(multipliers[at], products[at]);
+                    if (before != products[at]) show(), compute();
+                } else
+                    multiply(multipliers[at], products[at]);
+            const Word out = net[output];
+            for (int board = 0; board < boards; ++board) {
+                Line& line = lines[board];
+                const std::size_t sample = first + board;
+                // What comes back is read in the middle of each bit.
+                if (line.heard < 0) {
+                    if (!(out >> board & 1) && now > 64 * 65536) line.heard = now;
+                } else {
+                    const int64_t since = now - line.heard;
+                    const int64_t which = (since - bit / 2) / bit;
+                    const bool middle = since >= bit / 2 && (since - bit / 2) % bit < 65536;
+                    if (middle && which >= 1 && which <= 8) {
+                        if (line.came >= out_bytes) return 6;
+                        came[sample * out_bytes + line.came] |= (out >> board & 1) << (which - 1);
+                    }
+                    if (middle && which == 9) {
+                        if (!(out >> board & 1)) return 7;
+                        line.heard = -1;
+                        line.quiet = 0;
+                        if (++line.came == out_bytes && !--waiting) tail = now + 40 * bit;
+                    }
+                }
+                // The next byte goes out when the one before is through, the first after a moment.
+                if (line.begun < 0 && line.sent < in_bytes && now > 200 * 65536) line.begun = now;
+                if (line.begun >= 0) {
+                    const int64_t which = (now - line.begun) / bit;
+                    const uint8_t byte = sent[sample * in_bytes + line.sent];
+                    const bool high = which == 0 ? false : which <= 8 ? byte >> (which - 1) & 1 : true;
+                    level = (level & ~(Word(1) << board)) | Word(high) << board;
+                    line.quiet = 0;
+                    if (now - line.begun >= 10 * bit) line.begun = -1, ++line.sent;
+                } else if (line.came < out_bytes && ++line.quiet > patience)
+                    return 5;
+            }
+            if (tail >= 0 && now > tail) break;
+            tick();
+        }
+    }
+    std::ofstream(argv[3], std::ios::binary).write(reinterpret_cast<char*>(came.data()), came.size());
+    std::cout << cycles << " cycles\n";
+}
