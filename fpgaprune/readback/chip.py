@@ -63,11 +63,21 @@ def _nodes(device: str) -> Mapping[Wire, tuple[Wire, ...]]:
     """Wire -> all wires that are always joined to it."""
     db = database(device)
     found: dict[Wire, tuple[Wire, ...]] = {}
-    for _, joined in db.nodes.values():
-        wires = tuple(Wire(*wire) for wire in sorted(joined))
+    for wires in (*([Wire(*wire) for wire in sorted(joined)] for _, joined in db.nodes.values()), *_long(db)):
         for wire in wires:
-            found[_begin(db, wire)] = wires
+            found[_begin(db, wire)] = tuple(wires)
     return found
+
+
+def _long(db: Any) -> Iterator[list[Wire]]:
+    """The long lines: each column that runs from top to bottom, and each row that branches off it."""
+    for (_, col, number), line in db.segments.items():
+        half, rows = number // 4, range(line["min_y"], line["max_y"] + 1)
+        ends = [Wire(line[f"{end}_row"], col, line[f"{end}_wire"]) for end in ("top", "bottom")]
+        yield ends + [Wire(row, col, f"LT0{1 + 3 * half}") for row in rows]
+        for row in rows:
+            taps = [Wire(row, at, f"LB{number}1") for at in range(line["min_x"], line["max_x"] + 1)]
+            yield [Wire(row, col, f"LBO{half}"), *taps]
 
 
 def _begin(db: Any, wire: Wire) -> Wire:

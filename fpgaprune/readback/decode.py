@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fpgaprune.errors import ReadbackError
+from fpgaprune.readback.blocks import Blocks
 from fpgaprune.readback.chip import CONSTANTS, Chip, Wire
-from fpgaprune.readback.netlist import OPEN, Lut, Netlist, Register, SmallMemory
+from fpgaprune.readback.multipliers import Multipliers, Product
+from fpgaprune.readback.netlist import OPEN, BlockMemory, BlockPort, Lut, Multiplier, Netlist, Register, SmallMemory
 from fpgaprune.readback.pins import Pins
 from fpgaprune.readback.slices import Slices
 
@@ -43,6 +45,8 @@ class _Walk:
 
     def __init__(self, chip: Chip, pins: Pins) -> None:
         self._chip, self._pins, self._slices = chip, pins, Slices(chip)
+        self._blocks, self._multipliers = Blocks(chip), Multipliers(chip)
+        self._products: dict[Cell, Product] = {}
         self._netlist = Netlist()
         self._net: dict[Cell, int] = {}
         self._waiting: list[Cell] = []
@@ -55,6 +59,8 @@ class _Walk:
             "register": self._register,
             "memory": self._memory,
             "pin": self._pin,
+            "block": self._block,
+            "product": self._product,
         }
 
     def walk(self, output: str) -> Netlist:
@@ -85,10 +91,10 @@ class _Walk:
         names = self._chip.source(wire)
         if names[0].name in CONSTANTS:
             return CONSTANTS[names[0].name]
-        found = [cell for name in names if (cell := self._cell_at(name)) is not None]
+        found = {cell for name in names if (cell := self._cell_at(name)) is not None}
         if len(found) > 1:
             raise ReadbackError(f"{len(found)} cells drive the wire {names[0].place}; wanted one")
-        return found[0] if found else OPEN
+        return found.pop() if found else OPEN
 
     def _cell_at(self, wire: Wire) -> Cell | None:
         row, col, name = wire
@@ -102,6 +108,16 @@ class _Walk:
             return None
         if self._pins.is_input(wire):
             return "pin", row, col, self._pins.number(wire)
+        memory = self._blocks.output(wire)
+        if memory is not None:
+            return "block", *memory
+        made = self._multipliers.output(wire)
+        if made is not None:
+            one, bit = made
+            # Nine bits of a number are enough for the name of a multiplier and a bit of its product.
+            cell = "product", one.row, one.col, 64 * int(one.name[-2:]) + bit + 4096 * (one.width == 18)
+            self._products[cell] = one
+            return cell
         if any(name in bel.portmap.values() for bel in self._chip.db[row, col].bels.values()):
             raise ReadbackError(f"the output depends on the cell at {wire.place}; fpgaprune does not decode that cell")
         return None
@@ -197,6 +213,71 @@ class _Walk:
 
     def _pin(self, cell: Cell) -> None:
         self._netlist.pins[self._pins.name(cell[3])] = self._net[cell]
+
+    def _shared(self, cells: list[Cell]) -> tuple[int, ...]:
+        """The nets of several outputs of one cell that is decoded now."""
+        for cell in cells:
+            if cell not in self._net:
+                self._net[cell] = self._netlist.nets
+                self._netlist.nets += 1
+        return tuple(self._net[cell] for cell in cells)
+
+    def _block(self, cell: Cell) -> None:
+        _, row, col, _ = cell
+        place = f"R{row + 1}C{col + 1}_BSRAM"
+        if any(memory.place == place for memory in self._netlist.blocks):
+            return
+        outputs = self._shared([("block", row, col, bit) for bit in range(36)])
+        fuses = {name: self._blocks.port(row, col, name) for name in "AB"}
+        double = any(one.width == 36 for one in fuses.values())
+        ports = []
+        for name, one in fuses.items():
+
+            def wire(port: str, name: str = name) -> Wire:
+                return self._blocks.wire(row, col, port + name)
+
+            if not self._clocked(wire("CLK"), place):
+                continue
+            select = [self._origin(self._blocks.wire(row, col, f"BLKSEL{name}{bit}")) for bit in range(3)]
+            if any(origin not in (0, 1) for origin in select):
+                raise ReadbackError(f"{place} is selected by wires; fpgaprune does not decode that")
+            if self._inverted(wire("RESET"), "RESET" in one.inverted):
+                raise ReadbackError(f"{place} has a reset; fpgaprune does not decode that")
+            works = tuple(select) == one.selected
+            write = self._inverted(wire("WRE"), "WRE" in one.inverted)
+            count = 36 if double else 18
+            names = [f"{'AB'[bit // 18]}{bit % 18}" if double else f"{name}{bit}" for bit in range(count)]
+            data = tuple(self._value(self._blocks.wire(row, col, f"DI{port}")) for port in names) if write else ()
+            shown = outputs if double else outputs[:18] if name == "A" else outputs[18:]
+            size = max(one.width, 1)
+            ports.append(
+                BlockPort(
+                    size,
+                    tuple(self._value(self._blocks.wire(row, col, f"AD{name}{bit}")) for bit in range(14)),
+                    data[:size],
+                    shown[:size] if not double or name == "B" else (),
+                    self._inverted(wire("CE"), "CE" in one.inverted) if works else 0,
+                    write,
+                    self._inverted(wire("OCE"), "OCE" in one.inverted),
+                    one.registered,
+                    one.mode,
+                )
+            )
+        self._netlist.blocks.append(BlockMemory(self._blocks.content(row, col), tuple(ports), place))
+
+    def _product(self, cell: Cell) -> None:
+        one = self._products[cell]
+        place = f"R{one.row + 1}C{one.col + 1}_{one.name}"
+        if any(made.place == place for made in self._netlist.multipliers):
+            return
+        first = cell[3] - cell[3] % 64
+        outputs = self._shared([("product", one.row, one.col, first + bit) for bit in range(2 * one.width)])
+
+        def value(port: str) -> int:
+            return self._value(self._multipliers.wire(one, port))
+
+        a, b = (tuple(value(f"{factor}{bit}") for bit in range(one.width)) for factor in "AB")
+        self._netlist.multipliers.append(Multiplier(a, b, value("ASIGN"), value("BSIGN"), outputs, place))
 
     def _inverted(self, wire: Wire, inverted: bool) -> int:
         """The net of a wire, or its inverse as a table of its own."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from fpgaprune.errors import ReadbackError
@@ -48,7 +47,16 @@ class SmallMemory:
 
 @dataclass(frozen=True, slots=True)
 class BlockPort:
-    """One port of a block memory: address and data, lowest bit first; `width` bits are read or written at once."""
+    """One port of a block memory.
+
+    Attributes:
+        width: bits read or written at once: 1, 2, 4, 9, 18 or 36.
+        address: fourteen nets, lowest bit first; for a width of 18 or 36 the lowest are byte enables.
+        data, outputs: nets, lowest bit first, none where nothing is written or read.
+        enable, write, output_enable: nets.
+        registered: whether a register follows the output.
+        mode: as `PortFuses.mode`.
+    """
 
     width: int
     address: tuple[int, ...]
@@ -56,16 +64,14 @@ class BlockPort:
     outputs: tuple[int, ...]
     enable: int
     write: int
-    reset: int
     output_enable: int
     registered: bool
     mode: int
-    bytes_enabled: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BlockMemory:
-    """A block memory of `len(content)` bits, each of 9 a byte where `ninth`; both ports have the same clock."""
+    """A block memory: its bits after configuration, word by word of 18, each 0 or 1."""
 
     content: bytes
     ports: tuple[BlockPort, ...]
@@ -74,14 +80,13 @@ class BlockMemory:
 
 @dataclass(frozen=True, slots=True)
 class Multiplier:
-    """A product of two signed or unsigned numbers; `stages` are registers at A, B and the output, None where none is."""
+    """A product of two numbers, each signed where its net is 1, without registers."""
 
     a: tuple[int, ...]
     b: tuple[int, ...]
     a_signed: int
     b_signed: int
     outputs: tuple[int, ...]
-    stages: tuple[tuple[int, int] | None, tuple[int, int] | None, tuple[int, int] | None]
     place: str
 
 
@@ -120,34 +125,41 @@ class Netlist:
         }
         return {name: count for name, count in found.items() if count}
 
-    def ordered(self) -> list[Lut | SmallMemory]:
-        """Tables and the reads of small memories, each behind those that it reads.
+    def ordered(self) -> list[Lut | SmallMemory | Multiplier]:
+        """Tables, multipliers and the reads of small memories, each behind those that it reads.
 
         Raises:
             ReadbackError: some of them depend on each other without a register between.
         """
-        cells: dict[int, Lut | SmallMemory] = {cell.output: cell for cell in (*self.luts, *self.small)}
-        inputs = {
-            output: {net for net in (cell.inputs if isinstance(cell, Lut) else cell.read) if net in cells}
-            for output, cell in cells.items()
-        }
-        waits = {output: len(nets) for output, nets in inputs.items()}
-        readers: dict[int, list[int]] = {}
-        for output, nets in inputs.items():
-            for net in nets:
-                readers.setdefault(net, []).append(output)
-        ready, found = [output for output, count in waits.items() if not count], []
+        cells: list[Lut | SmallMemory | Multiplier] = [*self.luts, *self.small, *self.multipliers]
+        makes = {net: at for at, cell in enumerate(cells) for net in _outputs(cell)}
+        waits, readers = [0] * len(cells), [list[int]() for _ in cells]
+        for at, cell in enumerate(cells):
+            for before in {makes[net] for net in _inputs(cell) if net in makes}:
+                waits[at] += 1
+                readers[before].append(at)
+        ready, found = [at for at, count in enumerate(waits) if not count], []
         while ready:
-            output = ready.pop()
-            found.append(cells[output])
-            for reader in readers.get(output, ()):
+            at = ready.pop()
+            found.append(cells[at])
+            for reader in readers[at]:
                 waits[reader] -= 1
                 if not waits[reader]:
                     ready.append(reader)
         if len(found) < len(cells):
-            stuck = Counter(cells[output].place for output, count in waits.items() if count)
+            stuck = [cell.place for cell, count in zip(cells, waits, strict=True) if count]
             raise ReadbackError(
                 f"{len(cells) - len(found)} tables of the bitstream depend on each other without a register between, "
                 f"among them the one at {min(stuck)}; such a loop is not simulated"
             )
         return found
+
+
+def _outputs(cell: Lut | SmallMemory | Multiplier) -> tuple[int, ...]:
+    return cell.outputs if isinstance(cell, Multiplier) else (cell.output,)
+
+
+def _inputs(cell: Lut | SmallMemory | Multiplier) -> tuple[int, ...]:
+    if isinstance(cell, Multiplier):
+        return (*cell.a, *cell.b, cell.a_signed, cell.b_signed)
+    return cell.inputs if isinstance(cell, Lut) else cell.read

@@ -9,7 +9,7 @@ from pathlib import Path
 from fpgaprune.errors import ReadbackError, ToolError, ToolExitError
 from fpgaprune.files import digest_file, make_folder, write_bytes
 from fpgaprune.processes import find_tool, run_tool
-from fpgaprune.readback.netlist import Lut, Netlist
+from fpgaprune.readback.netlist import Lut, Multiplier, Netlist
 from fpgaprune.target import hardware_path
 
 _COMPLAINTS = {
@@ -17,6 +17,7 @@ _COMPLAINTS = {
     6: "the design sends more bytes than a result has",
     7: "the design sends something that is no byte",
 }
+_DIGITS = bytes.maketrans(b"\0\1", b"01")
 
 
 class Silence(ReadbackError):
@@ -116,9 +117,16 @@ def _lines(netlist: Netlist, input_net: int) -> Iterator[str]:
     for cell in netlist.ordered():
         if isinstance(cell, Lut):
             yield row("table", cell.table, *cell.inputs, cell.output)
+        elif isinstance(cell, Multiplier):
+            yield row("multiplier", cell.a_signed, cell.b_signed, cell.a, cell.b, cell.outputs)
         else:
             yield row("read", small[cell.output], *cell.read, cell.output)
     for register in netlist.registers:
         yield row("register", register.data, register.enable, register.reset, register.start, register.output)
     for memory in netlist.small:
         yield row("small", memory.content, *memory.write, memory.enable, memory.data)
+    for block in netlist.blocks:
+        yield f"block {len(block.content)} {block.content.translate(_DIGITS).decode()}"
+        for port in block.ports:
+            flags = (port.enable, port.write, port.output_enable, port.registered, port.mode)
+            yield row("port", port.width, *map(int, flags), port.address, port.data, port.outputs)

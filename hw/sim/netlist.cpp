@@ -24,9 +24,9 @@ using Words = std::vector<Word>;
 constexpr int BOARDS = 64;
 Words net;
 
-struct Table {
-    int kind;  // 0: a table; 1: a small memory, `content` is its number
-    uint32_t content;
+struct Cell {
+    enum Kind { table, read, product } kind;
+    uint32_t content;  // a table's bits, or the number of a small memory or of a multiplier
     int in[4], out;
 };
 struct Register {
@@ -38,24 +38,21 @@ struct Small {
     int write[4], enable, data;
 };
 struct Port {
-    int width, enable, write, reset, output_enable, registered, mode;
+    int width, enable, write, output_enable, registered, mode;
     std::vector<int> address, data, out;
-    std::array<int, 4> bytes;
     Words first, last;  // what was read, and the register behind it
 };
 struct Block {
-    uint32_t size;
     std::vector<uint8_t> content[BOARDS];
     std::vector<Port> ports;
 };
 struct Multiplier {
-    std::vector<int> a, b, out;
     int a_signed, b_signed;
-    int staged[3], enable[3], reset[3];
-    Words ra, rb, ro, last;
+    std::vector<int> a, b, out;
+    Words last;
 };
 
-std::vector<Table> tables;
+std::vector<Cell> cells;
 std::vector<Register> registers;
 std::vector<Small> small;
 std::vector<Block> blocks;
@@ -82,19 +79,10 @@ inline Word chosen(const Small& memory, const int* in) {
     return t[0];
 }
 
-uint64_t number(const std::vector<int>& nets, int board) {
-    uint64_t found = 0;
-    for (std::size_t i = 0; i < nets.size(); ++i) found |= (net[nets[i]] >> board & 1) << i;
+uint32_t number(const std::vector<int>& nets, int board) {
+    uint32_t found = 0;
+    for (std::size_t i = 0; i < nets.size(); ++i) found |= static_cast<uint32_t>(net[nets[i]] >> board & 1) << i;
     return found;
-}
-uint64_t number(const Words& words, int board) {
-    uint64_t found = 0;
-    for (std::size_t i = 0; i < words.size(); ++i) found |= (words[i] >> board & 1) << i;
-    return found;
-}
-void put(Words& words, int board, uint64_t value) {
-    for (std::size_t i = 0; i < words.size(); ++i)
-        words[i] = (words[i] & ~(Word(1) << board)) | (value >> i & 1) << board;
 }
 
 struct Reader {
@@ -118,12 +106,21 @@ struct Reader {
                 input = number();
                 output = number();
             } else if (kind == "table" || kind == "read") {
-                Table t{};
-                t.kind = kind == "read";
+                Cell t{};
+                t.kind = kind == "read" ? Cell::read : Cell::table;
                 t.content = number();
                 for (int& in : t.in) in = number();
                 t.out = number();
-                tables.push_back(t);
+                cells.push_back(t);
+            } else if (kind == "multiplier") {
+                Cell t{};
+                t.kind = Cell::product;
+                t.content = multipliers.size();
+                cells.push_back(t);
+                Multiplier m;
+                m.a_signed = number(), m.b_signed = number();
+                m.a = numbers(), m.b = numbers(), m.out = numbers();
+                multipliers.push_back(std::move(m));
             } else if (kind == "register") {
                 Register r{};
                 r.data = number(), r.enable = number(), r.reset = number();
@@ -139,60 +136,95 @@ struct Reader {
                 small.push_back(s);
             } else if (kind == "block") {
                 Block b;
-                b.size = number();
+                const std::size_t size = number();
                 std::string bits;
                 file >> bits;
-                if (bits.size() != b.size) std::exit(3);
-                for (auto& content : b.content) {
-                    content.resize(b.size);
-                    for (uint32_t i = 0; i < b.size; ++i) content[i] = bits[i] == '1';
-                }
+                if (bits.size() != size) std::exit(3);
+                for (auto& content : b.content)
+                    for (const char digit : bits) content.push_back(digit == '1');
                 blocks.push_back(std::move(b));
             } else if (kind == "port") {
                 Port p;
-                p.width = number(), p.enable = number(), p.write = number(), p.reset = number();
+                p.width = number(), p.enable = number(), p.write = number();
                 p.output_enable = number(), p.registered = number(), p.mode = number();
-                for (int& enable : p.bytes) enable = number();
                 p.address = numbers(), p.data = numbers(), p.out = numbers();
                 p.first.assign(p.out.size(), 0);
                 p.last.assign(p.out.size(), 0);
                 blocks.back().ports.push_back(std::move(p));
-            } else if (kind == "multiplier") {
-                Multiplier m;
-                m.a_signed = number(), m.b_signed = number();
-                for (int i = 0; i < 3; ++i) m.staged[i] = number(), m.enable[i] = number(), m.reset[i] = number();
-                m.a = numbers(), m.b = numbers(), m.out = numbers();
-                m.ra.assign(m.a.size(), 0), m.rb.assign(m.b.size(), 0), m.ro.assign(m.out.size(), 0);
-                multipliers.push_back(std::move(m));
             } else
                 std::exit(3);
         }
     }
 };
 
-// Products, from the registers of A and B or their wires; only where an input changed.
-void multiply(Multiplier& m, Words& product) {
+// The product, where a factor changed.
+void multiply(Multiplier& m) {
     Words now;
-    for (std::size_t i = 0; i < m.a.size(); ++i) now.push_back(m.staged[0] ? m.ra[i] : net[m.a[i]]);
-    for (std::size_t i = 0; i < m.b.size(); ++i) now.push_back(m.staged[1] ? m.rb[i] : net[m.b[i]]);
+    for (const int in : m.a) now.push_back(net[in]);
+    for (const int in : m.b) now.push_back(net[in]);
     now.push_back(net[m.a_signed]);
     now.push_back(net[m.b_signed]);
     if (now == m.last) return;
     m.last = now;
-    const int na = m.a.size(), nb = m.b.size();
+    const int na = m.a.size(), nb = m.b.size(), no = m.out.size();
+    for (int i = 0; i < no; ++i) net[m.out[i]] = 0;
     for (int board = 0; board < BOARDS; ++board) {
-        int64_t a = 0, b = 0;
-        for (int i = 0; i < na; ++i) a |= int64_t(now[i] >> board & 1) << i;
-        for (int i = 0; i < nb; ++i) b |= int64_t(now[na + i] >> board & 1) << i;
-        if ((now[na + nb] >> board & 1) && (a >> (na - 1) & 1)) a -= int64_t(1) << na;
-        if ((now[na + nb + 1] >> board & 1) && (b >> (nb - 1) & 1)) b -= int64_t(1) << nb;
-        put(product, board, uint64_t(a * b));
+        int64_t a = number(m.a, board), b = number(m.b, board);
+        if ((net[m.a_signed] >> board & 1) && (a >> (na - 1) & 1)) a -= int64_t(1) << na;
+        if ((net[m.b_signed] >> board & 1) && (b >> (nb - 1) & 1)) b -= int64_t(1) << nb;
+        const uint64_t made = a * b;
+        for (int i = 0; i < no; ++i) net[m.out[i]] |= (made >> i & 1) << board;
     }
 }
-std::vector<Words> products;
 
 void compute() {
-    for (Table& t : tables) net[t.out] = t.kind ? chosen(small[t.content], t.in) : any_of(t.content, t.in);
+    for (const Cell& cell : cells) {
+        if (cell.kind == Cell::table)
+            net[cell.out] = any_of(cell.content, cell.in);
+        else if (cell.kind == Cell::read)
+            net[cell.out] = chosen(small[cell.content], cell.in);
+        else
+            multiply(multipliers[cell.content]);
+    }
+}
+
+// The first bit of what an address means in a memory of words of 18 bits.
+uint32_t place_of(const Port& port, uint32_t address) {
+    if (port.width >= 9) return address / (8 * (port.width / 9)) * port.width;
+    const uint32_t bit = address / port.width * port.width & 15;
+    return (address >> 4) * 18 + bit + (bit >= 8);
+}
+
+// All ports read what was there; then they write.
+void tick(Block& block) {
+    for (Port& p : block.ports) {
+        if (p.registered)
+            for (std::size_t i = 0; i < p.out.size(); ++i)
+                p.last[i] ^= net[p.output_enable] & (p.first[i] ^ p.last[i]);
+        const Word enable = net[p.enable], write = net[p.write];
+        for (int board = 0; board < BOARDS; ++board) {
+            if (!(enable >> board & 1) || ((write >> board & 1) && p.mode != 2)) continue;
+            const uint8_t* from = &block.content[board][place_of(p, number(p.address, board))];
+            for (std::size_t i = 0; i < p.out.size(); ++i)
+                p.first[i] = (p.first[i] & ~(Word(1) << board)) | Word(from[i]) << board;
+        }
+    }
+    for (Port& p : block.ports) {
+        const Word writes = net[p.enable] & net[p.write];
+        if (!writes || p.data.empty()) continue;
+        for (int board = 0; board < BOARDS; ++board) {
+            if (!(writes >> board & 1)) continue;
+            const uint32_t address = number(p.address, board);
+            uint8_t* to = &block.content[board][place_of(p, address)];
+            for (std::size_t i = 0; i < p.data.size(); ++i) {
+                // The lowest address bits of two bytes or four enable one each.
+                if (p.width >= 18 && !(address >> (i / 9) & 1)) continue;
+                to[i] = net[p.data[i]] >> board & 1;
+                if (p.mode == 1 && i < p.out.size())
+                    p.first[i] = (p.first[i] & ~(Word(1) << board)) | Word(to[i]) << board;
+            }
+        }
+    }
 }
 
 void tick() {
@@ -209,60 +241,11 @@ void tick() {
             s.bits[i] = (s.bits[i] & ~here) | (data & here);
         }
     }
-    for (Block& b : blocks)
-        for (Port& p : b.ports) {
-            // The register behind a port takes what was read a cycle ago.
-            const Word out = net[p.output_enable], reset = net[p.reset];
-            if (p.registered)
-                for (std::size_t i = 0; i < p.out.size(); ++i)
-                    p.last[i] = ((out & p.first[i]) | (~out & p.last[i])) & ~reset;
-            const Word enable = net[p.enable], write = net[p.write];
-            for (int board = 0; board < BOARDS; ++board) {
-                if (!(enable >> board & 1)) continue;
-                const uint32_t base = number(p.address, board) * p.width % b.size;
-                const bool writes = write >> board & 1;
-                auto& content = b.content[board];
-                uint64_t value = 0;
-                const auto look = [&] {
-                    value = 0;
-                    for (std::size_t i = 0; i < p.out.size(); ++i) value |= uint64_t(content[base + i]) << i;
-                };
-                if (!writes || p.mode == 2) look();
-                if (writes)
-                    for (std::size_t i = 0; i < p.data.size(); ++i)
-                        if (net[p.bytes[i * 4 / p.width >= 4 ? 3 : i / (p.width % 9 ? 8 : 9)]] >> board & 1)
-                            content[base + i] = net[p.data[i]] >> board & 1;
-                if (writes && p.mode == 1) look();
-                if (!writes || p.mode) put(p.first, board, value);
-            }
-            for (Word& word : p.first) word &= ~reset;
-        }
-    for (std::size_t at = 0; at < multipliers.size(); ++at) {
-        Multiplier& m = multipliers[at];
-        const auto stage = [](Words& to, const Words& from, Word enable, Word reset) {
-            for (std::size_t i = 0; i < to.size(); ++i) to[i] = ((enable & from[i]) | (~enable & to[i])) & ~reset;
-        };
-        Words a, b;
-        for (const int in : m.a) a.push_back(net[in]);
-        for (const int in : m.b) b.push_back(net[in]);
-        if (m.staged[2]) stage(m.ro, products[at], net[m.enable[2]], net[m.reset[2]]);
-        if (m.staged[0]) stage(m.ra, a, net[m.enable[0]], net[m.reset[0]]);
-        if (m.staged[1]) stage(m.rb, b, net[m.enable[1]], net[m.reset[1]]);
-    }
+    for (Block& block : blocks) tick(block);
+    for (Block& block : blocks)
+        for (Port& p : block.ports)
+            for (std::size_t i = 0; i < p.out.size(); ++i) net[p.out[i]] = p.registered ? p.last[i] : p.first[i];
     for (Register& r : registers) net[r.out] = r.next;
-}
-
-void show() {
-    for (Block& b : blocks)
-        for (Port& p : b.ports)
-            for (std::size_t i = 0; i < p.out.size(); ++i)
-                if (p.out[i] > 2) net[p.out[i]] = p.registered ? p.last[i] : p.first[i];
-    for (std::size_t at = 0; at < multipliers.size(); ++at) {
-        Multiplier& m = multipliers[at];
-        const Words& from = m.staged[2] ? m.ro : products[at];
-        for (std::size_t i = 0; i < m.out.size(); ++i)
-            if (m.out[i] > 2) net[m.out[i]] = from[i];
-    }
 }
 
 // A serial line: one bit after another, 10 for a byte, each `bit` long; times are in 1/65536 cycles.
@@ -297,28 +280,14 @@ int main(int argc, char** argv) {
         net[1] = ~Word(0);
         net[2] = open;
         for (Register& r : registers) net[r.out] = r.start;
-        products.clear();
-        for (Multiplier& m : multipliers) {
-            products.emplace_back(m.out.size(), 0);
-            m.last.clear();
-            for (Words* words : {&m.ra, &m.rb, &m.ro}) words->assign(words->size(), 0);
-        }
+        for (Multiplier& m : multipliers) m.last.clear();
         std::vector<Line> lines(boards);
         Word level = ~Word(0);
         int waiting = boards;
         int64_t tail = -1;
         for (int64_t now = 0;; now += 65536, ++cycles) {
             net[input] = level;
-            show();
             compute();
-            for (std::size_t at = 0; at < multipliers.size(); ++at)
-                if (!multipliers[at].staged[2]) {
-                    // A product that is read at once: what reads it is computed again.
-                    const Words before = products[at];
-                    multiply(multipliers[at], products[at]);
-                    if (before != products[at]) show(), compute();
-                } else
-                    multiply(multipliers[at], products[at]);
             const Word out = net[output];
             for (int board = 0; board < boards; ++board) {
                 Line& line = lines[board];
