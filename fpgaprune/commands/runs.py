@@ -25,6 +25,7 @@ from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show
 from fpgaprune.watcher import Watcher
 
 if TYPE_CHECKING:
+    from fpgaprune.certificate import LinkCheck
     from fpgaprune.flow import RunDirectory
 
 
@@ -84,24 +85,52 @@ def run(
 
 
 def verify(
-    run_dir: Annotated[Path, typer.Argument(help="A run folder.")], quiet: Quiet = False, as_json: AsJson = False
+    run_dir: Annotated[Path, typer.Argument(help="A run folder.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="With --bitstream: the bitstream, if it is not the one that was exported.")
+    ] = None,
+    bitstream: Annotated[
+        bool,
+        typer.Option(
+            "--bitstream",
+            help="Read the bitstream back too, and compare what it computes for the golden samples. RUN_DIR may "
+            "also be a folder that export made for a board.",
+        ),
+    ] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check every file and every locked weight of a run again. The exit status is 1 if something is wrong."""
-    from fpgaprune.flow import require_kind, verify_run
+    from fpgaprune.errors import ConfigError
+    from fpgaprune.flow import is_handed_over, require_kind, verify_bitstream, verify_run
 
-    require_kind(run_dir, "run")
-    links, problems = verify_run(run_dir)
+    if file is not None and not bitstream:
+        raise ConfigError(f"{file} is given without --bitstream; add it, so that the bitstream is read back")
+    links: list[LinkCheck] = []
+    problems: list[str] = []
+    folder = bitstream and is_handed_over(run_dir)
+    if not folder:
+        require_kind(run_dir, "run")
+        links, problems = verify_run(run_dir)
+    found = verify_bitstream(run_dir, file) if bitstream else None
+    if found is not None and not found.holds:
+        problems.append(found.sentence())
     if as_json:
-        print_json({"ok": not problems, "problems": problems, "links": [link.to_json() for link in links]})
+        said = {} if found is None else {"bitstream": found.to_json()}
+        print_json({"ok": not problems, "problems": problems, "links": [link.to_json() for link in links], **said})
     elif not quiet:
-        show_table(
-            ("link", "weights", "locked elements", "violations"),
-            [(link.link, len(link.weights), link.locked, link.violations) for link in links],
-        )
+        if not folder:
+            show_table(
+                ("link", "weights", "locked elements", "violations"),
+                [(link.link, len(link.weights), link.locked, link.violations) for link in links],
+            )
+        if found is not None and found.holds:
+            print_line(found.sentence(), "green")
+            print_line(found.read_back())
         if not problems and any(link.locked for link in links):
             held = " or has the value that it is held at" if any(link.held for link in links) else ""
             print_line(f"every locked element is exactly zero{held}", "green")
-        elif not problems:
+        elif not problems and not folder:
             print_line("nothing is locked, so there is nothing to check", "yellow")
     for problem in problems:
         print_problem("violation", problem)

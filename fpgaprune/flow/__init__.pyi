@@ -16,6 +16,8 @@ from .file.shared_sections import SelectConfig as SelectConfig
 from .file.shared_sections import TargetConfig as TargetConfig
 from .file.shared_sections import TrainConfig as TrainConfig
 from .file.shared_sections import VerdictConfig as VerdictConfig
+from .finished.bitstream_check import is_handed_over as is_handed_over
+from .finished.bitstream_check import verify_bitstream as verify_bitstream
 from .finished.board_answers import ask_board as ask_board
 from .finished.calibrating import calibrate_folders as calibrate_folders
 from .finished.comparing import compare_folders as compare_folders

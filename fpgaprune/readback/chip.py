@@ -1,4 +1,4 @@
-"""`Chip`: the fuses of one bitstream beside Apycula's database of the FPGA: what is set, and which wire drives which."""
+"""`Chip`: the fuses of a bitstream beside Apycula's database of the FPGA: what is set, and which wire drives which."""
 
 from __future__ import annotations
 
@@ -130,13 +130,17 @@ class Chip:
         try:
             rows, head, _, _ = bslib.read_bitstream(os.fspath(path))
         except FileNotFoundError:
-            raise ReadbackError(f"there is no bitstream {os.fspath(path)!r}; export the run for a board first") from None
+            raise ReadbackError(
+                f"there is no bitstream {os.fspath(path)!r}; export the run for a board first"
+            ) from None
         except (AssertionError, ValueError, IndexError, OSError) as error:
             reason = str(error).split(" for ")[0] or "it ends early"
             raise ReadbackError(f"bitstream {os.fspath(path)!r} is damaged ({reason}); make it again") from None
         number = next((bytes(line) for line in db.cmd_hdr if line[0] == 0x06), b"")
         if number not in [bytes(line) for line in head]:
-            raise ReadbackError(f"bitstream {os.fspath(path)!r} is not for {device}, whose number is {number[4:].hex()}")
+            raise ReadbackError(
+                f"bitstream {os.fspath(path)!r} is not for {device}, whose number is {number[4:].hex()}"
+            )
         wanted = {db.height, db.height + 256 * len(db.simplio_rows)}
         if len(rows) not in wanted or any(len(row) != db.width for row in rows):
             raise ReadbackError(
@@ -203,7 +207,9 @@ class Chip:
                 sources = table.get(wire.name)
                 if sources is None:
                     continue
-                used = frozenset(self.set_of(wire.row, wire.col, {fuse for fuses in sources.values() for fuse in fuses}))
+                used = frozenset(
+                    self.set_of(wire.row, wire.col, {fuse for fuses in sources.values() for fuse in fuses})
+                )
                 match = next((source for source, fuses in sources.items() if fuses == used), None)
                 if match is not None:
                     yield wire, match, used

@@ -92,8 +92,8 @@ class Multipliers:
             used = frozenset(fuse for fuse in known if chip.is_set(row, col + fuse[0], fuse[1:]))
             if used not in settings:
                 raise ReadbackError(
-                    f"the multipliers {macro} at R{row + 1}C{col + 1} have registers or other modes; fpgaprune does not "
-                    "decode those"
+                    f"the multipliers {macro} at R{row + 1}C{col + 1} have registers or other modes; fpgaprune "
+                    "does not decode those"
                 )
             for half, held in enumerate(settings[used].split(",")):
                 kind, _, numbers = held.partition(":")

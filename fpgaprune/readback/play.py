@@ -20,7 +20,7 @@ _COMPLAINTS = {
 _DIGITS = bytes.maketrans(b"\0\1", b"01")
 
 
-class Silence(ReadbackError):
+class SilentDesignError(ReadbackError):
     """A design that does not answer, or not as the serial line asks for."""
 
 
@@ -74,12 +74,12 @@ def play(
         timeout_s: most seconds.
 
     Raises:
-        Silence: the design does not answer as it should.
+        SilentDesignError: the design does not answer as it should.
         ReadbackError: the input pin leads nowhere.
         ToolError: there is no C++ compiler, or the program ran too long.
     """
     if input_pin not in netlist.pins:
-        raise Silence(f"the output does not depend on pin {input_pin}, which hears the host")
+        raise SilentDesignError(f"the output does not depend on pin {input_pin}, which hears the host")
     program, place = simulator(cache), make_folder(folder)
     lines = _lines(netlist, netlist.pins[input_pin])
     write_bytes(place / "cells.txt", ("\n".join(lines) + "\n").encode())
@@ -92,7 +92,7 @@ def play(
     except ToolExitError as error:
         if error.code not in _COMPLAINTS:
             raise
-        raise Silence(_COMPLAINTS[error.code]) from None
+        raise SilentDesignError(_COMPLAINTS[error.code]) from None
     finally:
         for name in ("cells.txt", "sent.bin", "came.bin", "run.log"):
             (place / name).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`Slices`: the tables, carry chains, multiplexers, registers and small memories of a Gowin logic tile, by their fuses."""
+"""`Slices`: the tables, carry chains, registers and small memories of Gowin's logic tiles, by their fuses."""
 
 from __future__ import annotations
 
@@ -132,4 +132,3 @@ class Slices:
         if used and used != fuses:
             raise ReadbackError(f"{len(used)} of {len(fuses)} fuses of {name!r} are set in R{row + 1}C{col + 1}")
         return bool(used)
-

@@ -1,8 +1,8 @@
 """Run this first: `python3 check.py`. Is this folder whole, and does its design compute the golden results?
 
 It needs Python 3.8 and nothing of fpgaprune. Every file is compared with its digest, the Verilog with the digest that
-the design tells, and the design is simulated against the golden samples where a simulator is found. Exit status: 0 if
-nothing is wrong, 1 if something is.
+the design tells, and the design is simulated against the golden samples where a simulator is found. A bitstream for a
+Gowin FPGA is read back too where fpgaprune is installed. Exit status: 0 if nothing is wrong, 1 if something is.
 """
 
 import hashlib
@@ -101,6 +101,19 @@ def golden(folder, build, run):
     return False, ([line for line in lines if "TEST FAILED" in line] or lines or ["it printed nothing"])[-1]
 
 
+def check_bitstream():
+    """What the bitstream makes of the golden samples, read back from its fuses, is right bit for bit."""
+    if not all(importlib.util.find_spec(name) for name in ("fpgaprune", "apycula")):
+        return None, "fpgaprune and Apycula are not here (pip install 'fpgaprune[gowin]')"
+    command = [sys.executable, "-m", "fpgaprune", "verify", HERE, "--bitstream", "--json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    try:
+        found = json.loads(done.stdout)["bitstream"]
+    except (ValueError, KeyError):
+        return None, (done.stderr.strip().splitlines() or ["fpgaprune said nothing"])[-1]
+    return found["holds"], found["sentence"]
+
+
 def check_hls(about):
     """The project's C++ compiled by g++ gives the golden outputs."""
     if not (shutil.which("g++") and shutil.which("bash")):
@@ -144,7 +157,11 @@ def main():
         print("design      " + (problems[0] if problems else about["digest"]))
     right, told = check_hls(about) if "project" in about else check_verilog(about)
     print("simulation  " + ("left out: " if right is None else "") + told)
-    if wrong or right is False:
+    back = None
+    if "line" in about:
+        back, told = check_bitstream()
+        print("bitstream   " + ("left out: " if back is None else "") + told)
+    if wrong or right is False or back is False:
         print("Something is wrong: ask for the folder again.")
         return 1
     return 0

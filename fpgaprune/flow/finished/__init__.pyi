@@ -1,3 +1,5 @@
+from .bitstream_check import is_handed_over as is_handed_over
+from .bitstream_check import verify_bitstream as verify_bitstream
 from .board_answers import ask_board as ask_board
 from .calibrating import calibrate_folders as calibrate_folders
 from .comparing import compare_folders as compare_folders

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,6 +41,7 @@ from fpgaprune.flow.finished.handover_readme import board_readme, hls_readme, ve
 from fpgaprune.flow.run import Progress, RunDirectory, Silent, measured_fields, staged_counts, verilog_of
 from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS, accelerator_form
 from fpgaprune.measure import StagedCounts
+from fpgaprune.readback import Results
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import Target, find_part, hardware_path
 
@@ -155,7 +157,7 @@ def _board(
     minutes: float,
     progress: Progress,
 ) -> HandOver:
-    x = _golden(run, design)
+    x = golden_samples(run, design)
     with whole_folder(out) as draft:
         built = build_for_board(run, design, board, draft, interval=interval, minutes=minutes, progress=progress)
         project, made = built.project, built.bitstream
@@ -170,7 +172,13 @@ def _board(
         sent, wanted = golden_bytes(project, vectors)
         write_bytes(draft / "golden_in.bin", sent)
         write_bytes(draft / "golden_out.bin", wanted)
-        line = {"sent": "golden_in.bin", "wanted": "golden_out.bin", "baud": made.baud, "answer_bytes": ANSWER_BYTES}
+        line: dict[str, Any] = {
+            "sent": "golden_in.bin",
+            "wanted": "golden_out.bin",
+            "baud": made.baud,
+            "answer_bytes": ANSWER_BYTES,
+        }
+        line["results"] = msgspec.to_builtins(Results.of(project.outputs[0]))
         about = {**_about(project, vectors.samples), "board": board, "bitstream": made.path.name}
         about["line"] = {**line, "in_bytes": made.in_bytes, "out_bytes": made.out_bytes}
         readme = board_readme(project, made, board, vectors.samples, run.path.name, built.layout, speed)
@@ -189,7 +197,7 @@ def _vendor(
     receiver: str,
     out: Path,
 ) -> HandOver:
-    x = _golden(run, design)
+    x = golden_samples(run, design)
     with whole_folder(out) as draft:
         vectors = golden_vectors(project, design, x)
         handoff = write_handoff(project, order_number, vectors, draft)
@@ -234,7 +242,7 @@ def _hls(run: RunDirectory, design: Design, receiver: str, out: Path) -> HandOve
         if accelerator is not None:
             about["accelerator"] = accelerator
             scripts += ["accelerator.py", *_DRIVEN]
-            _write_golden(draft, design, _golden(run, design))
+            _write_golden(draft, design, golden_samples(run, design))
         _finish(draft, about, hls_readme(design, run.path.name, accelerator=accelerator is not None), scripts)
     return HandOver(out)
 
@@ -274,8 +282,12 @@ def _golden_rows(run: RunDirectory) -> NDArray[np.float32]:
     return rows
 
 
-def _golden(run: RunDirectory, design: Design) -> list[NDArray[Any]]:
-    """The golden samples (N, ...), an array for each input of the design."""
+def golden_samples(run: RunDirectory, design: Design) -> list[NDArray[Any]]:
+    """The golden samples (N, ...), an array for each input of the design.
+
+    Raises:
+        RunError: the run has none, or they do not fit the design.
+    """
     rows = _golden_rows(run)
     shapes = [layer.output_shape for layer in design.layers if isinstance(layer.operation, Input)]
     sizes = [int(np.prod(shape)) for shape in shapes]

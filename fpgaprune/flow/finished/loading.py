@@ -11,7 +11,7 @@ from fpgaprune.fabric import find_board, load_bitstream
 from fpgaprune.flow.run import MANIFEST, RunDirectory
 
 # What a folder that was handed over says of itself.
-_ABOUT = "handover.json"
+ABOUT = "handover.json"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def load_board(source: Path, *, flash: bool = False) -> Loaded:
         RunError: there is no bitstream, or there are several.
         ToolError, BoardError: as for `load_bitstream`.
     """
-    board, bitstream = _found(source)
+    board, bitstream = find_bitstream(source)
     if not bitstream.is_file():
         raise RunError(f"{bitstream} is missing; export the run again: fpgaprune export RUN --for {board}")
     place = find_board(board)
@@ -49,9 +49,13 @@ def load_board(source: Path, *, flash: bool = False) -> Loaded:
     return Loaded(place.name, bitstream, flash)
 
 
-def _found(source: Path) -> tuple[str, Path]:
-    """The board, and the file of the bitstream."""
-    if (source / _ABOUT).is_file():
+def find_bitstream(source: Path) -> tuple[str, Path]:
+    """The board and the file of the bitstream of a run, or of a folder that was handed over for a board.
+
+    Raises:
+        RunError: there is none, or there are several.
+    """
+    if (source / ABOUT).is_file():
         found = _of_folder(source)
         if found is None:
             raise RunError(f"{source} was not made for a board with a serial line, so it holds no bitstream")
@@ -73,7 +77,7 @@ def _found(source: Path) -> tuple[str, Path]:
 def _of_folder(folder: Path) -> tuple[str, Path] | None:
     """The board and the bitstream of a folder that was handed over; None if it holds none."""
     try:
-        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     if not isinstance(about, dict) or "board" not in about or "bitstream" not in about:

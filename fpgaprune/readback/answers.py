@@ -1,0 +1,237 @@
+"""`check_bitstream`: what a board with a bitstream would answer, compared bit for bit with what it has to."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import ReadbackError
+from fpgaprune.fabric import find_board, find_board_router
+from fpgaprune.readback.chip import Chip
+from fpgaprune.readback.decode import read_netlist
+from fpgaprune.readback.netlist import Netlist
+from fpgaprune.readback.pins import Pins
+from fpgaprune.readback.play import SilentDesignError, play
+from fpgaprune.rtl import RtlPort
+from fpgaprune.target import find_part
+
+# Cycles without a byte after which a design counts as silent, unless said.
+PATIENCE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """How results stand in the bytes of the serial line.
+
+    Attributes:
+        lanes: values of a beat; value 0 stands in the lowest bits.
+        width: bits of a value.
+        fraction: how many of them stand behind the binary point.
+        beat_bytes: whole bytes of a beat, lowest first.
+    """
+
+    lanes: int
+    width: int
+    fraction: int
+    beat_bytes: int
+
+    @classmethod
+    def of(cls, port: RtlPort) -> Results:
+        """The results of a stream."""
+        kind = port.type
+        return cls(port.lanes, kind.width, kind.width - kind.integer, (port.width_bits + 7) // 8)
+
+    def to_bytes(self, values: NDArray[np.float64]) -> bytes:
+        """The bytes of real results (N, outputs), each exactly of the type."""
+        mask = (1 << self.width) - 1
+        rows = np.rint(np.ldexp(values, self.fraction)).astype(np.int64).reshape(-1, self.lanes)
+        beats = (sum((int(value) & mask) << (self.width * lane) for lane, value in enumerate(row)) for row in rows)
+        return b"".join(beat.to_bytes(self.beat_bytes, "little") for beat in beats)
+
+    def named(self, byte: int, bits: int) -> str:
+        """The outputs that the `bits` of a result's byte belong to, with the bits within each."""
+        found: dict[int, list[int]] = {}
+        for bit in range(8):
+            at = 8 * (byte % self.beat_bytes) + bit
+            if bits >> bit & 1 and at < self.lanes * self.width:
+                output = byte // self.beat_bytes * self.lanes + at // self.width
+                found.setdefault(output, []).append(at % self.width)
+        return "; ".join(f"output {output}, bit {', '.join(map(str, at))}" for output, at in found.items())
+
+
+@dataclass(frozen=True)
+class BitstreamCheck:
+    """What was read back from a bitstream, and what it computes.
+
+    Attributes:
+        samples: how many were sent.
+        bits: bits of results that were compared.
+        differ: how many of them are not as wanted.
+        first: the first of those, as text; or why the board would not answer. None if nothing differs.
+        decoded: kind of cell -> how many the results depend on; every one of them was decoded.
+        seconds: time of decoding and simulation together.
+    """
+
+    samples: int
+    bits: int
+    differ: int
+    first: str | None
+    decoded: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether the board would give every bit as wanted."""
+        return self.first is None
+
+    def sentence(self) -> str:
+        """What was found, in one line."""
+        found = f"bitstream computes the emulator's bits on {self.samples:,} samples: {self.differ:,} differ"
+        return found if self.first is None else f"{found}; {self.first}"
+
+    def read_back(self) -> str:
+        """Which cells were decoded, and how long it took, in one line."""
+        cells = ", ".join(f"{count:,} {kind}" for kind, count in self.decoded.items())
+        return f"decoded from the fuses: {cells}, in {self.seconds:.0f} s"
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, with the sentence."""
+        return {"holds": self.holds, "sentence": self.sentence(), **msgspec.to_builtins(self)}
+
+
+def read_chip(path: str | os.PathLike[str], board: str | os.PathLike[str]) -> Chip:
+    """The FPGA of `board`, as the bitstream at `path` configures it.
+
+    Raises:
+        TargetError: the board is unknown.
+        ReadbackError: fpgaprune reads no bitstreams of that family, or the file is none for that FPGA.
+        ToolError: Apycula is missing.
+    """
+    return Chip.from_file(path, _names(board)[0])
+
+
+def _names(board: str | os.PathLike[str]) -> tuple[str, str]:
+    """The FPGA of a board as Apycula's database names it, and its order number."""
+    place, router, _ = find_board_router(board)
+    if router.family != "gowin":
+        raise ReadbackError(
+            f"fpgaprune reads no bitstreams of {router.devices.name}; wanted a board with a GW1N or GW2A of Gowin"
+        )
+    device = router.devices.devices[find_part(place.device).name]
+    options = " ".join(device.options).format(package=place.package)
+    return device.packing[-1], options.split()[1]
+
+
+def check_bitstream(
+    path: str | os.PathLike[str],
+    board: str | os.PathLike[str],
+    sent: bytes,
+    wanted: bytes,
+    samples: int,
+    results: Results,
+    *,
+    patience: int = PATIENCE,
+    cache: str | os.PathLike[str] | None = None,
+    timeout_s: float = 3600.0,
+) -> BitstreamCheck:
+    """Read back the bitstream at `path`, and compare what it answers with `wanted`.
+
+    The netlist is made of the fuses that the result depends on; each sample goes to a freshly configured board of its
+    own, over its serial line. Timing is not looked at.
+
+    Args:
+        path: the bitstream (`.fs`).
+        board: name in `hw/boards`, or a TOML file like those there.
+        sent: the bytes of all samples, as `golden_bytes` gives them.
+        wanted: the bytes that must come back.
+        samples: how many.
+        results: how results stand in their bytes.
+        patience: cycles without a byte after which the design counts as silent.
+        cache: folder for the simulator; a folder that is removed unless given.
+        timeout_s: most seconds of one simulation.
+
+    Raises:
+        TargetError: the board is unknown.
+        ReadbackError: the file is damaged or for another FPGA, or holds a cell that fpgaprune does not decode; the
+            message names the cell.
+        ToolError: Apycula or a C++ compiler is missing.
+    """
+    begun = time.monotonic()
+    chip = read_chip(path, board)
+    return check_chip(
+        chip, board, sent, wanted, samples, results, patience=patience, cache=cache, timeout_s=timeout_s, begun=begun
+    )
+
+
+def netlist_of(chip: Chip, board: str | os.PathLike[str]) -> Netlist:
+    """The cells that the board's serial output depends on, decoded from the fuses.
+
+    Raises:
+        TargetError: the board is unknown.
+        ReadbackError: one of the cells is set in a way that fpgaprune does not decode; the message names it.
+    """
+    pins = find_board(board).pins
+    package, variant, _ = chip.db.packages[_names(board)[1]]
+    return read_netlist(chip, Pins(chip, variant, package, (pins["clk"], pins["serial_in"])), pins["serial_out"])
+
+
+def check_chip(
+    chip: Chip,
+    board: str | os.PathLike[str],
+    sent: bytes,
+    wanted: bytes,
+    samples: int,
+    results: Results,
+    *,
+    patience: int = PATIENCE,
+    cache: str | os.PathLike[str] | None = None,
+    timeout_s: float = 3600.0,
+    begun: float | None = None,
+) -> BitstreamCheck:
+    """Compare what a configured FPGA answers with `wanted`; arguments and errors are those of `check_bitstream`."""
+    started = time.monotonic() if begun is None else begun
+    place, netlist = find_board(board), netlist_of(chip, board)
+    hears, clock = place.pins["serial_in"], place.pins["clk"]
+    came, first = b"", None
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            if netlist.clock != clock:
+                raise SilentDesignError(f"the clock comes from pin {netlist.clock or 'nowhere'}; wanted {clock}")
+            # A wire that is connected to nothing may give anything: the results must not depend on it.
+            for opened in (0, 1) if netlist.reads_open else (0,):
+                came = play(
+                    netlist,
+                    hears,
+                    sent,
+                    samples,
+                    len(wanted) // samples,
+                    cycles_per_bit=place.clock_mhz * netlist.factor * 1e6 / place.baud,
+                    patience=patience,
+                    opened=opened,
+                    folder=Path(folder),
+                    cache=Path(folder if cache is None else cache),
+                    timeout_s=timeout_s,
+                )
+                if came != wanted:
+                    break
+        except SilentDesignError as silence:
+            first = str(silence)
+    size = len(wanted) // samples
+    values = results.lanes * results.width * (size // results.beat_bytes)
+    differ = values * samples
+    if first is None:
+        wrong = np.frombuffer(came, np.uint8) ^ np.frombuffer(wanted, np.uint8)
+        differ = int(np.unpackbits(wrong).sum())
+        if differ:
+            at = int(np.flatnonzero(wrong)[0])
+            first = f"the first at sample {at // size}, {results.named(at % size, int(wrong[at]))}"
+    return BitstreamCheck(samples, values * samples, differ, first, netlist.counts(), time.monotonic() - started)
