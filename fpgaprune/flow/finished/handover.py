@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fpgaprune import __version__
 from fpgaprune.design import Design, Input
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import ConfigError, RunError, TargetError
+from fpgaprune.errors import ConfigError, ReadbackError, RtlError, RunError, TargetError, ToolError
 from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import (
     ANSWER_BYTES,
@@ -41,13 +41,15 @@ from fpgaprune.flow.finished.handover_readme import board_readme, hls_readme, ve
 from fpgaprune.flow.run import Progress, RunDirectory, Silent, measured_fields, staged_counts, verilog_of
 from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS, accelerator_form
 from fpgaprune.measure import StagedCounts
-from fpgaprune.readback import Results
+from fpgaprune.readback import Results, check_bitstream
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import Target, find_part, hardware_path
 
 # Words for what a run was made for, beside names of boards and parts.
 OWN_PART = {"vivado": "AMD", "quartus": "Intel"}
 HLS = "hls4ml"
+# Seconds for the simulation of a bitstream that was read back.
+_READ_BACK_S = 120.0
 # What a Zynq board runs: the driver and a notebook.
 _DRIVEN = ("network.py", "network.ipynb")
 # What compiling and simulating leave in an hls4ml project.
@@ -102,7 +104,7 @@ def hand_over(
         ConfigError: an interval is asked for an hls4ml project.
         TargetError: the receiver is unknown or does not belong to the run, or the design does not fit the board.
         ToolTimeoutError: the tools finished no layout in time; what they run is ended.
-        ToolError, RtlError: as for `make_bitstream`.
+        ToolError, RtlError: as for `make_bitstream`; or the bitstream, read back, computes other bits than `emulate`.
     """
     found = RunDirectory.existing(run)
     receiver = receiver.strip()
@@ -178,15 +180,34 @@ def _board(
             "baud": made.baud,
             "answer_bytes": ANSWER_BYTES,
         }
-        line["results"] = msgspec.to_builtins(Results.of(project.outputs[0]))
+        results = Results.of(project.outputs[0])
+        line["results"] = msgspec.to_builtins(results)
+        progress.step(0, 0, "the bitstream is read back")
+        back = _read_back(made, board, sent, wanted, vectors.samples, results)
         about = {**_about(project, vectors.samples), "board": board, "bitstream": made.path.name}
         about["line"] = {**line, "in_bytes": made.in_bytes, "out_bytes": made.out_bytes}
-        readme = board_readme(project, made, board, vectors.samples, run.path.name, built.layout, speed)
+        about["read_back"] = back
+        readme = board_readme(project, made, board, vectors.samples, run.path.name, built.layout, speed, back)
         _finish(draft, about, readme, ("check.py", "ask.py"))
     progress.stage("export", "done")
     measured = run if built.design is design else None
     counts = staged_counts(measured, price, family, laid_out, made.to_json())
     return HandOver(out, replace(made, path=out / made.path.name), built.layout, speed, counts)
+
+
+def _read_back(made: Bitstream, board: str, sent: bytes, wanted: bytes, samples: int, results: Results) -> str:
+    """What the bitstream computes, read back from its fuses; or why it was not read back.
+
+    Raises:
+        RtlError: it computes other bits than the emulation.
+    """
+    try:
+        found = check_bitstream(made.path, board, sent, wanted, samples, results, timeout_s=_READ_BACK_S)
+    except (ReadbackError, ToolError) as error:
+        return f"it was not, for {str(error).replace(str(made.path), made.path.name)}"
+    if not found.holds:
+        raise RtlError(f"{made.path.name} is wrong, and nothing is handed over: {found.sentence()}; try another seed")
+    return found.sentence()
 
 
 def _vendor(

@@ -19,9 +19,9 @@ _SIMULATED = ", and simulates the Verilog against {} golden samples where Verila
 
 
 def board_readme(
-    project: VerilogProject, made: Bitstream, board: str, samples: int, run: str, layout: str, speed: str
+    project: VerilogProject, made: Bitstream, board: str, samples: int, run: str, layout: str, speed: str, back: str
 ) -> str:
-    """For a board with a serial line."""
+    """For a board with a serial line; `back` says what reading the bitstream back has shown."""
     name = made.path.name
     note = f"\nBefore: {made.note}.\n" if made.note else ""
     used = ", ".join(f"{made.used[key]:,} {key}" for key in ("lut", "ff", "dsp", "bram18") if made.used[key])
@@ -29,7 +29,7 @@ def board_readme(
     return f"""# {project.name} on {made.board}
 
 A network behind the board's serial line, made by fpgaprune from the run `{run}`. Design `{made.digest}`.
-The board: {made.loaded}.
+The board: {made.loaded}. Read back from its fuses: {back}.
 
 {_check(_SIMULATED.format(samples))}
 ## 2. Load it
