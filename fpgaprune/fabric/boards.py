@@ -72,7 +72,9 @@ class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def was_loaded(self) -> str:
         """Whether a bitstream of ours was ever loaded into a real board, as a sentence."""
         if self.loaded is None:
-            return f"no bitstream of fpgaprune was ever loaded into a real {self.name}: its pins and its timing were never tried"
+            return (
+                f"no bitstream of fpgaprune was ever loaded into a real {self.name}: pins and timing were never tried"
+            )
         return f"a bitstream of fpgaprune was loaded into a real {self.name} on {self.loaded}"
 
 

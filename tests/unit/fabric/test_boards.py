@@ -41,7 +41,7 @@ def test_a_boards_file_says_how_it_is_loaded_and_whether_it_ever_was(name, tiny)
     assert "{file}" in board.load
     assert board.loaded is None, "a bitstream was loaded: say so in docs/howto/board.md too"
     assert board.was_loaded == (
-        f"no bitstream of fpgaprune was ever loaded into a real {board.name}: its pins and its timing were never tried"
+        f"no bitstream of fpgaprune was ever loaded into a real {board.name}: pins and timing were never tried"
     )
     assert (board.usb is not None) or "adapter" in board.note or name in ("colorlight-i5", "ecp5-evn")
     for listed in list_boards():
