@@ -31,7 +31,15 @@ def shown(value: object) -> str:
 
 
 class FpgaPruneError(Exception):
-    """An error that the user of fpgaprune can understand and correct."""
+    """An error that the user of fpgaprune can understand and correct.
+
+    Examples:
+        >>> try:
+        ...     fp.MaskSet({"conv1/kernel": [1.0]})
+        ... except fp.FpgaPruneError as error:
+        ...     print(type(error).__name__, str(error)[:43])
+        MaskError mask for 'conv1/kernel' has dtype float64;
+    """
 
     def __str__(self) -> str:
         return _ENDLESS.sub(lambda found: f"{found[0][:SHOWN]}...", super().__str__())

@@ -114,6 +114,11 @@ class Target:
         strategy: how multiplications are laid out, one of `design.STRATEGIES`.
         reuse_factor: how often one multiplier is used per output position.
         backend: hls4ml's backend, or `Verilog` for our own Verilog, which needs neither io type nor strategy.
+
+    Examples:
+        >>> target = fp.Target.of("pynq-z2", clock_ns=5.0)
+        >>> target.part.name, target.part.lut
+        ('xc7z020', 53200)
     """
 
     part: Part

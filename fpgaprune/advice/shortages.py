@@ -40,6 +40,11 @@ def advise(
 
     Raises:
         EstimateError: a layer has no hardware model, or the design names no part and no target is given.
+
+    Examples:
+        >>> advice = fp.advise(fp.make_design(model, target, x), target)
+        >>> advice.shortages
+        ()
     """
     return advise_on_flow(OwnFlow(), design, target, trained=trained, calibrated=calibrated)
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -25,6 +25,9 @@ from fpgaprune.errors import CertificateError
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.values import MaskSet, by_weight_path, named_weights
 
+if TYPE_CHECKING:
+    import keras
+
 Values = Mapping[str, NDArray[Any]]
 
 
@@ -41,7 +44,9 @@ class Project(Protocol):
         """The network that the project computes."""
 
 
-def certify(subject: Any, masks: MaskSet, values: Values | None = None) -> LockCertificate:
+def certify(
+    subject: keras.Model | str | os.PathLike[str] | Project, masks: MaskSet, values: Values | None = None
+) -> LockCertificate:
     """Compares every locked element of `subject` with zero; `.require()` of the result raises if one differs.
 
     Args:
@@ -54,6 +59,14 @@ def certify(subject: Any, masks: MaskSet, values: Values | None = None) -> LockC
     Raises:
         CertificateError: the file cannot be read, or a masked weight is missing from it; or the model computes with
             something else than the weight, as after `enable_lora` or Keras's `quantize`.
+
+    Examples:
+        >>> masks = fp.select(model, 0.5)
+        >>> fp.certify(model, masks).ok
+        False
+        >>> _ = fp.finetune(model, masks, x, y)
+        >>> fp.certify(model, masks).require().ok
+        True
     """
     if isinstance(subject, str | os.PathLike):
         path = Path(subject)

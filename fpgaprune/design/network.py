@@ -98,6 +98,14 @@ class Design:
         backend: the hls4ml backend that the design was made for, as `Vitis`.
         clock_ns: clock period asked of the tool, in ns.
         part: the full order number asked of the tool, or None.
+
+    Examples:
+        >>> design = fp.make_design(model, target, x)
+        >>> [layer.name for layer in design.layers]
+        ['in', 'conv1', 'conv1_relu', 'flatten', 'dense', 'dense_softmax']
+        >>> _ = design.save("design.json")
+        >>> fp.Design.load("design.json").outputs
+        ('dense_softmax',)
     """
 
     name: str

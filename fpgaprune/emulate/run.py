@@ -39,6 +39,11 @@ def emulate(design: Design, x: Inputs) -> Any:
         UnsupportedLayerError: a layer has no emulation; nothing was computed.
         DesignError: types or attributes of a layer cannot be emulated exactly; nothing was computed.
         DataError: `x` does not fit the design's inputs.
+
+    Examples:
+        >>> outputs = fp.emulate(fp.make_design(model, target, x), x)
+        >>> outputs.shape, outputs.dtype
+        ((32, 3), dtype('float32'))
     """
     found = _run(design, x, design.outputs)
     outputs = tuple(

@@ -52,6 +52,11 @@ def estimate(design: Design, target: Target | None = None, *, calibrated: Calibr
 
     Raises:
         EstimateError: no layer has a hardware model, or the design names no part and no target is given.
+
+    Examples:
+        >>> price = fp.estimate(fp.make_design(model, target, x), target)
+        >>> price.fits, price.total["synth"].lut.value > 0
+        (True, True)
     """
     if target is None:
         if design.part is None:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,14 @@ from fpgaprune.files import IR_VERSION, LAYOUT_KEY, write_bytes
 from fpgaprune.network import graph_of
 from fpgaprune.values import uncomputed_names
 
+if TYPE_CHECKING:
+    import keras
+
 OPSET = 17
 
 
 def export_onnx(
-    model: Any,
+    model: keras.Model,
     path: str | os.PathLike[str],
     metadata: Mapping[str, str] | None = None,
     opset: int = OPSET,
@@ -49,6 +52,10 @@ def export_onnx(
         ExportError: the opset or the batch is not allowed, a layer has no translation or keeps a state from call to
             call, a kernel did not arrive unchanged, a shape stays unknown, or onnxruntime cannot run the file. Nothing
             is written then.
+
+    Examples:
+        >>> print(fp.export_onnx(model, "net.onnx"))
+        net.onnx
     """
     return write_bytes(path, onnx_bytes(model, metadata, opset, batch))
 

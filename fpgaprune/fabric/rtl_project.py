@@ -62,6 +62,11 @@ def to_verilog(
         DesignError: as for `emulate`.
         RtlError: the layout does not fit the design.
         ToolError: the chosen solver is missing or failed.
+
+    Examples:
+        >>> project = fp.to_verilog(fp.make_design(model, target, x), "verilog")
+        >>> (project.path / "project.json").is_file()
+        True
     """
     made = rtl.to_verilog(design, output_dir, layout=layout, cache=cache, solver_seconds=solver_seconds, **changes)
     return RtlProject(**vars(made))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from fpgaprune.fit.workers import WorkerOptions
 from fpgaprune.flow import Flow, Progress, Silent, TargetConfig, parse_config
 from fpgaprune.keras_file import save_keras
 from fpgaprune.target import Target
+
+if TYPE_CHECKING:
+    import keras
 
 
 def fit_flow(
@@ -91,7 +94,7 @@ def _report(on_trial: OnTrial | None, tracker: Tracker | None, status: SearchSta
 
 
 def fit(
-    model: Any,
+    model: keras.Model | str | Path,
     data: Any,
     target: Target,
     max_loss: str = "0.5 %",
@@ -151,6 +154,11 @@ def fit(
         EstimateError: the network or the part has no estimate.
         RunError: `out` holds something else or a search of another network, or is in use.
         ToolError: Dask is missing (`fpgaprune[search]`), or a scheduler is gone.
+
+    Examples:
+        >>> data = {"x_train": x, "y_train": y, "x_test": x, "y_test": y}
+        >>> found = fp.fit(model, data, target, "1 %", out="search", minutes=5)  # doctest: +SKIP
+        >>> found.best.folder, found.front  # doctest: +SKIP
     """
     options = WorkerOptions(workers, scheduler, memory_gib)
     folder = make_folder(Path(out))

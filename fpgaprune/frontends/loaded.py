@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from fpgaprune.errors import MaskError
 from fpgaprune.files import write_npz
 from fpgaprune.values import FixedType, MaskSet, expand_indices, near_misses, parse_slice, weight_arrays, weight_shapes
+
+if TYPE_CHECKING:
+    import keras
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class LoadedNetwork:
         facts: what else the import found, as JSON data.
     """
 
-    model: Any
+    model: keras.Model
     masks: MaskSet
     types: Mapping[str, FixedType]
     sources: Mapping[str, Source]

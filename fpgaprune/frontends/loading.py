@@ -35,12 +35,6 @@ def load(
     An ONNX file becomes a Keras model with its channels last; its weights keep the names of their file in `sources`,
     and `locks` takes them: `features.0.weight[13, 29]`.
 
-    Example:
-        net = fp.load("net.onnx")
-        masks = net.locks(["features.0.weight[13, 29]"])
-        net.model.compile("adam", "sparse_categorical_crossentropy")
-        fp.lock(net.model, masks)
-
     Args:
         path: an ONNX file, a `.keras` or `.h5` file of Keras 3, HGQ2, QKeras, tf_keras or TF-MOT, a SavedModel, or the
             architecture of a network of Keras or QKeras as JSON.
@@ -53,6 +47,13 @@ def load(
         ConfigError: there is no such file, or its format is not known.
         ModelImportError: the network cannot come in with the same meaning; the message says why and what to do.
         UnsupportedLayerError: a layer of HGQ2's or QKeras's has no exact counterpart.
+
+    Examples:
+        >>> _ = fp.export_onnx(model, "net.onnx")
+        >>> net = fp.load("net.onnx")
+        >>> masks = net.locks(["conv1/kernel[:, :, 0, 2]"])  # or as in PyTorch: "features.0.weight[13, 29]"
+        >>> net.model.compile("adam", "sparse_categorical_crossentropy")
+        >>> _ = fp.finetune(net.model, masks, x, y)
     """
     source = Path(path)
     if not source.exists():

@@ -19,9 +19,6 @@ def from_torch(module: Any, example: Any, *, samples: Any = None) -> LoadedNetwo
     PyTorch is no part of fpgaprune and must be installed. Its exporter that traces the module is used; BatchNorms stay
     apart, so that the weights go back to the module.
 
-    Example:
-        net = fp.from_torch(module, torch.zeros(1, 3, 32, 32))
-
     Args:
         module: a `torch.nn.Module`; it is exported as in `eval()`, and then is in the mode that it had.
         example: a tensor that it takes, or a tuple of several; the first axis is the batch.
@@ -29,6 +26,9 @@ def from_torch(module: Any, example: Any, *, samples: Any = None) -> LoadedNetwo
 
     Raises:
         ModelImportError: PyTorch is not installed or cannot export the module, or the file cannot come in.
+
+    Examples:
+        >>> net = fp.from_torch(module, torch.zeros(1, 3, 32, 32))  # doctest: +SKIP
     """
     try:
         import torch

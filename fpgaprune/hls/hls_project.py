@@ -30,6 +30,8 @@ from fpgaprune.target import Target
 from fpgaprune.values import MaskSet
 
 if TYPE_CHECKING:
+    import keras
+
     from fpgaprune.lowering import AnyPrecision, FoundWidths, Labels, LayerSettings, Progress, Samples
 
 
@@ -114,7 +116,7 @@ def to_hls(
 ) -> HlsProject: ...
 @overload
 def to_hls(
-    network: Any,
+    network: keras.Model,
     target: Target,
     data: Samples | None = ...,
     output_dir: str | os.PathLike[str] = ...,
@@ -129,7 +131,7 @@ def to_hls(
     progress: Progress | None = ...,
 ) -> HlsProject: ...
 def to_hls(
-    network: Any,
+    network: Design | keras.Model,
     target: Target,
     data: Any = None,
     output_dir: str | os.PathLike[str] = "hls",
@@ -178,6 +180,11 @@ def to_hls(
         HlsError: hls4ml cannot make a correct project, a reuse factor that was asked for by a layer's name is not
             possible (the nearest are named), the board has another part, a given type overflows, no widths keep the
             loss, the design was made for another target, or the folder holds something else.
+
+    Examples:
+        >>> project = fp.to_hls(fp.make_design(model, target, x), target, output_dir="hls")
+        >>> (project.path / "build_prj.tcl").is_file()
+        True
     """
     if target.backend not in BACKENDS:
         raise HlsError(

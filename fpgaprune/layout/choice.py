@@ -67,6 +67,11 @@ def choose_layout(
     Raises:
         EstimateError: no layout fits, or nothing was fitted for the family, or the part's capacity is unknown.
         UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
+
+    Examples:
+        >>> chosen = fp.choose_layout(fp.make_design(model, target, x), target.part)
+        >>> chosen.price.interval_cycles > 0
+        True
     """
     base = layout or VerilogLayout()
     ways = Candidates(design, find_fabric(family or require_family(part)), base)

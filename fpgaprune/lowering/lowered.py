@@ -47,7 +47,7 @@ LayerSettings = Mapping[str, Mapping[str, Any]]
 
 
 def make_design(
-    model: Any,
+    model: keras.Model,
     target: Target,
     data: Samples | None = None,
     precision: AnyPrecision | None = None,
@@ -59,6 +59,11 @@ def make_design(
     """The `Design` of `model` on `target`; nothing is written.
 
     Args, errors: as for `to_hls`.
+
+    Examples:
+        >>> design = fp.make_design(model, target, x, fp.Precision(weight_bits=6, activation_bits=8))
+        >>> design.outputs
+        ('dense_softmax',)
     """
     made = lower(model, target, data, precision, name, labels=labels, layers=layers)
     warn_of_moved_reuse(made.notes)

@@ -67,6 +67,11 @@ class Precision:
         sum_bits: width of the outputs of convolutions and Dense layers.
         clips: whether weights, inputs and outputs of activation layers may lose their largest few values where that
             makes their squared error less; otherwise all that the data show fits. `quantize` clips.
+
+    Examples:
+        >>> design = fp.make_design(model, target, x, fp.Precision(weight_bits=4))
+        >>> design.layers[1].types["weight"].width
+        4
     """
 
     weight_bits: int = 8

@@ -44,14 +44,14 @@ _PARAMETERS = {keras.layers.LeakyReLU: "negative_slope", keras.layers.ReLU: "thr
 
 
 def quantize(
-    model: Any,
+    model: keras.Model,
     target: Target,
     data: Samples,
     precision: AnyPrecision | None = None,
     *,
     labels: Labels | None = None,
     layers: LayerSettings | None = None,
-) -> Any:
+) -> keras.Model:
     """A new model with the weights of `model` that computes in Keras what its hardware computes.
 
     It trains like any other model: `fp.finetune(quantize(model, ...), masks, x, y)` keeps the same locks, and
@@ -72,6 +72,11 @@ def quantize(
     Raises:
         UnsupportedLayerError: a layer cannot be rounded; the message names it.
         HlsError: as `to_hls`, or `model` is rounded already.
+
+    Examples:
+        >>> rounded = fp.quantize(model, target, x, fp.Precision(weight_bits=4, activation_bits=8))
+        >>> rounded.compile("adam", "sparse_categorical_crossentropy")
+        >>> _ = fp.finetune(rounded, fp.select(rounded, 0.5), x, y)
     """
     require_exact_sums(precision)
     folded = require_roundable(model)

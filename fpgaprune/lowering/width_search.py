@@ -52,6 +52,10 @@ class AutoPrecision:
         narrowest: fewest bits of a weight or an activation.
         widest: most bits of a weight or an activation.
         sum_bits: width of the outputs of convolutions and Dense layers.
+
+    Examples:
+        >>> auto = fp.AutoPrecision(max_loss="1 %", widest=10)
+        >>> design = fp.make_design(model, target, x, auto, labels=y)
     """
 
     max_loss: str = "0.5 %"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fpgaprune.errors import RemovalError
 from fpgaprune.remove.plan import RemovalPlan
@@ -10,8 +10,11 @@ from fpgaprune.remove.planning import weights_digest
 from fpgaprune.remove.rebuilding import rebuild
 from fpgaprune.values import named_weights
 
+if TYPE_CHECKING:
+    import keras
 
-def apply_removal(model: Any, plan: RemovalPlan, *, dtype: str | None = None) -> Any:
+
+def apply_removal(model: keras.Model, plan: RemovalPlan, *, dtype: str | None = None) -> keras.Model:
     """A new functional model without the channels that `plan` removes; `model` is unchanged.
 
     Layers keep their names. The new model is not compiled. Constants are folded in float64 and rounded once to each
@@ -25,6 +28,12 @@ def apply_removal(model: Any, plan: RemovalPlan, *, dtype: str | None = None) ->
 
     Raises:
         RemovalError: the plan was made for other weights, or a layer cannot be made again from its config.
+
+    Examples:
+        >>> _ = model.get_layer("conv1").kernel.assign(model.get_layer("conv1").kernel * [1, 0, 1, 1])
+        >>> small = fp.apply_removal(model, fp.plan_removal(model))
+        >>> tuple(small.get_layer("conv1").kernel.shape)
+        (3, 3, 1, 3)
     """
     weights = named_weights(model) if model.weights else {}
     if weights_digest(weights) != plan.digest:

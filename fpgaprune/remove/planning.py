@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,12 @@ from fpgaprune.remove.proof import equivalence
 from fpgaprune.remove.rebuilding import rebuild
 from fpgaprune.values import named_weights, weight_shapes
 
+if TYPE_CHECKING:
+    import keras
+
 
 def plan_removal(
-    model: Any, *, strict: bool = False, tolerance: float = 0.0, inputs: Any = None, multiple_of: int = 1
+    model: keras.Model, *, strict: bool = False, tolerance: float = 0.0, inputs: Any = None, multiple_of: int = 1
 ) -> RemovalPlan:
     """Plans what can leave `model` without changing what it computes at inference; the model is unchanged.
 
@@ -51,6 +54,11 @@ def plan_removal(
         RemovalError: the model's graph cannot be read, all its outputs are constants, two layers share a weight, or
             `multiple_of` is below 1.
         UnsupportedLayerError: a layer has no rule, and `strict` is set.
+
+    Examples:
+        >>> _ = model.get_layer("conv1").kernel.assign(model.get_layer("conv1").kernel * [1, 0, 1, 1])
+        >>> [len(kept) for kept in fp.plan_removal(model).kept["conv1/kernel"]]
+        [3, 3, 1, 3]
     """
     if not tolerance >= 0:
         raise RemovalError(f"tolerance is {tolerance}; wanted 0 or more")

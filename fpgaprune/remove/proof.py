@@ -24,8 +24,8 @@ _LEAST = 1e-9
 
 
 def equivalence(
-    first: Any,
-    second: Any,
+    first: keras.Model,
+    second: keras.Model,
     inputs: Any = None,
     *,
     tolerance: float | None = None,
@@ -50,6 +50,11 @@ def equivalence(
     Raises:
         EquivalenceError: inputs or outputs of the two differ in number or shape, there is no sample, or a layer keeps a
             state.
+
+    Examples:
+        >>> exact = fp.apply_removal(model, fp.plan_removal(model), dtype="float64")
+        >>> fp.equivalence(model, exact, x, tolerance=1e-9).require().ok
+        True
     """
     return Reference(first, inputs, dtype=dtype, bare=bare, seed=seed).compare(second, tolerance=tolerance)
 

@@ -28,6 +28,13 @@ def check_verilog(project: VerilogProject, design: Design, masks: MaskSet) -> Li
 
     Raises:
         CertificateError: a locked weight of several axes belongs to no layer whose products can be read back.
+
+    Examples:
+        >>> masks = fp.select(model, 0.5)
+        >>> _ = fp.finetune(model, masks, x, y)
+        >>> design = fp.make_design(model, target, x)
+        >>> fp.check_verilog(fp.to_verilog(design, "verilog"), design, masks).violations
+        0
     """
     arrays: dict[str, NDArray[np.int64]] = {}
     reasons: dict[str, str] = {}

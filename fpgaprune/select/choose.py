@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from fpgaprune.select.skeleton import skeleton
 from fpgaprune.select.units import Granularity, Named, NofM, Partition
 from fpgaprune.values import Mask, MaskSet, by_weight_path, match_paths, named_weights
 
+if TYPE_CHECKING:
+    import keras
+
 SCOPES = ("network", "layer")
 Scoring = Callable[[Any, Any], Mapping[str, Any]]
 Sparsity = float | Mapping[str, float] | None
@@ -42,7 +45,7 @@ class _Choice:
 
 
 def select(
-    model: Any,
+    model: keras.Model,
     sparsity: Sparsity = None,
     granularity: str | Granularity = "kernel",
     criterion: str | Scoring = "l1",
@@ -95,6 +98,13 @@ def select(
         MaskError: an option is not allowed, data are missing, no weight fits, a weight or a score is NaN, the
             sparsity cannot be reached (the message names the largest that can), or a layer computes with something else
             than its weight, as after `enable_lora` or Keras's `quantize`.
+
+    Examples:
+        >>> masks = fp.select(model, {"conv1/kernel": 0.5})
+        >>> masks
+        MaskSet: 1 weights, 18 of 36 elements locked
+        weight                shape  locked  of
+        conv1/kernel  3 × 3 × 1 × 4      18  36
     """
     protection = protect if isinstance(protect, Protection) else Protection(_strings(protect, "protect"))
     choice = _Choice(

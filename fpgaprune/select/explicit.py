@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,13 @@ from fpgaprune.errors import DesignError, MaskError
 from fpgaprune.network import require_whole
 from fpgaprune.values import FixedType, MaskSet, match_paths, named_weights
 
+if TYPE_CHECKING:
+    import keras
+
 KERNELS = ("*kernel",)
 
 
-def from_zeros(model: Any, paths: Sequence[str] = KERNELS) -> MaskSet:
+def from_zeros(model: keras.Model, paths: Sequence[str] = KERNELS) -> MaskSet:
     """Masks that lock exactly the elements of `model` that are zero now, including -0.0.
 
     Args:
@@ -24,11 +27,16 @@ def from_zeros(model: Any, paths: Sequence[str] = KERNELS) -> MaskSet:
 
     Raises:
         MaskError: a glob matches no weight, or LoRA or Keras's `quantize` has split its layer's kernel.
+
+    Examples:
+        >>> _ = model.get_layer("conv1").kernel.assign(model.get_layer("conv1").kernel * [1, 0, 1, 1])
+        >>> fp.from_zeros(model).locked_count
+        9
     """
     return MaskSet({path: array != 0 for path, array in _chosen(model, paths).items()})
 
 
-def from_fixed(model: Any, types: str | FixedType | Mapping[str, str | FixedType]) -> MaskSet:
+def from_fixed(model: keras.Model, types: str | FixedType | Mapping[str, str | FixedType]) -> MaskSet:
     """Masks that lock exactly the elements that the type rounds to zero, so that no weight in that type changes.
 
     The hardware stays the same where it holds the weights in that type, and no BatchNorm is folded into them. An

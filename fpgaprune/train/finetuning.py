@@ -16,7 +16,7 @@ from fpgaprune.values import MaskSet, named_weights
 
 
 def finetune(
-    model: Any,
+    model: keras.Model,
     masks: MaskSet | Mapping[str, Any],
     x: Any,
     y: Any = None,
@@ -30,7 +30,7 @@ def finetune(
     values: Values = "zero",
     locked_gradients: LockedGradients = "zero",
     **fit_options: Any,
-) -> Any:
+) -> keras.callbacks.History:
     """Trains `model` with every locked element at its exact value, and checks this afterwards, bit for bit.
 
     An unlocked model is unlocked again at the end, with its own optimizer; a locked model stays locked to `masks`.
@@ -57,6 +57,12 @@ def finetune(
     Raises:
         LockError: the model cannot be locked, or something moved a locked element.
         MaskError: a mask does not fit the model.
+
+    Examples:
+        >>> masks = fp.select(model, 0.5)
+        >>> history = fp.finetune(model, masks, x, y, epochs=2)
+        >>> fp.certify(model, masks).ok
+        True
     """
     masks = MaskSet(masks).fitted(model)
     was_locked = locked_optimizer(model) is not None

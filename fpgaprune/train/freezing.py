@@ -16,7 +16,7 @@ from fpgaprune.values import NamedWeights, fitting_paths, match_paths, named_wei
 Pattern = str | re.Pattern[str]
 
 
-def freeze(model: Any, patterns: Pattern | Iterable[Pattern]) -> list[str]:
+def freeze(model: keras.Model, patterns: Pattern | Iterable[Pattern]) -> list[str]:
     """Freezes each weight whose path matches a pattern: it is in no `trainable_variables` and keeps its bits.
 
     It stays a weight of the model and is saved with it. This also freezes weights whose layer has no `trainable`

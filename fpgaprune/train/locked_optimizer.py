@@ -33,6 +33,11 @@ class LockedOptimizer(keras.optimizers.Optimizer):
     no element (iterations, Nadam's product, Adafactor's factors of rows and columns) keeps advancing.
 
     To scale the loss, put this optimizer inside: `LossScaleOptimizer(LockedOptimizer(inner, masks))`.
+
+    Examples:
+        >>> masks = fp.MaskSet.from_slices(model, ["conv1/kernel[:, :, 0, 2]"])
+        >>> model.compile(fp.LockedOptimizer(keras.optimizers.Adam(), masks), "sparse_categorical_crossentropy")
+        >>> _ = model.fit(x, y, verbose=0)
     """
 
     def __init__(

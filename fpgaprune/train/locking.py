@@ -17,7 +17,7 @@ from fpgaprune.values import MaskSet, named_weights
 
 
 def lock(
-    model: Any,
+    model: keras.Model,
     masks: MaskSet | Mapping[str, Any],
     values: Values = "zero",
     *,
@@ -39,6 +39,13 @@ def lock(
         LockError: the model is not compiled, is locked already, or a value cannot be held; or a layer computes with
             something else than the weight, as after `enable_lora` or Keras's `quantize`.
         MaskError: a path is unknown, a shape differs or a mask is not bool.
+
+    Examples:
+        >>> masks = fp.MaskSet.from_slices(model, ["conv1/kernel[:, :, 0, 2]"])
+        >>> fp.lock(model, masks)
+        >>> _ = model.fit(x, y, verbose=0)
+        >>> float(abs(model.get_layer("conv1").kernel[:, :, 0, 2]).numpy().max())
+        0.0
     """
     if locked_optimizer(model) is not None:
         raise LockError(f"model {model.name!r} is locked already; change the lock with fp.relock")
@@ -65,7 +72,7 @@ def lock(
     _retrace(model)
 
 
-def relock(model: Any, masks: MaskSet | Mapping[str, Any], values: Values = "zero") -> None:
+def relock(model: keras.Model, masks: MaskSet | Mapping[str, Any], values: Values = "zero") -> None:
     """Changes the locked set of a locked model to `masks` from the next step on; slots keep their bits.
 
     Nothing is traced again if the first lock covers the weights in `masks`. Elements that become free start from
@@ -80,6 +87,11 @@ def relock(model: Any, masks: MaskSet | Mapping[str, Any], values: Values = "zer
         LockError: the model is not locked, or, as in `lock`, a value cannot be held or is not what the model computes
             with.
         MaskError: a path is unknown, a shape differs or a mask is not bool.
+
+    Examples:
+        >>> fp.lock(model, fp.MaskSet.from_slices(model, ["conv1/kernel[:, :, 0, 2]"]))
+        >>> fp.relock(model, fp.MaskSet.from_slices(model, ["conv1/kernel[:, :, 0, 3]"]))
+        >>> _ = model.fit(x, y, verbose=0)
     """
     locked = _required(model)
     masks = MaskSet(masks).fitted(model)
@@ -96,13 +108,19 @@ def relock(model: Any, masks: MaskSet | Mapping[str, Any], values: Values = "zer
     lock(model, MaskSet({**free, **masks}), values, locked_gradients=locked.locked_gradients)
 
 
-def unlock(model: Any) -> None:
+def unlock(model: keras.Model) -> None:
     """Gives the model its own optimizer back, with its state; every element is free, and weights do not change.
 
     This also frees a model that only remembers its lock: loaded without its optimizer, or compiled again.
 
     Raises:
         LockError: the model is not locked.
+
+    Examples:
+        >>> fp.lock(model, fp.select(model, 0.5))
+        >>> fp.unlock(model)
+        >>> type(model.optimizer).__name__
+        'Adam'
     """
     compiled = getattr(model, "optimizer", None) is not None
     locked = locked_optimizer(model) if compiled else None

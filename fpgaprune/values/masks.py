@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from fpgaprune.summary import Summary
 from fpgaprune.values.slices import expand_indices, parse_slice
 from fpgaprune.values.weights import by_weight_path, match_paths, near_misses, weight_shapes
 
+if TYPE_CHECKING:
+    import keras
+
 Mask = NDArray[np.bool_]
 
 
@@ -28,6 +31,13 @@ class MaskSet(Mapping[str, Mask]):
     A path is the model's (`conv2/kernel`) or Keras's own `variable.path` (`sequential/conv2/kernel`); the set keeps it
     as given, and `fitted` translates it. A weight that is not in the set is free. `a & b` is free where both are free,
     `a | b` where either is free, and `~a` swaps free and locked.
+
+    Examples:
+        >>> masks = fp.MaskSet.from_slices(model, ["conv1/kernel[:, :, 0, 2]"])
+        >>> masks.locked_count, masks["conv1/kernel"].shape
+        (9, (3, 3, 1, 4))
+        >>> (masks & fp.select(model, 0.5)).sparsity >= 0.5
+        True
     """
 
     def __init__(self, masks: Mapping[str, Any]) -> None:
@@ -48,7 +58,7 @@ class MaskSet(Mapping[str, Mask]):
             self._masks[path] = array
 
     @classmethod
-    def from_slices(cls, model: Any, slices: Iterable[str]) -> MaskSet:
+    def from_slices(cls, model: keras.Model | Mapping[str, Any], slices: Iterable[str]) -> MaskSet:
         """A set that locks exactly what `slices` name, such as `conv2/kernel[:, :, 29, 13]`; a path may be a glob.
 
         Args:
@@ -155,7 +165,7 @@ class MaskSet(Mapping[str, Mask]):
             digest.update(np.packbits(mask).tobytes())
         return digest.hexdigest()
 
-    def fitted(self, model: Any) -> MaskSet:
+    def fitted(self, model: keras.Model | Mapping[str, Any]) -> MaskSet:
         """The set with the weight paths of `model`; every mask has its weight's shape.
 
         Keras's own paths are translated: `sequential/conv2/kernel` becomes `conv2/kernel` if the model is a Sequential

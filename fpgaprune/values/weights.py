@@ -12,12 +12,15 @@ import difflib
 import fnmatch
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
+
+if TYPE_CHECKING:
+    import keras
 
 # The names that TensorFlow accepts for a scope.
 _SCOPE = re.compile(r"[A-Za-z0-9_.\\/>-]*")
@@ -165,8 +168,13 @@ def uncomputed_names(model: Any) -> list[str]:
     ]
 
 
-def weight_arrays(model: Any) -> NamedWeights[NDArray[Any]]:
-    """Weight path to a copy of the values, for every variable of `model`."""
+def weight_arrays(model: keras.Model) -> NamedWeights[NDArray[Any]]:
+    """Weight path to a copy of the values, for every variable of `model`.
+
+    Examples:
+        >>> {path: array.shape for path, array in fp.weight_arrays(model).items()}["conv1/kernel"]
+        (3, 3, 1, 4)
+    """
     return named_weights(model).map(lambda variable: np.array(variable.numpy()))
 
 

@@ -34,6 +34,11 @@ def verilog_price(
     Raises:
         EstimateError: nothing was fitted for the family.
         UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
+
+    Examples:
+        >>> price = fp.verilog_price(fp.make_design(model, target, x), "ecp5")
+        >>> price.resources.lut.low <= price.resources.lut.value
+        True
     """
     fabric = find_fabric(family)
     chosen = replace(layout or VerilogLayout(), **changes)
