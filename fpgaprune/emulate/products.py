@@ -55,8 +55,9 @@ def _depthwise(step: Step, x: Exact) -> Exact:
         for tap, row in zip(windows.views(image.raw), weight.raw, strict=True)
     ]
     if step.order == "unknown":
-        reach = int(np.abs(weight.raw.astype(np.int64)).sum(axis=0).max()) * max(-image.low, image.high)
-        _require_exact(step, Exact(np.zeros(0), image.fraction + weight.fraction, -reach, reach))
+        reach = np.abs(weight.raw.astype(np.int64)).sum(axis=0) * max(-image.low, image.high)
+        bounds = [(-most, most) for most in reach.tolist()]
+        _require_exact(step, image.fraction + weight.fraction, bounds, "bias")
     bias = step.constants("bias").into(step.type("accum"))
     orders = channel_orders(step, len(products), channels)
     if orders is None:
@@ -95,19 +96,30 @@ def accumulated(step: Step, parts: Sequence[Exact], kernel: Kernel, bias: str) -
     accum, x = step.type("accum"), parts[0]
     total = weighted_sum(parts, kernel, step.constants(bias), accum, order)
     if step.order == "unknown":
-        low, high = kernel.partial_bounds(x.low, x.high)
-        _require_exact(step, Exact(np.zeros(0), x.fraction + kernel.weight.fraction, low, high), bias)
+        bounds = kernel.output_bounds(x.low, x.high)
+        _require_exact(step, x.fraction + kernel.weight.fraction, bounds, bias)
     return total
 
 
-def _require_exact(step: Step, products: Exact, role: str = "bias") -> None:
-    """The accumulator loses no bit of the bias plus `products`, whose bounds hold for every partial sum.
+def _require_exact(step: Step, fraction: int, bounds: Sequence[tuple[int, int]], role: str) -> None:
+    """Check that the accumulator loses no bit of the bias of an output plus any of its partial sums.
+
+    Args:
+        step: the layer.
+        fraction: bits right of the point of the products.
+        bounds: for each output, the bounds of its partial sums.
+        role: of the bias.
 
     Raises:
         DesignError: it may.
     """
     bias, accum = step.constants(role), step.type("accum")
-    if not (products + Exact(np.zeros(0), bias.fraction, bias.low, bias.high)).fits(accum):
+    places = max(fraction, bias.fraction)
+    sums = []
+    for (low, high), start in zip(bounds, bias.integers().tolist(), strict=True):
+        start <<= places - bias.fraction
+        sums += [(low << places - fraction) + min(start, 0), (high << places - fraction) + max(start, 0)]
+    if not Exact(np.zeros(0), places, min(sums), max(sums)).fits(accum):
         raise DesignError(
             f"strategy {step.layer.strategy!r} adds in an order that is not known here, and accumulator {accum} may "
             "round or overflow: widen the accumulator"

@@ -46,10 +46,14 @@ class Kernel:
 
     def partial_bounds(self, low: int, high: int) -> tuple[int, int]:
         """The bounds of every partial sum, in any order, for raw inputs from `low` to `high`."""
+        lows, highs = zip(*self.output_bounds(low, high), strict=True)
+        return min(lows), max(highs)
+
+    def output_bounds(self, low: int, high: int) -> list[tuple[int, int]]:
+        """The same for each output alone."""
         low, high = min(low, 0), max(high, 0)
-        tops = [p * high + n * low for p, n in zip(self.positive, self.negative, strict=True)]
-        bottoms = [p * low + n * high for p, n in zip(self.positive, self.negative, strict=True)]
-        return min(bottoms), max(tops)
+        pairs = list(zip(self.positive, self.negative, strict=True))
+        return [(p * low + n * high, p * high + n * low) for p, n in pairs]
 
     def product(self, parts: Sequence[Exact]) -> Exact:
         """The exact product (..., N_out) of `parts`, side by side (..., N_in), and the weights."""

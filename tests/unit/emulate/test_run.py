@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -172,6 +174,18 @@ def test_an_unknown_order_of_addition_is_refused_only_where_it_matters():
         DesignError, match="'distributed_arithmetic' adds in an order that is not known here, and accumulator"
     ):
         emulate(narrow, [[1.0, 0.5]])
+
+
+def test_the_sums_of_an_output_meet_its_own_bias():
+    """The largest sum, 31.5, and the largest bias, 8, do not fit into 6 bits together, but are of two outputs."""
+    net = mlp("distributed_arithmetic", FixedType(14, 6))
+    apart = {"weight": np.array([[16, -8], [47, 4]]), "bias": np.array([0, -128])}
+    layers = (net.layers[0], replace(net.layers[1], weights=apart), net.layers[2])
+    assert emulate(replace(net, layers=layers), [[1.0, -0.5]]).tolist() == [[0.0, 0.0]]
+    together = {**apart, "bias": np.array([-128, 0])}
+    layers = (net.layers[0], replace(net.layers[1], weights=together), net.layers[2])
+    with pytest.raises(DesignError, match=r"layer 'fc'.*accumulator fixed<14,6> may round or overflow"):
+        emulate(replace(net, layers=layers), [[1.0, -0.5]])
 
 
 def test_pooling_pads_an_unsigned_type_as_hls4ml_does():
