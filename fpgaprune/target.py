@@ -14,7 +14,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.design import IO_TYPES, STRATEGIES, VERILOG
+from fpgaprune.backends import VERILOG
+from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import TargetError, shown
 from fpgaprune.files import read_toml, shipped_folder
 

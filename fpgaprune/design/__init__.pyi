@@ -1,6 +1,3 @@
-from .faults import QUANTISING as QUANTISING
-from .faults import faults_of as faults_of
-from .faults import has_template as has_template
 from .functions import CENTRED as CENTRED
 from .functions import FUNCTIONS as FUNCTIONS
 from .functions import NEGATIVE as NEGATIVE
@@ -48,9 +45,4 @@ from .reuse_factors import nearest_reuse_factor as nearest_reuse_factor
 from .reuse_factors import product_size as product_size
 from .reuse_factors import settle_reuse as settle_reuse
 from .reuse_factors import warn_of_moved_reuse as warn_of_moved_reuse
-from .templates import AP_BACKENDS as AP_BACKENDS
-from .templates import KNOWN_BACKENDS as KNOWN_BACKENDS
-from .templates import VERILOG as VERILOG
-from .templates import as_built as as_built
-from .templates import unknown_of as unknown_of
 from .verilog_layout import VerilogLayout as VerilogLayout

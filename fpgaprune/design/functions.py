@@ -1,8 +1,8 @@
 """Every scalar function that a layer can apply to each of its numbers, once: what it is and how hardware computes it.
 
 A function with a `FunctionTable` is looked up, any other is computed with comparisons. To add one that is looked up,
-add a row with its `values` and its table: hls4ml's projects get a template of ours, the emulator and our Verilog read
-the same table, and removal knows what becomes of a channel of zeros.
+add a row with its `values` and its table: HLS projects get a template of ours, the emulator and our Verilog read the
+same table, and removal knows what becomes of a channel of zeros.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class FunctionTable:
         form: `CENTRED`, `NEGATIVE` or `RECTIFIED`.
         reach: the largest magnitude that it covers.
         slope: the largest magnitude of the slope of what the entries hold; None where a slope is its entry.
-        written: how the C++ of hls4ml 1.3.0 computes the entries, a mix of single and double precision; None where
-            hls4ml has no template, and fpgaprune writes one with the exact entries (not of the form `NEGATIVE`).
+        written: how the C++ of the usual templates computes the entries, a mix of single and double precision; None
+            where there is no such template, and the entries are exact (not of the form `NEGATIVE`).
     """
 
     form: str
@@ -78,17 +78,15 @@ class ScalarFunction:
     """One function of one number.
 
     Attributes:
-        name: as Keras and hls4ml spell it.
+        name: as Keras spells it.
         at_zero: its value at 0; None where that depends on parameters.
         values: computes it in float64; None where it has parameters, or only removal knows it.
         table: how it is looked up; None where comparisons and products compute it.
         hardware: whether designs may hold it.
         converts: whether a Keras model that names it as an activation can become a design.
-        streamed: whether hls4ml, or a template of ours, has it for `io_stream`.
-        any_backend: whether it was compared with the templates of Catapult too.
         gate: whether it may be a gate of a recurrent layer; recurrent: whether it may be the activation of one.
         onnx: the ONNX operator that computes it.
-        spellings: other names that hls4ml gives it.
+        spellings: other names of it.
     """
 
     name: str
@@ -97,8 +95,6 @@ class ScalarFunction:
     table: FunctionTable | None = None
     hardware: bool = True
     converts: bool = True
-    streamed: bool = True
-    any_backend: bool = False
     gate: bool = False
     recurrent: bool = False
     onnx: str | None = None
@@ -110,8 +106,8 @@ class ScalarFunction:
         return "".join(part.capitalize() for part in self.name.split("_"))
 
     @property
-    def own_template(self) -> bool:
-        """Whether hls4ml lacks a template for its table, so that fpgaprune writes one."""
+    def has_exact_table(self) -> bool:
+        """Whether it is looked up in a table whose entries are rounded once, from its exact values."""
         return self.table is not None and self.table.written is None
 
 
@@ -176,13 +172,13 @@ def _known(name: str, at_zero: float | None) -> ScalarFunction:
 
 
 _ROWS = (
-    ScalarFunction("linear", 0.0, lambda x: x, any_backend=True),
-    ScalarFunction("relu", 0.0, _rectified(math.inf), any_backend=True, recurrent=True, onnx="Relu"),
-    ScalarFunction("relu6", 0.0, _rectified(6.0), any_backend=True),
-    ScalarFunction("relu1", 0.0, _rectified(1.0), converts=False, streamed=False),
-    ScalarFunction("leaky_relu", 0.0, any_backend=True, onnx="LeakyRelu", spellings=("leakyrelu",)),
-    ScalarFunction("thresholded_relu", 0.0, converts=False, any_backend=True, spellings=("thresholdedrelu",)),
-    ScalarFunction("prelu", 0.0, converts=False, any_backend=True),
+    ScalarFunction("linear", 0.0, lambda x: x),
+    ScalarFunction("relu", 0.0, _rectified(math.inf), recurrent=True, onnx="Relu"),
+    ScalarFunction("relu6", 0.0, _rectified(6.0)),
+    ScalarFunction("relu1", 0.0, _rectified(1.0), converts=False),
+    ScalarFunction("leaky_relu", 0.0, onnx="LeakyRelu", spellings=("leakyrelu",)),
+    ScalarFunction("thresholded_relu", 0.0, converts=False, spellings=("thresholdedrelu",)),
+    ScalarFunction("prelu", 0.0, converts=False),
     ScalarFunction("hard_sigmoid", 0.5, converts=False, onnx="HardSigmoid"),
     ScalarFunction("hard_tanh", 0.0, converts=False),
     ScalarFunction(
@@ -215,7 +211,7 @@ _ROWS = (
     ScalarFunction("gelu", 0.0, _gelu, FunctionTable(RECTIFIED, 4, 0.5)),
     ScalarFunction("silu", 0.0, lambda x: x * _sigmoid(x), FunctionTable(RECTIFIED, 8, 0.5), spellings=("swish",)),
     ScalarFunction("exponential", 1.0, np.exp, FunctionTable(CENTRED, 8, None)),
-    # What hls4ml makes of quantisers of other libraries: projects that hold them can be priced.
+    # What becomes of quantisers of other libraries: projects that hold them can be priced.
     *(_known("binary_tanh", None), _known("ternary_tanh", 0.0), _known("clipped_relu", 0.0)),
     *(_known(name, 0.0) for name in ("celu", "hard_shrink", "hard_silu", "mish", "soft_shrink")),
     *(_known("tanh_shrink", 0.0), _known("log_sigmoid", -math.log(2.0))),

@@ -42,10 +42,10 @@ class LayerSpec:
             a convolution's `weight` is (KH, KW, C_in, C_out), (K, C_in, C_out) in 1-D; a Dense's is (N_in, N_out).
         sources: for each weight role, the Keras weight path that it came from, as `{"weight": "conv2/kernel"}`.
         operation: what it computes, with all that this takes besides types and weights.
-        reuse_factor: times one multiplier is used per output position. It is here, and not with what only hls4ml reads,
+        reuse_factor: times one multiplier is used per output position. It is here, and not in a plan of HLS projects,
             because the order of sums (so bits), prices, layouts and the shared multipliers of our Verilog follow it.
         strategy: one of `STRATEGIES`, or None where a layer has no multiplications; here for the same reason.
-        project_name: what the layer is called in the files of its hls4ml project, which allows fewer names than Keras.
+        project_name: what the layer is called in the files of its HLS project, which allows fewer names than Keras.
             It is here because certification, too, finds the weights of a written project by it, and the name alone does
             not tell it: it depends on the names of all layers of the model, of which a design may lack some.
         model_shape: the shape in which the model takes this input or gives this output, where hardware has another.
@@ -88,14 +88,14 @@ class Design:
     """A whole fixed-point network, layers in execution order.
 
     How a layer computes stands in its operation alone: after a change of `io_type`, `backend`, or a layer's strategy,
-    `fpgaprune.design.templates.as_built` writes there what hls4ml then makes of it.
+    `fpgaprune.backends.as_built` writes there what the backend then makes of it.
 
     Attributes:
         name: project name, a C identifier.
         layers: `LayerSpec` in topological order, inputs first.
         outputs: names of the layers whose results leave the design.
         io_type: `io_parallel` or `io_stream`.
-        backend: the hls4ml backend that the design was made for, as `Vitis`.
+        backend: the backend that the design was made for, as `Vitis`.
         clock_ns: clock period asked of the tool, in ns.
         part: the full order number asked of the tool, or None.
 

@@ -1,8 +1,8 @@
 """What a layer of a `Design` computes: a closed set of operations, each with typed fields.
 
-Whoever computes, prices or writes a layer goes by its operation. Where hls4ml's templates for one backend or io type
-compute in another way than those for the next, a field says how; its default is the way of Vitis in io_stream, as that
-of a `Design`.
+Whoever computes, prices or writes a layer goes by its operation. Where one backend or io type computes in another way
+than the next, a field says how (`fpgaprune.backends.as_built` fills it in); its default is the way of a `Design` as it
+is unless told otherwise.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class Convolution:
     Attributes:
         window: where the windows lie.
         depthwise: whether each channel has a kernel of its own.
-        pointwise: whether hls4ml takes its template for windows of one place.
-        partitions: parts of the image that hls4ml computes one after another in io_parallel; None where unknown.
-        encoded: whether its stream is hls4ml's encoded one, and not lines in buffers.
+        pointwise: whether it is built as a product for each place, its window being one place.
+        partitions: parts of the image that are computed one after another in io_parallel; None where unknown.
+        encoded: whether its stream comes encoded by windows, and not as lines in buffers.
         order: in which products are added.
     """
 
@@ -131,7 +131,7 @@ class Map:
     """A scalar function of every value that comparisons and products compute.
 
     Attributes:
-        function: its name in the table of functions; the name that hls4ml gives it where it is not there.
+        function: its name in the table of functions; the name in the file it was read from where it is not there.
         parameter: the slope or the threshold that all values share.
         slope: by what `hard_sigmoid` and `hard_tanh` multiply.
         shift: what they add.
@@ -271,7 +271,7 @@ class Resize:
     """An image of another size.
 
     Attributes:
-        algorithm: `nearest`, or a name of hls4ml's.
+        algorithm: `nearest`, or another name in the file that it was read from.
     """
 
     algorithm: str = "nearest"

@@ -1,8 +1,8 @@
 """Reuse factors: which ones a layer can have, and the nearest to one that it cannot.
 
 A layer of 9 inputs and 4 outputs can use one multiplier 1, 3, 9, 18 or 36 times for each output position. The layers of
-one network seldom allow the same factors, and they allow other ones once channels are removed. hls4ml replaces a factor
-that it does not allow without a word; here the nearest is taken and said.
+one network seldom allow the same factors, and they allow other ones once channels are removed: then the nearest is
+taken and said.
 
 Source: hls4ml 1.3.0, `FPGABackend._validate_reuse_factor` and `get_closest_reuse_factor`.
 """
@@ -29,8 +29,8 @@ def warn_of_moved_reuse(notes: Sequence[str]) -> None:
 def legal_reuse_factors(n_in: int, n_out: int, strategy: str) -> tuple[int, ...]:
     """The reuse factors of a layer of `n_in` inputs and `n_out` outputs per position, ascending.
 
-    With `latency` any factor is legal, and the answer is empty. For `resource` and `resource_unrolled` these are the
-    conditions of hls4ml, which does not check kernels of one point: their templates then read past the weights.
+    With `latency` any factor is legal, and the answer is empty. Kernels of one point are no exception: with other
+    factors their templates read past the weights.
 
     Args:
         n_in: inputs of one output, as KH * KW * C_in.
@@ -45,7 +45,7 @@ def legal_reuse_factors(n_in: int, n_out: int, strategy: str) -> tuple[int, ...]
     # Beyond the inputs: whole multiples of them that share out the outputs evenly.
     legal = divisors + [n_in * d for d in range(2, n_out + 1) if n_out % d == 0]
     if strategy == "resource_unrolled":
-        # With 1 hls4ml turns to 'resource'; the largest has one multiplier for everything.
+        # 1 is 'resource'; the largest has one multiplier for everything.
         legal = [factor for factor in legal if 1 < factor < n_in * n_out]
     return tuple(legal)
 
@@ -101,7 +101,7 @@ def neighbours(legal: tuple[int, ...], wanted: int) -> tuple[int, ...]:
 
 
 def product_size(kernel_shape: tuple[int, ...], depthwise: bool) -> tuple[int, int]:
-    """Inputs and outputs per position, as hls4ml counts them, of a layer whose Keras kernel has this shape."""
+    """Inputs and outputs per position of a layer whose Keras kernel has this shape."""
     if depthwise:
         return math.prod(kernel_shape[:-1]), kernel_shape[-2]
     return math.prod(kernel_shape[:-1]), kernel_shape[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from fpgaprune.backends import faults_of, unknown_of
 from fpgaprune.design import (
     Concatenate,
     Convolution,
@@ -25,8 +26,6 @@ from fpgaprune.design import (
     Scale,
     Softmax,
     Transpose,
-    faults_of,
-    unknown_of,
 )
 from fpgaprune.emulate import activations, elementwise, moves, pooling, products, recurrent, softmax, tables
 from fpgaprune.emulate.exact import Exact

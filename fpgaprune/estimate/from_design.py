@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.backends import VERILOG
 from fpgaprune.design import (
-    VERILOG,
     Concatenate,
     Convolution,
     Copy,

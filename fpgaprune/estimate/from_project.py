@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import FUNCTIONS, Design, LayerSpec, as_built
+from fpgaprune.backends import as_built
+from fpgaprune.design import FUNCTIONS, Design, LayerSpec
 from fpgaprune.errors import DesignError, EstimateError
 from fpgaprune.estimate import firmware
 from fpgaprune.estimate.families import FAMILIES, is_quantizer

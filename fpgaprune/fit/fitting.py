@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import VERILOG
+from fpgaprune.backends import VERILOG
 from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.files import make_folder, write_bytes, write_npz
 from fpgaprune.fit.limits import Limits

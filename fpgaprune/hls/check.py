@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fpgaprune.design import VERILOG, faults_of
+from fpgaprune.backends import BACKENDS, VERILOG, backend_named, faults_of
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError, RemovalError
 from fpgaprune.hls.accelerator_boards import board_problems
 from fpgaprune.hls.call_hls4ml import option_problems
 from fpgaprune.keras_functions import activation_in
 from fpgaprune.lowering import (
-    BACKENDS,
     PROJECT_NAMES,
-    backend_named,
-    backend_of,
     depthwise_names,
     find_layouts,
     flattened,
@@ -105,7 +102,7 @@ def check_model(
     problems += map(str, wrong)
     problems += [] if network is functional else size_problems(network, options, layers or {}, target.backend)
     try:
-        backend_of(target)
+        backend_named(target.backend).require(target.strategy, target.io_type)
     except HlsError as error:
         problems.append(str(error))
     layouts: Mapping[str, Any] = {}

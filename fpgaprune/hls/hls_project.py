@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.backends import BACKENDS
 from fpgaprune.design import Design, warn_of_moved_reuse
 from fpgaprune.errors import DesignError, HlsError
 from fpgaprune.files import DRAFT, make_folder, storage
@@ -25,7 +26,6 @@ from fpgaprune.hls.render import render
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy, warn_of_idle_zeros
 from fpgaprune.hls.write_project import DESIGN, write_project
-from fpgaprune.lowering import BACKENDS
 from fpgaprune.target import Target
 from fpgaprune.values import MaskSet
 

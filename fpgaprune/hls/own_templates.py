@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fpgaprune.design import CENTRED, FUNCTIONS, RECTIFIED, Design, LookUp, ScalarFunction, function_of, has_template
+from fpgaprune.backends import has_template
+from fpgaprune.design import CENTRED, FUNCTIONS, RECTIFIED, Design, LookUp, ScalarFunction, function_of
 from fpgaprune.errors import HlsError
 
 _FOLDER = Path("firmware", "nnet_utils")
@@ -107,7 +108,7 @@ def add_templates(folder: Path, design: Design) -> None:
 
 def _is_added(function: ScalarFunction, design: Design) -> bool:
     relu6 = function.name == "relu6" and design.io_type == "io_stream"
-    return (relu6 or function.own_template) and has_template(function, design.backend, design.io_type)
+    return (relu6 or function.has_exact_table) and has_template(function, design.backend, design.io_type)
 
 
 def _add(folder: Path, design: Design, function: ScalarFunction, sizes: set[int]) -> None:

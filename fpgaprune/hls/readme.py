@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fpgaprune.backends import BACKENDS
 from fpgaprune.design import Design, Input
 from fpgaprune.hls.build import build_commands, shown, steps_of
 from fpgaprune.hls.golden import GOLDEN_INPUTS, GOLDEN_OUTPUTS
-from fpgaprune.lowering import BACKENDS
 
 _DOES = {
     "csim": "C simulation, compared with the golden outputs",

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.design import Design, LayerSpec, Pooling, as_built, faults_of
+from fpgaprune.backends import as_built, faults_of
+from fpgaprune.design import Design, LayerSpec, Pooling
 from fpgaprune.errors import HlsError
 from fpgaprune.hls.call_hls4ml import as_problem, backend_options_of, quiet
 from fpgaprune.hls.extract import extract_layers

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.backends import BACKENDS
 from fpgaprune.design import Design
 from fpgaprune.errors import ToolError, ToolTimeoutError
 from fpgaprune.hls.simulator import Simulator, ports, program_of
-from fpgaprune.lowering import BACKENDS
 from fpgaprune.processes import run_tool
 from fpgaprune.values import sample_arrays
 

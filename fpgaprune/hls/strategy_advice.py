@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.backends import BACKENDS
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.lowering import BACKENDS
 from fpgaprune.target import Target
 
 

@@ -15,7 +15,8 @@ from hls4ml.model.layers import Layer, register_layer
 from hls4ml.model.types import Source
 from numpy.typing import NDArray
 
-from fpgaprune.design import NOTHING, QUANTISING
+from fpgaprune.backends import QUANTISING
+from fpgaprune.design import NOTHING
 from fpgaprune.values import FixedType
 
 ARRAYS, STREAMS = "FixedPointQuantizer", "StreamQuantizer"

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fpgaprune.backends import BACKENDS
 from fpgaprune.design import Design
 from fpgaprune.hls.call_hls4ml import quiet
 from fpgaprune.hls.golden import write_golden
@@ -15,7 +16,6 @@ from fpgaprune.hls.lstm_template import mend_lstm
 from fpgaprune.hls.own_templates import add_templates
 from fpgaprune.hls.readme import readme
 from fpgaprune.hls.simulator import write_simulator
-from fpgaprune.lowering import BACKENDS
 
 if TYPE_CHECKING:
     from fpgaprune.lowering import Samples

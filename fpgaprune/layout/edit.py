@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fpgaprune.design import Design, LayerSpec, as_built
+from fpgaprune.backends import as_built
+from fpgaprune.design import Design, LayerSpec
 
 Settings = Mapping[str, Any]
 # The order of the sections.

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from fpgaprune.backends import BACKENDS
 from fpgaprune.design import Design, LayerSpec, legal_reuse_factors, product_size
 from fpgaprune.layout.edit import Edit, with_layers
 from fpgaprune.layout.io_type import other_io_type
-from fpgaprune.lowering import BACKENDS
 
 _LARGEST = 16384
 # `resource_unrolled` saves the multipliers of zero weights; with fewer zeros than this it is not priced.

@@ -1,7 +1,4 @@
 from .accumulators import exact_accumulator as exact_accumulator
-from .backends import BACKENDS as BACKENDS
-from .backends import backend_named as backend_named
-from .backends import backend_of as backend_of
 from .classes import HLS4ML_ONLY as HLS4ML_ONLY
 from .classes import SUPPORTED as SUPPORTED
 from .classes import class_problem as class_problem

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import fpgaprune.design as op
-from fpgaprune.design import AP_BACKENDS, Design, LayerSpec, as_built
+from fpgaprune.backends import AP_BACKENDS, as_built
+from fpgaprune.design import Design, LayerSpec
 from fpgaprune.keras_functions import LINEAR, activation_of
 from fpgaprune.lowering.folding import DEPTHWISE, PRODUCTS
 from fpgaprune.lowering.layer_names import names_of

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fpgaprune.backends import OURS, Backend, backend_named
 from fpgaprune.design import product_size, settle_reuse
 from fpgaprune.errors import HlsError
-from fpgaprune.lowering.backends import OURS, Backend, backend_named, backend_of
 from fpgaprune.lowering.folding import DEPTHWISE, FOLDABLE, PRODUCTS
 from fpgaprune.lowering.gru_lstm import RECURRENT
 from fpgaprune.lowering.layer_options import LayerOptions
@@ -49,7 +49,7 @@ def settle_layouts(
     Raises:
         HlsError: the backend cannot make what is asked for, or a layer can have no reuse factor with its strategy.
     """
-    backend_of(target)
+    backend_named(target.backend).require(target.strategy, target.io_type)
     found = find_layouts(folded.layers, target, options)
     if found.problems:
         raise HlsError("; ".join(found.problems))

@@ -12,7 +12,8 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import AP_BACKENDS, VERILOG, Design, Input, faults_of, warn_of_moved_reuse
+from fpgaprune.backends import AP_BACKENDS, VERILOG, faults_of
+from fpgaprune.design import Design, Input, warn_of_moved_reuse
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.lowering.design_of import design_of, outline

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fpgaprune.design import AP_BACKENDS
+from fpgaprune.backends import AP_BACKENDS
 from fpgaprune.values import FixedType, integer_bits
 
 BOUND = 1 / 128

@@ -14,7 +14,8 @@ from typing import Any
 
 import keras
 
-from fpgaprune.design import AP_BACKENDS, FUNCTIONS, ScalarFunction
+from fpgaprune.backends import AP_BACKENDS
+from fpgaprune.design import FUNCTIONS, ScalarFunction
 from fpgaprune.keras_functions import activation_in
 from fpgaprune.lowering.gru_lstm import RECURRENT, functions_of
 from fpgaprune.lowering.layer_options import LayerOptions
@@ -144,7 +145,7 @@ def _affordable(layer: Any, function: ScalarFunction, needed: int, backend: str,
         return USUAL_SIZE
     shape = layer.output.shape[1:]
     copies: int = shape[-1] if io_type == "io_stream" else math.prod(shape)
-    most = min(_LARGEST_TOGETHER // copies, _LARGEST_OWN if function.own_template else _LARGEST)
+    most = min(_LARGEST_TOGETHER // copies, _LARGEST_OWN if function.has_exact_table else _LARGEST)
     return max(min(needed, 1 << max(most.bit_length() - 1, 0)), USUAL_SIZE)
 
 
@@ -154,7 +155,7 @@ def _one_size_each(folded: Any, entries: Mapping[str, int]) -> dict[str, int]:
     own: dict[str, list[str]] = {}
     for layer in folded.layers:
         function = looked_up(layer)
-        if function is not None and function.own_template:
+        if function is not None and function.has_exact_table:
             own.setdefault(function.name, []).append(layer.name)
     for names in own.values():
         largest = max(found.get(name, USUAL_SIZE) for name in names)

@@ -19,10 +19,11 @@ import numpy as np
 from keras import layers as kl
 
 import fpgaprune as fp
+from fpgaprune.backends import BACKENDS
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import FpgaPruneError, HlsError, UnsupportedLayerError
 from fpgaprune.hls import HlsProject, StrategyWarning
-from fpgaprune.lowering import BACKENDS, lower
+from fpgaprune.lowering import lower
 from fpgaprune.values import named_weights
 
 

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
+from fpgaprune.backends import BACKENDS
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.lowering import BACKENDS
 
 from .hls_contract import CASES, COMPILED, QUICK, check_compiled, check_written, make
 

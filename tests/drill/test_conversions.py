@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.design import AP_BACKENDS, IO_TYPES
+from fpgaprune.backends import AP_BACKENDS, BACKENDS, OURS
+from fpgaprune.design import IO_TYPES
 from fpgaprune.errors import FpgaPruneError
-from fpgaprune.lowering import BACKENDS, Precision, fold, make_design, observe
-from fpgaprune.lowering.backends import OURS
+from fpgaprune.lowering import Precision, fold, make_design, observe
 from fpgaprune.network import producer
 
 if __name__ == "__main__":

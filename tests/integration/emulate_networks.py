@@ -11,7 +11,8 @@ import keras
 import numpy as np
 from keras import layers as kl
 
-from fpgaprune.design import MOVES, Design, LayerSpec, Map, Reshape, Softmax, as_built
+from fpgaprune.backends import as_built
+from fpgaprune.design import MOVES, Design, LayerSpec, Map, Reshape, Softmax
 from fpgaprune.hls import CSimulation, write_sources
 from fpgaprune.hls.render import render
 from fpgaprune.lowering import quantise_weights, settle_layouts

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design, VerilogLayout, as_built
+from fpgaprune.backends import as_built
+from fpgaprune.design import Design, VerilogLayout
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, RtlError
 from fpgaprune.estimate import timed, verilog_price

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.design import Design, LayerSpec, as_built
+from fpgaprune.backends import as_built
+from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate import trace
 from fpgaprune.errors import DesignError
 from fpgaprune.hls import layer_of

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpgaprune.design import Design, as_built
+from fpgaprune.backends import as_built
+from fpgaprune.design import Design
 from fpgaprune.emulate import emulate, trace
 from fpgaprune.errors import DesignError
 from fpgaprune.hls import layer_of

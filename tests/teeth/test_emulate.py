@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design, as_built
+from fpgaprune.backends import as_built
+from fpgaprune.design import Design
 from fpgaprune.emulate import Exact, emulate, first_difference, trace
 from fpgaprune.hls import layer_of
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType

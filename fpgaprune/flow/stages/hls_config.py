@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from fpgaprune.design import STRATEGIES, VERILOG
+from fpgaprune.backends import VERILOG
+from fpgaprune.design import STRATEGIES
 from fpgaprune.errors import ConfigError, HlsError, UnsupportedLayerError
 from fpgaprune.flow.file import Flow, LossLimit, Section, TargetConfig, read_by, section_json
 from fpgaprune.flow.task import Dataset
@@ -79,7 +80,7 @@ class HlsConfig(Section):
     @field_validator("backend")
     @classmethod
     def _backend(cls, backend: str) -> str:
-        from fpgaprune.lowering import BACKENDS
+        from fpgaprune.backends import BACKENDS
 
         if backend not in BACKENDS:
             raise ValueError(f"wanted one of {', '.join(BACKENDS)}")

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.design import Design, LayerSpec, as_built
+from fpgaprune.backends import as_built
+from fpgaprune.design import Design, LayerSpec
 from fpgaprune.hls import layer_of
 from fpgaprune.values import FixedType
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from fpgaprune import processes
+from fpgaprune.backends import BACKENDS
 from fpgaprune.errors import HlsError, ToolError
 from fpgaprune.hls import HlsProject
 from fpgaprune.hls.build import build_commands
 from fpgaprune.hls.readme import readme
-from fpgaprune.lowering import BACKENDS
 
 from ..emulate.designs import mlp
 

@@ -11,7 +11,8 @@ import pytest
 from keras import layers as kl
 
 import fpgaprune as fp
-from fpgaprune.design import Design, as_built, faults_of
+from fpgaprune.backends import as_built, faults_of
+from fpgaprune.design import Design
 from fpgaprune.errors import DesignError, HlsError
 from fpgaprune.hls import add_templates, layer_of
 from fpgaprune.lowering import fold, make_design, outline

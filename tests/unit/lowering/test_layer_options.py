@@ -1,13 +1,9 @@
 """Settings of single layers, and what a target may ask of a backend."""
 
-from dataclasses import replace
-
 import pytest
 
-import fpgaprune as fp
-from fpgaprune.design import STRATEGIES
 from fpgaprune.errors import DesignError, HlsError
-from fpgaprune.lowering import BACKENDS, LayerOptions, backend_of
+from fpgaprune.lowering import LayerOptions
 from fpgaprune.lowering.layer_options import read_options
 from fpgaprune.values import FixedType
 
@@ -45,20 +41,6 @@ def test_what_has_no_meaning_is_refused(options, message):
 def test_a_type_that_cannot_be_read_is_refused():
     with pytest.raises(DesignError, match=r"layer 'conv1', weight: .*'fixd<6,1>' cannot be read"):
         read_options(NAMES, {"conv1": {"weight": "fixd<6,1>"}})
-
-
-def test_every_backend_takes_its_own_strategies_only():
-    target = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
-    for name, backend in BACKENDS.items():
-        for strategy in STRATEGIES:
-            wanted = replace(target, backend=name, strategy=strategy)
-            if strategy in backend.strategies:
-                assert backend_of(wanted) is backend
-            else:
-                with pytest.raises(HlsError, match=f"backend {name} has no strategy '{strategy}'; it has"):
-                    backend_of(wanted)
-    with pytest.raises(HlsError, match=r"backend 'Vitus' is unknown; wanted one of Vitis, Vivado"):
-        backend_of(replace(target, backend="Vitus"))
 
 
 @pytest.mark.parametrize(

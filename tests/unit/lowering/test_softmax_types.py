@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.design import Design, as_built
+from fpgaprune.backends import as_built
+from fpgaprune.design import Design
 from fpgaprune.emulate import trace
 from fpgaprune.hls import layer_of
 from fpgaprune.lowering.softmax_types import BOUND, softmax_table_sizes, softmax_types

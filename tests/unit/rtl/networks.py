@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.design import NOTHING, Design, LayerSpec, as_built
+from fpgaprune.backends import as_built
+from fpgaprune.design import NOTHING, Design, LayerSpec
 from fpgaprune.hls import layer_of
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 

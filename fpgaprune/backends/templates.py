@@ -12,16 +12,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from fpgaprune.design import operations as op
-from fpgaprune.design.functions import FUNCTIONS
-from fpgaprune.design.network import Design, LayerSpec
+import fpgaprune.design as op
+from fpgaprune.backends.backend import CATAPULT, KNOWN_BACKENDS, VERILOG
+from fpgaprune.design import FUNCTIONS, Design, LayerSpec
 from fpgaprune.values import FixedType
-
-# Our own Verilog, which computes every operation as it says: nothing of hls4ml's limits it.
-VERILOG = "Verilog"
-AP_BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator", VERILOG)
-CATAPULT = "Catapult"
-KNOWN_BACKENDS = (*AP_BACKENDS, CATAPULT)
 
 _CATAPULT_OPERATIONS = (
     *(op.Input, op.Dense, op.Convolution, op.Map, op.LookUp, op.Scale, op.Pooling, op.Merge, op.Concatenate),
@@ -29,7 +23,9 @@ _CATAPULT_OPERATIONS = (
 )
 _CATAPULT_ROUNDINGS = ("TRN", "RND")
 _CATAPULT_OVERFLOWS = ("WRAP", "SAT")
-_CATAPULT_ACTIVATIONS = tuple(function.name for function in FUNCTIONS.values() if function.any_backend)
+_CATAPULT_ACTIVATIONS = ("linear", "relu", "relu6", "leaky_relu", "thresholded_relu", "prelu")
+# Functions that hls4ml has no template of for io_stream.
+_PARALLEL_ONLY = ("relu1",)
 # ap_ufixed<16, 1> lambda = 1.0507..., in nnet::selu of io_parallel.
 _SELU_SCALE_TYPE = FixedType(16, 1, signed=False)
 # What nnet::softmax_legacy of io_stream takes from the defaults of nnet::activ_config.
@@ -87,8 +83,9 @@ def unknown_of(layer: LayerSpec, design: Design) -> str | None:
     if design.backend == CATAPULT:
         reason = _unknown_of_catapult(layer, name)
         return None if reason is None else f"it has no emulation for backend {design.backend}: {reason}"
-    if name in FUNCTIONS and not FUNCTIONS[name].streamed and design.io_type == "io_stream":
-        known = sorted(function.name for function in FUNCTIONS.values() if function.hardware and function.streamed)
+    if name in _PARALLEL_ONLY and design.io_type == "io_stream":
+        hardware = {function.name for function in FUNCTIONS.values() if function.hardware}
+        known = sorted(hardware - set(_PARALLEL_ONLY))
         return f"activation {name!r} has no emulation in io_stream; those that have: {', '.join(known)}"
     return None
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design, as_built
+from fpgaprune.backends import as_built
+from fpgaprune.design import Design
 from fpgaprune.design import operations as op
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DesignError, UnsupportedLayerError

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fpgaprune.design import operations as op
-from fpgaprune.design.functions import FUNCTIONS, ScalarFunction
-from fpgaprune.design.network import Design, LayerSpec
-from fpgaprune.design.templates import AP_BACKENDS, KNOWN_BACKENDS, VERILOG
+import fpgaprune.design as op
+from fpgaprune.backends.backend import AP_BACKENDS, KNOWN_BACKENDS, VERILOG
+from fpgaprune.design import FUNCTIONS, Design, LayerSpec, ScalarFunction
 
 # Backends with a template for types of single channels.
 QUANTISING = ("Vivado", "Vitis")
@@ -35,7 +34,7 @@ def faults_of(design: Design) -> list[str]:
 
 def has_template(function: ScalarFunction, backend: str, io_type: str) -> bool:
     """Whether a project of `backend` for `io_type` has a template of `function`, hls4ml's or ours."""
-    if function.own_template:
+    if function.has_exact_table:
         return backend in AP_BACKENDS
     # Of these hls4ml has no template for streams, and ours are for the backends of these names.
     return function.name != "relu6" or io_type != "io_stream" or backend in KNOWN_BACKENDS
@@ -75,7 +74,7 @@ def _fault_of_backend(layer: LayerSpec, shapes: Sequence[tuple[int, ...]], desig
         )
     function = FUNCTIONS.get(op.function_of(operation))
     if function is not None and not has_template(function, backend, design.io_type):
-        instead = "choose backend 'Vitis' or 'Vivado'" if function.own_template else "choose io_parallel"
+        instead = "choose backend 'Vitis' or 'Vivado'" if function.has_exact_table else "choose io_parallel"
         return f"backend {backend} has no template of {function.name} in {design.io_type}: {instead}, or relu"
     match operation:
         case op.Quantise() if backend not in QUANTISING:

@@ -1,13 +1,18 @@
-"""Describes what each backend of hls4ml 1.3 and our Verilog can do, so that a target is checked first."""
+"""Names each backend of hls4ml 1.3 and our Verilog, and what each can do, so that a target is checked first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fpgaprune.design import STRATEGIES, VERILOG
+from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import HlsError
-from fpgaprune.target import Target
+
+# Our own Verilog, which computes every operation as it says: nothing of hls4ml's limits it.
+VERILOG = "Verilog"
+AP_BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator", VERILOG)
+CATAPULT = "Catapult"
+KNOWN_BACKENDS = (*AP_BACKENDS, CATAPULT)
 
 
 @dataclass(frozen=True)
@@ -23,8 +28,22 @@ class Backend:
 
     name: str
     strategies: tuple[str, ...] = STRATEGIES
-    io_types: tuple[str, ...] = ("io_parallel", "io_stream")
+    io_types: tuple[str, ...] = IO_TYPES
     compiles: bool = True
+
+    def require(self, strategy: str, io_type: str) -> None:
+        """Check that it has templates for `strategy` and `io_type`.
+
+        Raises:
+            HlsError: it has none.
+        """
+        for what, got, allowed in (("strategy", strategy, self.strategies), ("io_type", io_type, self.io_types)):
+            if got not in allowed:
+                able = [b.name for b in BACKENDS.values() if got in (*b.strategies, *b.io_types)]
+                raise HlsError(
+                    f"backend {self.name} has no {what} {got!r}; it has {', '.join(allowed)}: "
+                    f"choose one of these, or another backend ({', '.join(able)})"
+                )
 
 
 # Measured on hls4ml 1.3.0. oneAPI takes any strategy and builds 'resource'; the code generators of
@@ -40,7 +59,6 @@ BACKENDS: Mapping[str, Backend] = {
         Backend("Libero", ("latency", "resource"), ("io_parallel",), compiles=False),
     )
 }
-
 
 # Our Verilog: how a layer is laid out is said elsewhere, so that it takes any strategy.
 OURS = Backend(VERILOG)
@@ -61,23 +79,3 @@ def backend_named(name: str) -> Backend:
     if found is None:
         raise HlsError(f"backend {name!r} is unknown; wanted one of {', '.join((*BACKENDS, VERILOG))}")
     return found
-
-
-def backend_of(target: Target) -> Backend:
-    """The backend of `target`, which has the target's io type and strategy.
-
-    Raises:
-        HlsError: the backend is unknown, or has no templates for the io type or the strategy.
-    """
-    backend = backend_named(target.backend)
-    for what, got, allowed in (
-        ("strategy", target.strategy, backend.strategies),
-        ("io_type", target.io_type, backend.io_types),
-    ):
-        if got not in allowed:
-            able = [b.name for b in BACKENDS.values() if got in (*b.strategies, *b.io_types)]
-            raise HlsError(
-                f"backend {backend.name} has no {what} {got!r}; it has {', '.join(allowed)}: "
-                f"choose one of these, or another backend ({', '.join(able)})"
-            )
-    return backend

@@ -1,0 +1,11 @@
+from .backend import AP_BACKENDS as AP_BACKENDS
+from .backend import BACKENDS as BACKENDS
+from .backend import OURS as OURS
+from .backend import VERILOG as VERILOG
+from .backend import Backend as Backend
+from .backend import backend_named as backend_named
+from .faults import QUANTISING as QUANTISING
+from .faults import faults_of as faults_of
+from .faults import has_template as has_template
+from .templates import as_built as as_built
+from .templates import unknown_of as unknown_of
