@@ -56,8 +56,8 @@ def _depthwise(step: Step, x: Exact) -> Exact:
     ]
     if step.order == "unknown":
         reach = np.abs(weight.raw.astype(np.int64)).sum(axis=0) * max(-image.low, image.high)
-        bounds = [(-most, most) for most in reach.tolist()]
-        _require_exact(step, image.fraction + weight.fraction, bounds, "bias")
+        ends = [(-most, most) for most in reach.tolist()]
+        _require_exact(step, image.fraction + weight.fraction, ends, "bias")
     bias = step.constants("bias").into(step.type("accum"))
     orders = channel_orders(step, len(products), channels)
     if orders is None:
