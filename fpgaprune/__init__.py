@@ -8,7 +8,6 @@ share a name, `fp.select` is the function; `dir(fp)` and type checkers say the s
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
 import lazy_loader
@@ -23,6 +22,8 @@ _load, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 def __getattr__(name: str) -> Any:
     if name in __all__:
         return _load(name)
+    from pkgutil import iter_modules
+
     rooms = [room.name for room in iter_modules(__path__) if room.ispkg]
     offering = [f"fpgaprune.{room}" for room in rooms if name in import_module(f"fpgaprune.{room}").__all__]
     known = f"import it from {' or '.join(offering)}" if offering else f"it has {', '.join(__all__)}"

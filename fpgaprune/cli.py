@@ -1,7 +1,5 @@
 """The command line: thin. Each command reads its arguments, calls one function, and prints."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -12,7 +12,6 @@ from typing import Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 # The expected time is computed from this many last steps, because work may become faster or slower.
 _REMEMBERED = 30
@@ -28,6 +27,9 @@ class Watcher:
 
         Without a terminal it prints a line about the running stage every `every_s` seconds.
         """
+        # Loading it takes time that `fpgaprune --help` has no use for.
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
         self.seconds: dict[str, float] = {}
         """Stage to the seconds that it took, for the stages that ran."""
         self._console = Console(stderr=True, quiet=quiet)

@@ -1,4 +1,7 @@
-"""The commands. Each reads its arguments, calls one function, and prints."""
+"""The commands. Each reads its arguments, calls one function, and prints.
+
+Annotations of a command are values and no texts, which Typer would compile, every one, at each start.
+"""
 
 import lazy_loader
 

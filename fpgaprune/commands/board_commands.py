@@ -1,7 +1,5 @@
 """`fpgaprune load` and `fpgaprune ask`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any

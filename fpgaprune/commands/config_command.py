@@ -1,7 +1,5 @@
 """`fpgaprune config`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated

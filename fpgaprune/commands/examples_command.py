@@ -1,7 +1,5 @@
 """`fpgaprune examples`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

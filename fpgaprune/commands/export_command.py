@@ -1,7 +1,5 @@
 """`fpgaprune export`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`fpgaprune fit`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -125,12 +123,12 @@ def fit(
         raise typer.Exit(1)
 
 
-def _print_status(status: SearchStatus) -> None:
+def _print_status(status: "SearchStatus") -> None:
     """Print a line of JSON on standard error, for a program that waits for the result."""
     typer.echo(json.dumps(status.to_json()), err=True)
 
 
-def _print_answer(found: Fit, folder: Path) -> None:
+def _print_answer(found: "Fit", folder: Path) -> None:
     from fpgaprune.fit import facts, front_rows, front_title, headline
     from fpgaprune.flow import counts_of_run
 

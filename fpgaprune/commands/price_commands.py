@@ -1,7 +1,5 @@
 """`fpgaprune estimate`, `measure`, `compare`, `calibrate` and `parts`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -273,10 +271,10 @@ def _print_predictions(designs: Path, calibrated: Any) -> None:
         raise typer.Exit(1)
 
 
-def _print_estimate(priced: dict[str, Estimate]) -> None:
+def _print_estimate(priced: "dict[str, Estimate]") -> None:
     from fpgaprune.measure import ANALYTIC_SYNTH, ESTIMATED, LABELS
 
-    def row(name: str, one: Estimate | LayerEstimate) -> tuple[Cell, ...]:
+    def row(name: str, one: "Estimate | LayerEstimate") -> tuple[Cell, ...]:
         kinds = getattr(one, "multiplications", None)
         counts = [one.at(ANALYTIC_SYNTH).figure(resource) for resource in ESTIMATED]
         used = (None if count is None else count.value for count in counts)

@@ -1,7 +1,5 @@
 """`fpgaprune run`, `verify`, `inspect` and `doctor`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -178,7 +176,7 @@ def doctor(as_json: AsJson = False) -> None:
         print_line(f"{command} installs {', '.join(tools)}")
 
 
-def _print_outcome(folder: Path, finished: RunDirectory, report: dict[str, Any]) -> None:
+def _print_outcome(folder: Path, finished: "RunDirectory", report: dict[str, Any]) -> None:
     from fpgaprune.flow import STAGES
     from fpgaprune.layout import Advice
 

@@ -42,6 +42,18 @@ def test_what_needs_no_framework_loads_none(arguments):
     assert run(*arguments).stdout.endswith("LOADED [] CODE 0\n")
 
 
+def test_the_help_compiles_no_annotation_and_loads_no_bars():
+    texts = {
+        command.callback.__name__: named
+        for command in app.registered_commands
+        if (named := [name for name, kind in command.callback.__annotations__.items() if isinstance(kind, str)])
+    }
+    assert texts == {}
+    code = "import sys, fpgaprune.cli\nprint(sorted({'rich.progress'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_named_parts_are_shown_with_their_source():
     shown = run("parts", "xc7a100tcsg324-1", "xc7z020")
     assert [line.split()[0] for line in shown.stdout.splitlines()[1:3]] == ["xc7a100t", "xc7z020"]
