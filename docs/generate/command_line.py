@@ -13,8 +13,8 @@ PLACE = "reference/command_line.md"
 _HEAD = """# Command line
 
 `fpgaprune COMMAND --help` prints the same. The exit status is 0 if all went well, 1 if a check, a conversion or a
-tool failed, and 2 if something in your input is wrong. Then one line says what. That a network does not fit by an
-estimate is an answer of `run`, no failed check: its first line says so, in red, and the exit status stays 0.
+tool failed, and 2 if something in your input is wrong. Then one line says what. A network that does
+not fit its part is no failed check: then `run` and `measure` end with status 3, or with 4 if a check fails too.
 
 A usage line names `--json` and `--quiet` where the command has them: `--json` prints JSON, and `--quiet` (`-q`) prints
 nothing but errors.

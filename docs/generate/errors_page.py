@@ -11,7 +11,8 @@ _HEAD = """# Errors
 
 Every error is one line. It says what was found, where, what was wanted, and what to do. Each error is also a
 `fpgaprune.errors.FpgaPruneError`, so one `except` catches all of them. On the command line the exit status is 1 if a
-check, a conversion or a tool failed, and 2 if something in your input is wrong.
+check, a conversion or a tool failed, and 2 if something in your input is wrong. A network that does not fit its part is
+no error: `run` and `measure` then end with status 3, or with 4 if a check fails too.
 
 ```python
 import fpgaprune as fp

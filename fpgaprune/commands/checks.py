@@ -1,4 +1,4 @@
-"""What a command says and returns if checks of a report fail."""
+"""What a command says and returns for the two answers and the checks of a report."""
 
 from __future__ import annotations
 
@@ -7,19 +7,33 @@ from typing import Any
 
 import typer
 
-from fpgaprune.terminal import print_problem
+from fpgaprune.terminal import print_line, print_problem
+
+# Exit statuses of a command that made a report.
+CHECK_FAILS, DOES_NOT_FIT, BOTH = 1, 3, 4
+_COLOURS = {"good": "green", "bad": "bold red", "open": "yellow"}
 
 
-def require_checks(report: Mapping[str, Any]) -> None:
-    """Prints each failed check of `report` (JSON data); the command then ends with status 1."""
+def print_verdicts(report: Mapping[str, Any]) -> None:
+    """Print whether the metric is kept and whether the network fits, from the JSON data of a report."""
+    for one in (report["verdicts"][about] for about in ("metric", "fit")):
+        print_line(one["text"], _COLOURS[one["tone"]])
+
+
+def end_by_verdict(report: Mapping[str, Any]) -> None:
+    """Print each failed check of `report` (JSON data), and end the command with the exit status that says both answers.
+
+    The status is 1 if a check fails, 3 if the network does not fit its part, 4 if both.
+    """
     failed = [check for check in report["checks"] if check["holds"] is False]
     for check in failed:
         measured = _figure(check, "measured")
         wanted = f"{'at least' if check['at_least'] else 'at most'} {_figure(check, 'limit')}"
         what = f"; {check['advice']}" if check.get("advice") else ""
         print_problem("check fails", f"{check['name']}: {check['quantity']} {measured}, wanted {wanted}{what}")
-    if failed:
-        raise typer.Exit(1)
+    fits = report["verdicts"]["fit"]["reply"] != "no"
+    if failed or not fits:
+        raise typer.Exit(CHECK_FAILS if fits else BOTH if failed else DOES_NOT_FIT)
 
 
 def _figure(check: Mapping[str, Any], key: str) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.board_commands import print_bitstream
-from fpgaprune.commands.checks import require_checks
+from fpgaprune.commands.checks import end_by_verdict, print_verdicts
 from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, ClockNs, Quiet, one_of
 from fpgaprune.commands.printed_tables import print_counts, print_table
 from fpgaprune.errors import ConfigError
@@ -121,14 +121,14 @@ def measure(
     """Measure the network of a run with open tools: write Verilog, simulate it, synthesise it, place and route it.
 
     It measures cycles and resources, and with --seeds the clock on an ECP5. The report in the run folder then shows
-    the result. A measurement is not repeated if nothing changed. The exit status is 1 if a check of the report fails,
-    for example if the Verilog gives other bits than the emulation. If the flow file of the run names
+    the result, and the counted figures lead its verdict. A measurement is not repeated if nothing changed. The exit
+    status is 1 if a check of the report fails, for example if the Verilog gives other bits than the emulation, 3 if
+    the network does not fit, 4 if both. If the flow file of the run names
     package.module:function, this command runs that code, so check a flow file that is not yours.
     """
     from fpgaprune.flow import counts_of_run, measure_run, require_kind, settings_of
-    from fpgaprune.measure import OPEN_SYNTH, Measured
+    from fpgaprune.measure import Measured
     from fpgaprune.report import measured_tables
-    from fpgaprune.target import find_part
 
     require_kind(run_dir, "run")
     asked = {"seeds": seeds, "device": device, "board": board, "target_mhz": target_mhz}
@@ -136,17 +136,14 @@ def measure(
     settings = settings_of(run_dir, tuple(family or ()), **asked, **laid, simulate=simulate, timeout_s=timeout)
     with Watcher(quiet=quiet or as_json) as watcher:
         run = measure_run(run_dir, settings, watcher)
-    found = json.loads(run.file("measure.json").read_text())
+    found, report = (json.loads(run.file(name).read_text()) for name in ("measure.json", "report.json"))
     if as_json:
         print_json(found)
     elif not quiet:
+        print_verdicts(report)
         measured = Measured.from_json(found)
         for table in measured_tables(measured):
             print_table(table)
-        own = find_part(run.manifest["config"]["target"]["part"])
-        if (counted := measured.counted_on(own)) is not None:
-            colour = "green" if counted.fits else "bold red"
-            print_line(f"{counted.words}; {OPEN_SYNTH}: counted by synthesis, not placed, without a harness", colour)
         for counts in counts_of_run(run_dir):
             print_counts(counts)
         if reason := measured.simulation.left_out:
@@ -154,7 +151,7 @@ def measure(
         if measured.bitstream is not None:
             print_bitstream(run_dir, measured.bitstream)
         print_line(f"time        {watcher.where_the_time_went()}")
-    require_checks(json.loads(run.file("report.json").read_text()))
+    end_by_verdict(report)
 
 
 def compare(source: Folders, as_json: AsJson = False) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fpgaprune.commands.advice_text import print_advice
-from fpgaprune.commands.checks import require_checks
+from fpgaprune.commands.checks import end_by_verdict, print_verdicts
 from fpgaprune.commands.common_options import (
     DATA_HELP,
     AsJson,
@@ -53,8 +53,9 @@ def run(
     """Run a flow, from the trained network to its report.
 
     Run the same command again after a stop: it skips stages whose inputs and settings are unchanged. A folder with a
-    run of another network is refused, unless --replace is given. The exit status is 1 if a check of the report fails.
-    A network that does not fit by its estimate fails no check; the first line of the result says so.
+    run of another network is refused, unless --replace is given.
+    The result begins with two answers: whether the accuracy is kept, and whether the network fits. The exit status is
+    1 if a check of the report fails, 3 if the network does not fit, 4 if both, and 0 otherwise.
     If a flow file names package.module:function, this command runs that code, so check a flow file that is not yours.
     `fpgaprune config` lists every key of a flow file.
     """
@@ -79,7 +80,7 @@ def run(
     elif not quiet:
         _print_outcome(folder, finished, report)
         print_line(f"time        {watcher.where_the_time_went()}")
-    require_checks(report)
+    end_by_verdict(report)
 
 
 def verify(
@@ -180,8 +181,7 @@ def _print_outcome(folder: Path, finished: "RunDirectory", report: dict[str, Any
     from fpgaprune.flow import STAGES
     from fpgaprune.layout import Advice
 
-    said = report["headline"]
-    print_line(said["text"], {"good": "green", "bad": "bold red", "open": "yellow"}[said["tone"]])
+    print_verdicts(report)
     for stage in (stage for stage in STAGES if stage.name in finished.manifest["stages"]):
         result = stage.result_in(finished)
         for line in () if result is None else stage.outcome(result):

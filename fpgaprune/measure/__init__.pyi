@@ -34,6 +34,7 @@ from .resources import RESOURCES as RESOURCES
 from .resources import Figure as Figure
 from .resources import Resources as Resources
 from .resources import capacity_of as capacity_of
+from .stage import ANALYTIC_CSYNTH as ANALYTIC_CSYNTH
 from .stage import ANALYTIC_OPEN_SYNTH as ANALYTIC_OPEN_SYNTH
 from .stage import ANALYTIC_SYNTH as ANALYTIC_SYNTH
 from .stage import COSIM as COSIM

@@ -25,6 +25,8 @@ from .table import Column as Column
 from .table import Table as Table
 from .timing import stage_times as stage_times
 from .verdict import ADVICE as ADVICE
-from .verdict import headline as headline
+from .verdict import Verdict as Verdict
+from .verdict import loss_figure as loss_figure
 from .verdict import loss_unit as loss_unit
+from .verdict import verdicts as verdicts
 from .write import write_report as write_report

@@ -3,21 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
+from fpgaprune.loss_limit import loss_text as limit_of_file
 from fpgaprune.measure import ANALYTIC_SYNTH
 from fpgaprune.report.contents import Check, LinkSummary, RunReport
 from fpgaprune.report.estimate_tables import figure_of
 from fpgaprune.report.estimates import RESOURCES
-from fpgaprune.report.fitting import Answer, fit_answer
+from fpgaprune.report.fitting import fit_answer
 from fpgaprune.report.numbers import change_text, count_text, time_text
-from fpgaprune.report.verdict import ADVICE, limit_text, loss_text, value_text
+from fpgaprune.report.verdict import ADVICE, limit_text, loss_text, value_text, verdicts
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a question.
+
+    Attributes:
+        question: the question.
+        verdict: the answer in a few words.
+        lines: the details.
+        tone: `good`, `bad` or `open`.
+    """
+
+    question: str
+    verdict: str
+    lines: tuple[str, ...]
+    tone: str = "open"
+
 
 _PROVEN = "Are zeros and bits proven?"
 
 
 def give_answers(report: RunReport) -> tuple[Answer, ...]:
     """The four answers in the order of the report."""
-    return (fit_answer(report), _cost(report), _saved(report), _proven(report))
+    fit = fit_answer(report)
+    metric, fits = verdicts(report)
+    part = f"Does it fit {fit.part}?"
+    return (
+        _cost(report, metric.tone),
+        Answer(part, fit.verdict, ((fit.decides,) if fit.decides else ()) + fit.lines, fits.tone),
+        _saved(report),
+        _proven(report),
+    )
 
 
 def left_out(report: RunReport) -> tuple[tuple[str, str], ...]:
@@ -25,7 +53,7 @@ def left_out(report: RunReport) -> tuple[tuple[str, str], ...]:
     return (*report.left_out.items(), *_unchecked(report))
 
 
-def _cost(report: RunReport) -> Answer:
+def _cost(report: RunReport, tone: str) -> Answer:
     metric = report.metric
     lines = [
         f"{value_text(metric, 'hardware')} in hardware"
@@ -39,11 +67,11 @@ def _cost(report: RunReport) -> Answer:
         return Answer("What was lost?", "Not measured", tuple(lines))
     if metric.max_loss is not None:
         lines.append(
-            f"{limit_text(metric)[0].upper()}{limit_text(metric)[1:]}, and one standard error (verdict.max_loss)"
+            f"{limit_text(metric)[0].upper()}{limit_text(metric)[1:]}, and one standard error more "
+            f'(verdict.max_loss = "{limit_of_file(metric.max_loss)}")'
         )
     if metric.holds is False:
         lines.append(f"What may help: {ADVICE}")
-    tone = "open" if metric.holds is None else "good" if metric.holds else "bad"
     text = loss_text(metric)
     what = f"{metric.name} {text}" if not metric.higher_is_better else f"{text[0].upper()}{text[1:]} of {metric.name}"
     return Answer("What was lost?", "Nothing lost" if metric.lost == 0 else what, tuple(lines), tone)

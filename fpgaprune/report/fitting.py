@@ -2,76 +2,124 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from fpgaprune.measure import ANALYTIC_SYNTH, OPEN_SYNTH, Estimate, VerilogPrice, interval_words, occupancy_of
+from fpgaprune.measure import (
+    ANALYTIC_CSYNTH,
+    ANALYTIC_OPEN_SYNTH,
+    ANALYTIC_SYNTH,
+    Estimate,
+    Occupancy,
+    Stage,
+    Taken,
+    VerilogPrice,
+    interval_words,
+    occupancy_of,
+)
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import share
-from fpgaprune.report.numbers import count_text, percent_text
+from fpgaprune.report.numbers import count_text, percent_text, range_text
 from fpgaprune.report.table import LABELS
 
-_QUESTION = "Does it fit?"
+# Whether something holds: a network that fits by the middle of its estimate only probably fits.
+Reply = Literal["yes", "probably", "no", "unknown"]
+_TONES: Mapping[Reply, str] = {"yes": "good", "no": "bad"}
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The answer to a question.
+class FitAnswer:
+    """Whether the network fits.
 
     Attributes:
-        question: the question.
-        verdict: the answer in a few words.
+        reply: the answer.
+        part: name of the part.
+        decides: what decides: the figure of the resource, and where it comes from.
         lines: the details.
-        tone: `good`, `bad` or `open`.
-        binding: the figure that decides, in a few words, or "".
+        design: ` as our Verilog` where another design than the one of the run fits; else empty.
+        caveat: what does not fit beside what does; else empty.
     """
 
-    question: str
-    verdict: str
+    reply: Reply
+    part: str
+    decides: str
     lines: tuple[str, ...]
-    tone: str = "open"
-    binding: str = ""
+    design: str = ""
+    caveat: str = ""
+
+    @property
+    def tone(self) -> str:
+        """`good`, `bad` or `open`."""
+        return _TONES.get(self.reply, "open")
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a few words: `Probably`."""
+        return f"{'Not known' if self.reply == 'unknown' else self.reply.capitalize()}{self.design}"
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one line: `Fits xc7z020: probably (LUT 35,390–86,657 of 53,200; ...)`."""
+        reply = self.verdict[0].lower() + self.verdict[1:]
+        return f"Fits {self.part}: {reply}" + (f" ({self.decides})" if self.decides else "") + self.caveat
 
 
-def fit_answer(report: RunReport) -> Answer:
+def fit_answer(report: RunReport) -> FitAnswer:
     """Whether the network fits, as hls4ml's project or as our Verilog.
 
     The estimate of the hls4ml project decides, or that of our Verilog for a part whose tools build no such project. If
-    open synthesis counted our Verilog, the count stands in place of its estimate, and a network that fits only as our
-    Verilog fits.
+    open synthesis counted our Verilog, the count leads: it stands in place of the estimate of our Verilog, and a
+    network that fits only as our Verilog fits.
     """
-    counted = None if report.measured is None else report.measured.counted_on(report.target.part)
-    said = () if counted is None else (f"As our Verilog it {counted.words} ({OPEN_SYNTH}: counted, not placed)",)
     answer = _by_project(report) if report.verilog is None else _by_verilog(report.verilog, report)
-    answer = replace(answer, lines=(*answer.lines, *said))
+    counted = None if report.measured is None else report.measured.counted_on(report.target.part)
     if counted is None or (nearest := counted.nearest_limit()) is None:
         return answer
-    binding = f"{nearest.words}, counted by synthesis"
+    decides = f"{taken_text(nearest)}, counted by open synthesis, not placed"
+    reply = _reply(counted.fits, None)
     if report.verilog is not None:
-        return replace(
-            answer, verdict=_verdict(counted.fits, None, report), tone=_tone(counted.fits, None), binding=binding
-        )
-    if counted.fits and answer.tone != "good":
-        return replace(answer, verdict=f"Fits {counted.part} as our Verilog", tone="good", binding=binding)
-    return answer
+        return replace(answer, reply=reply, decides=decides, lines=(f"Counted: {counted.rows}", *answer.lines))
+    lines = (f"As an hls4ml project: {answer.verdict.lower()} ({answer.decides})", *answer.lines)
+    if reply == "yes":
+        return replace(answer, reply=reply, decides=decides, lines=lines, design=", as our Verilog")
+    other = f"; as our Verilog: {reply} ({decides})"
+    return replace(answer, lines=(f"As our Verilog: {reply} ({decides})", *answer.lines), caveat=other)
 
 
-def _by_project(report: RunReport) -> Answer:
+def _by_project(report: RunReport) -> FitAnswer:
     """Whether the hls4ml project fits, by its estimate."""
+    part = report.target.part.name
     if report.after is None:
-        reason = report.left_out.get("estimate", "The run has no estimate.")
-        return Answer(_QUESTION, f"Not estimated for {report.target.part.name}", (reason,))
-    fits, upper = report.after.fits, report.after.fits_upper
-    lines = [_binding(report.after, "is the scarcest: ")]
-    if upper is not None and fits:
-        lines.append(f"The upper end of the 80 % range of the estimate {'fits too' if upper else 'does not fit'}")
-    if report.before is not None:
-        fitted = report.before.fits
-        word = "" if fitted is None else " it fitted" if fitted else " it did not fit"
-        lines.append(f"Before{word}: {_binding(report.before, '')}")
-    return Answer(_QUESTION, _verdict(fits, upper, report), tuple(lines), _tone(fits, upper), _short(report.after))
+        return FitAnswer("unknown", part, "no estimate", (report.left_out.get("estimate", "The run has no estimate."),))
+    reply = _reply(report.after.fits, report.after.fits_upper)
+    lines = [_deciding(report.after)]
+    if reply in ("yes", "probably"):
+        lines.append(f"The upper end of the 80 % range {'fits too' if reply == 'yes' else 'does not fit'}")
+    if (binding := report.after.binding) is not None:
+        layer = report.after.largest(binding.resource)
+        lines.append(
+            f"{LABELS[binding.resource]} is the scarcest: {percent_text(share(binding.used, binding.capacity))} of the "
+            f"part by the middle of the range{f'; {layer} takes most of it' if layer else ''}"
+        )
+    if report.before is not None and report.before.binding is not None:
+        fitted = {True: "fitted", False: "did not fit", None: "is not known"}[report.before.fits]
+        lines.append(f"Before it {fitted}: {_nearest(report.before.occupancy)}")
+    return FitAnswer(reply, part, _decides(report.after.occupancy, ANALYTIC_SYNTH), tuple(lines))
 
 
-def _by_verilog(price: VerilogPrice, report: RunReport) -> Answer:
+def _deciding(estimate: Estimate) -> str:
+    """Which stage decides, and what the earlier one says of the same resource."""
+    said = f"The estimate for {ANALYTIC_SYNTH.words} (synth) decides"
+    near = estimate.occupancy.nearest_limit()
+    early = None if near is None else estimate.at(ANALYTIC_CSYNTH).figure(near.resource)
+    if near is None or early is None:
+        return said
+    figure = f"{LABELS[near.resource]} {_range(early.low, early.high)}"
+    return f"{said}, not the earlier one for {ANALYTIC_CSYNTH.words} (csynth), {figure}"
+
+
+def _by_verilog(price: VerilogPrice, report: RunReport) -> FitAnswer:
     """Whether our Verilog fits, by its estimate."""
     part = report.target.part
     taken = occupancy_of(price.resources, part)
@@ -82,40 +130,31 @@ def _by_verilog(price: VerilogPrice, report: RunReport) -> Answer:
     ]
     if not taken.fits:
         lines.append("fpgaprune fit looks for a network and a layout that fit")
-    nearest = taken.nearest_limit()
-    binding = "" if nearest is None else f"{nearest.words}, estimated"
-    upper = taken.fits_upper
-    return Answer(_QUESTION, _verdict(taken.fits, upper, report), tuple(lines), _tone(taken.fits, upper), binding)
+    reply = _reply(taken.fits, taken.fits_upper)
+    return FitAnswer(reply, part.name, _decides(taken, ANALYTIC_OPEN_SYNTH), tuple(lines))
 
 
-def _verdict(fits: bool | None, upper: bool | None, report: RunReport) -> str:
-    part = report.target.part.name
+def _reply(fits: bool | None, upper: bool | None) -> Reply:
     if fits is None:
-        return f"Cannot tell for {part}"
-    if not fits:
-        return f"Does not fit {part}"
-    return f"May fit {part}" if upper is False else f"Fits {part}"
+        return "unknown"
+    return "no" if not fits else "probably" if upper is False else "yes"
 
 
-def _tone(fits: bool | None, upper: bool | None) -> str:
-    return "open" if fits is None or (fits and upper is False) else "good" if fits else "bad"
+def _decides(taken: Occupancy, stage: Stage) -> str:
+    """The figure that decides, with its range, and its stage."""
+    return f"{_nearest(taken)}, estimate for {'open synthesis' if stage.family else stage.words}"
 
 
-def _short(estimate: Estimate) -> str:
-    binding = estimate.binding
-    if binding is None:
-        return ""
-    return f"{LABELS[binding.resource]} {percent_text(share(binding.used, binding.capacity))} of the part, estimated"
+def _nearest(taken: Occupancy) -> str:
+    """The resource that decides: if it fits, that whose upper end is nearest to its limit."""
+    near = taken.nearest_limit("high" if taken.fits else "used")
+    return "no capacity is known" if near is None else taken_text(near)
 
 
-def _binding(estimate: Estimate, link: str) -> str:
-    """What runs out first, and by how much."""
-    binding = estimate.binding
-    if binding is None:
-        return "the scarcest resource is unknown"
-    layer = estimate.largest(binding.resource)
-    where = f"; {layer} takes most of it" if layer else ""
-    return (
-        f"{LABELS[binding.resource]} {link}{percent_text(share(binding.used, binding.capacity))} of the part, "
-        f"{count_text(binding.used)} of {count_text(binding.capacity)} ({ANALYTIC_SYNTH.step} estimate){where}"
-    )
+def taken_text(row: Taken) -> str:
+    """`LUT 35,390–86,657 of 53,200`."""
+    return f"{LABELS[row.resource]} {_range(row.low, row.high)} of {count_text(row.capacity)}"
+
+
+def _range(low: int, high: int) -> str:
+    return count_text(low) if low == high else range_text(low, high)

@@ -42,7 +42,7 @@ from fpgaprune.report.run_tables import (
 )
 from fpgaprune.report.table import LABELS, Table
 from fpgaprune.report.timing import stages_table
-from fpgaprune.report.verdict import headline
+from fpgaprune.report.verdict import verdicts
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -60,7 +60,7 @@ def render_page(report: RunReport) -> str:
         .render(
             report=report,
             facts=facts(report),
-            headline=headline(report),
+            verdicts=verdicts(report),
             answers=give_answers(report),
             advice=_advice(report),
             stages=_stages(report),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fpgaprune.report.contents import Check, LayerReport, RunReport
-from fpgaprune.report.numbers import DASH, NO_BREAK, change_text, count_text, error_text, percent_text
+from fpgaprune.report.numbers import DASH, change_text, count_text, error_text, percent_text
 from fpgaprune.report.table import Column, Table
+from fpgaprune.report.verdict import loss_figure
 
 
 def kernels_table(report: RunReport) -> Table:
@@ -79,7 +80,7 @@ def _checks_table(caption: str, checks: Sequence[Check]) -> Table:
 def check_text(check: Check, value: float | None) -> str:
     """The figure of `check` or its limit, in its unit."""
     if check.unit and value is not None:
-        return f"{100 * value:.2f}{NO_BREAK}{check.unit}"
+        return loss_figure(check.unit, value)
     return percent_text(value, 2) if check.at_least else error_text(value)
 
 

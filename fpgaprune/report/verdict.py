@@ -1,57 +1,82 @@
-"""The first line of a report: whether the network lost no more than it may, and whether it fits its part."""
+"""The two answers that begin a report: whether the metric is kept, and whether the network fits its part."""
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 from fpgaprune.report.contents import Metric, RunReport
-from fpgaprune.report.fitting import fit_answer
-from fpgaprune.report.numbers import DASH, NO_BREAK, count_text, percent_text
+from fpgaprune.report.fitting import Reply, fit_answer
+from fpgaprune.report.numbers import DASH, MINUS, NO_BREAK, percent_text
 
 ADVICE = (
     "lock less (select.sparsity), choose in another way (select.criterion, select.normalize, select.protect), train "
     "longer (finetune.epochs), use more bits (hls.weight_bits, hls.activation_bits), or allow more (verdict.max_loss)"
 )
-# The worst first.
-_TONES = ("bad", "open", "good")
 
 
-def headline(report: RunReport) -> tuple[str, str]:
-    """One sentence, and its tone: good, bad or open. It begins with the worse of two answers: the loss, and the fit."""
-    lost, lost_tone = _loss(report.metric)
+@dataclass(frozen=True)
+class Verdict:
+    """One of the two answers that begin a report.
+
+    Attributes:
+        about: `metric` or `fit`.
+        reply: `yes`, `probably`, `no` or `unknown`.
+        text: the answer in one line.
+        tone: `good`, `bad` or `open`; no answer is good where the other one is bad.
+    """
+
+    about: Literal["metric", "fit"]
+    reply: Reply
+    text: str
+    tone: str
+
+
+def verdicts(report: RunReport) -> tuple[Verdict, Verdict]:
+    """Whether the metric is kept, and whether the network fits its part."""
+    reply, text = _kept(report.metric)
     fit = fit_answer(report)
-    fits = f"{fit.verdict}{f' ({fit.binding})' if fit.binding else ''}"
-    if _TONES.index(fit.tone) < _TONES.index(lost_tone):
-        return f"{fits}; {lost}", fit.tone
-    word = {"good": "Passed", "bad": "Failed", "open": "Not judged" if report.metric.lost is None else "Measured"}
-    return f"{word[lost_tone]}: {lost}; {fits[0].lower()}{fits[1:]}", lost_tone
+    tones = [{"yes": "good", "no": "bad"}.get(reply, "open"), fit.tone]
+    if "bad" in tones:
+        tones = ["open" if tone == "good" else tone for tone in tones]
+    return Verdict("metric", reply, text, tones[0]), Verdict("fit", fit.reply, fit.sentence, tones[1])
 
 
-def _loss(metric: Metric) -> tuple[str, str]:
-    """What the network lost and may lose, and its tone."""
-    readings = [
-        f"{value_text(metric, when)} {word}"
-        for when, word in (("before", "before"), ("after", "after"), ("hardware", "in hardware"))
-        if getattr(metric, when) is not None
-    ]
-    what = f"{metric.name} {', '.join(readings) or 'not measured'} ({count_text(metric.samples)} held-out samples)"
+def _kept(metric: Metric) -> tuple[Reply, str]:
+    """Whether no more was lost than may be, and the answer in one line."""
+    name = f"{metric.name[:1].upper()}{metric.name[1:]}"
+    before = value_text(metric, "before")
+    last = value_text(metric, "after" if metric.hardware is None else "hardware")
     if metric.lost is None:
-        return what, "open"
-    lost = f"{what}: {loss_text(metric)}"
+        return "unknown", f"{name} not compared (before {before}, now {last})"
+    figures = f"{last}, before {before}"
     if metric.max_loss is None:
-        return lost, "open"
-    return f"{lost}; {limit_text(metric)}", "good" if metric.holds else "bad"
+        # A loss within its standard error is none.
+        kept = metric.lost <= (metric.lost_error or 0.0)
+        limit = "no limit was named: verdict.max_loss"
+        return ("yes" if kept else "unknown"), f"{name} {'kept' if kept else loss_text(metric)} ({figures}; {limit})"
+    if metric.holds:
+        return "yes", f"{name} kept ({figures}; {limit_text(metric)})"
+    return "no", f"{name} not kept ({figures}; {loss_text(metric)}, {limit_text(metric)})"
 
 
 def limit_text(metric: Metric) -> str:
-    """How much may be lost, in the unit of the loss: `2.00 points may be lost`; empty without a limit."""
+    """How much may be lost, in the unit of the loss: `2 points may be lost`; empty without a limit."""
     if metric.max_loss is None:
         return ""
     amount = _amount(metric, metric.max_loss)
     return f"{amount} may be lost" if metric.higher_is_better else f"it may grow by {amount}"
 
 
-def loss_unit(metric: Metric) -> Literal["", "points", "%"]:
+class _Measured(Protocol):
+    @property
+    def higher_is_better(self) -> bool: ...
+
+    @property
+    def is_fraction(self) -> bool: ...
+
+
+def loss_unit(metric: _Measured) -> Literal["", "points", "%"]:
     """What a hundredth of the loss is: a point of a fraction, or one per cent of an error."""
     if not metric.higher_is_better:
         return "%"
@@ -64,7 +89,8 @@ def value_text(metric: Metric, when: str) -> str:
     if value is None:
         return "not measured"
     if metric.is_fraction:
-        return percent_text(value, 2) + ("" if error is None else f" ± {100 * error:.2f}")
+        shown = percent_text(value, 2)
+        return shown if error is None else shown.replace(f"{NO_BREAK}%", f" ± {100 * error:.2f}{NO_BREAK}%")
     return f"{value:.4g}" + ("" if error is None else f" ± {error:.2g}")
 
 
@@ -78,9 +104,14 @@ def loss_text(metric: Metric) -> str:
     return f"{verbs[metric.lost < 0]} {_amount(metric, abs(metric.lost), metric.lost_error)}"
 
 
-def _amount(metric: Metric, size: float, error: float | None = None) -> str:
-    unit = loss_unit(metric)
+def loss_figure(unit: str, size: float, error: float | None = None) -> str:
+    """A loss in its unit, with its standard error: `0.82 ± 0.40 points`."""
     if not unit:
-        return f"{size:.3g}" + ("" if error is None else f" ± {error:.2g}")
-    digits = ".2f" if unit == "points" else ".3g"
-    return f"{100 * size:{digits}}" + ("" if error is None else f" ± {100 * error:.2f}") + f"{NO_BREAK}{unit}"
+        return f"{size:.3g}".replace("-", MINUS) + ("" if error is None else f" ± {error:.2g}")
+    percent = round(100 * size, 2) or 0.0
+    shown = f"{percent:g}" if error is None else f"{percent:.2f} ± {100 * error:.2f}"
+    return f"{shown.replace('-', MINUS)}{NO_BREAK}{'point' if unit == 'points' and shown == '1' else unit}"
+
+
+def _amount(metric: Metric, size: float, error: float | None = None) -> str:
+    return loss_figure(loss_unit(metric), size, error)

@@ -156,9 +156,29 @@ def test_errors_are_one_line(arguments, message, tmp_path, monkeypatch):
     assert "CODE 2" in done.stdout
 
 
+def report_of(fits, *checks):
+    """The JSON of a report with these checks, of a network whose fit is answered so."""
+    answers = {"metric": ("yes", "Accuracy kept"), "fit": (fits, f"Fits xc7z020: {fits}")}
+    said = {about: {"reply": reply, "text": text, "tone": "open"} for about, (reply, text) in answers.items()}
+    return {"checks": checks, "verdicts": said}
+
+
 @pytest.mark.parametrize("command", ["run", "measure"])
-@pytest.mark.parametrize(("holds", "status"), [(True, 0), (None, 0), (False, 1)])
-def test_a_run_whose_check_fails_ends_with_1(command, holds, status, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("holds", "fits", "status"),
+    [
+        (True, "yes", 0),
+        (None, "probably", 0),
+        (True, "unknown", 0),
+        (False, "yes", 1),
+        (True, "no", 3),
+        (None, "no", 3),
+        (False, "no", 4),
+    ],
+)
+def test_the_exit_status_says_whether_checks_hold_and_whether_it_fits(
+    command, holds, fits, status, tmp_path, monkeypatch
+):
     check = {
         "name": "agreement",
         "quantity": "share",
@@ -167,7 +187,7 @@ def test_a_run_whose_check_fails_ends_with_1(command, holds, status, tmp_path, m
         "limit": 0.99,
         "measured": 0.98,
     }
-    for name, content in (("manifest", {}), ("measure", {}), ("report", {"checks": [check]})):
+    for name, content in (("manifest", {}), ("measure", {}), ("report", report_of(fits, check))):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     finished = SimpleNamespace(file=tmp_path.joinpath, manifest={})
     work = {"run": "run_flow", "measure": "measure_run"}[command]
@@ -175,7 +195,7 @@ def test_a_run_whose_check_fails_ends_with_1(command, holds, status, tmp_path, m
     arguments = ["--out", str(tmp_path)] if command == "run" else [str(tmp_path), "--family", "xc7"]
     done = CliRunner().invoke(app, [command, "--quiet", *arguments])
     assert done.exit_code == status
-    assert ("check fails: agreement: share 0.98, wanted at least 0.99" in done.stderr) == (status == 1)
+    assert ("check fails: agreement: share 0.98, wanted at least 0.99" in done.stderr) == (holds is False)
 
 
 def test_a_simulation_that_was_left_out_is_said(tmp_path, monkeypatch):
@@ -183,7 +203,7 @@ def test_a_simulation_that_was_left_out_is_said(tmp_path, monkeypatch):
     found = {"simulation": {"left_out": "g++ was not found"}, "bitstream": None, "kernels": [], "part_family": None}
     for name, content in (
         ("measure", {**found, "synth(open)": {}, "route(ecp5)": None}),
-        ("report", {"checks": []}),
+        ("report", report_of("yes")),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     monkeypatch.setattr(

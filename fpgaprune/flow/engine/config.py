@@ -19,6 +19,7 @@ from fpgaprune.flow.file import (
     Section,
     TargetConfig,
     TrainConfig,
+    VerdictConfig,
     all_problems,
     kind_of,
     sections_in,
@@ -48,6 +49,7 @@ _DEMO: dict[str, Section] = {
     "data": _DATA,
     **{name: section for stage in STAGES for name, section in stage.sections.items()},
     "target": _TARGET,
+    "verdict": VerdictConfig(max_loss="2 %"),
 }
 FlowConfig: type[Flow] = create_model(
     "FlowConfig",

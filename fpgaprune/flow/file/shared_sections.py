@@ -193,11 +193,11 @@ class FinetuneConfig(Section):
 
 
 class VerdictConfig(Section):
-    """What a run may lose without a failed verdict."""
+    """What a run may lose; it fails only against a limit that you name."""
 
-    max_loss: LossLimit = "2 %"
+    max_loss: LossLimit | None = None
     """Largest loss of the metric from the trained network to the hardware: `2 %` is two points of accuracy, or an error
-    that grew by 2 %. One standard error may be added."""
+    that grew by 2 %. One standard error may be added. Without it the loss is stated and not judged."""
     agreement: float | None = Field(default=None, ge=0, le=1)
     """Smallest share of held-out samples for which the hardware gives Keras's class. No limit if left out."""
 

@@ -35,7 +35,7 @@ from fpgaprune.flow.stages.stage import (
 from fpgaprune.flow.stages.verilog_measurements import OTHER_BITS
 from fpgaprune.flow.task import Dataset, Loss, Reading, Samples, arrays_of, at, count_of, for_keras, in_shape, predict
 from fpgaprune.loss_limit import parse_loss
-from fpgaprune.report import Check
+from fpgaprune.report import Check, loss_unit
 from fpgaprune.values import uncomputed_names
 from fpgaprune.vendor import TOOLS, find_tools
 
@@ -226,21 +226,23 @@ def _compared(name: str, found: Compared, config: Flow, searched: SearchedWidths
         same = Check(against, "same class", found.agreement, limit, True, samples, advice=advice, about="metric")
         checks.append(same)
     if searched:
-        # The search did not see these samples, so their standard error is added to the limit.
+        # The search did not see these samples, so that their standard error is taken off.
         checks.append(
             Check(
                 against,
-                f"{metric} lost, by widths searched on {searched.on}",
-                found.lost,
-                parse_loss(config[HlsConfig].max_loss) + (found.lost_error or 0.0),
+                f"{metric} lost, less one standard error, by widths searched on {searched.on}",
+                found.lost - (found.lost_error or 0.0),
+                parse_loss(config[HlsConfig].max_loss),
                 samples=samples,
-                unit="%",
+                unit=loss_unit(found),
                 advice="let the search lose less (hls.max_loss), or give it other samples (x_valid, y_valid)",
                 about="metric",
             )
         )
     else:
-        checks.append(Check(against, f"{metric} lost", found.lost, samples=samples, unit="%", about="metric"))
+        checks.append(
+            Check(against, f"{metric} lost", found.lost, samples=samples, unit=loss_unit(found), about="metric")
+        )
     if found.outputs_unlike_emulation is not None:
         different = found.outputs_unlike_emulation
         checks.append(Check(f"{name} against emulation", OTHER_BITS, different, 0, samples=samples))

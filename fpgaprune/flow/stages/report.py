@@ -25,7 +25,7 @@ def _metric(readings: Mapping[str, Reading], settings: VerdictConfig, data: str)
         is_fraction=before.is_fraction,
         lost=last.lost,
         lost_error=last.lost_error,
-        max_loss=parse_loss(settings.max_loss),
+        max_loss=None if settings.max_loss is None else parse_loss(settings.max_loss),
     )
 
 
@@ -34,11 +34,13 @@ def _loss_checks(metric: Metric) -> list[Check]:
     if metric.lost is None or metric.max_loss is None:
         return []
     where = "removed network" if metric.hardware is None else "hardware"
-    # Other samples would give another loss, so its standard error is added to the limit.
-    limit = metric.max_loss + (metric.lost_error or 0.0)
-    quantity, unit = f"{metric.name} {'lost' if metric.higher_is_better else 'grown'}", loss_unit(metric)
-    name, samples = f"{where} against the trained network", metric.samples
-    return [Check(name, quantity, metric.lost, limit, samples=samples, advice=ADVICE, unit=unit, about="metric")]
+    # Other samples would give another loss, so that its standard error is taken off.
+    least = metric.lost - (metric.lost_error or 0.0)
+    verb, unit = "lost" if metric.higher_is_better else "grown", loss_unit(metric)
+    name, quantity = f"{where} against the trained network", f"{metric.name} {verb}, less one standard error"
+    return [
+        Check(name, quantity, least, metric.max_loss, samples=metric.samples, advice=ADVICE, unit=unit, about="metric")
+    ]
 
 
 class ReportStage(FlowStage[StageResult]):

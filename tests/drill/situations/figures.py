@@ -119,7 +119,7 @@ def a_loss_in_the_old_unit(folder):
 
 
 def a_run_that_loses_nothing_and_does_not_fit(folder):
-    """The first line begins with "Does not fit" and its share, in red, on the page, in the text and in the JSON."""
+    """The answer "Fits: no" with its figure is red on the page and in the JSON, and the other answer is not green."""
     import json
 
     from fpgaprune.report import write_report
@@ -128,10 +128,10 @@ def a_run_that_loses_nothing_and_does_not_fit(folder):
 
     big = estimate(111720 / 2000)
     paths = write_report(folder, run_report(after=big))
-    said = json.loads(paths.json.read_text())["headline"]
-    assert said["tone"] == "bad"
-    assert said["text"].startswith("Does not fit xc7z020 (LUT 210.0")
-    assert '<p class="headline bad">Does not fit xc7z020' in paths.html.read_text()
+    said = json.loads(paths.json.read_text())["verdicts"]
+    assert (said["fit"]["tone"], said["metric"]["tone"]) == ("bad", "open")
+    assert said["fit"]["text"].startswith("Fits xc7z020: no (LUT 111,719–111,721 of 53,200")
+    assert '<p class="headline bad">Fits xc7z020: no (' in paths.html.read_text()
 
 
 def an_error_that_may_grow_by_two_per_cent(folder):

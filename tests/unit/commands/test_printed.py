@@ -183,12 +183,14 @@ def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
     out.mkdir()
     for name, results in stages.items():
         finished.record(name, "key", {}, {}, results, 1.0)
-    said = {"text": "pruning costs nothing; fits xc7z020", "tone": "good"}
-    (out / "report.json").write_text(json.dumps({"checks": [], "headline": said}))
+    answers = {"metric": "Accuracy kept", "fit": "Fits xc7z020: yes"}
+    verdicts = {about: {"text": text, "tone": "good", "reply": "yes"} for about, text in answers.items()}
+    (out / "report.json").write_text(json.dumps({"checks": [], "verdicts": verdicts}))
     monkeypatch.setattr("fpgaprune.flow.run_flow", lambda *_, **__: finished)
     estimated = "1,234 cycles (analytic estimate for logic synthesis)"
     assert printed("run", "--out", out).splitlines()[:-1] == [
-        "pruning costs nothing; fits xc7z020",
+        "Accuracy kept",
+        "Fits xc7z020: yes",
         "warning: [red] did not converge",
         "hardware    gives the same class as Keras for 97.50 % of 1,000 samples",
         "compiled    left out: no [red] compiler",

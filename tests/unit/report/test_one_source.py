@@ -1,4 +1,4 @@
-"""The report contradicts itself nowhere: its first line names the worse answer, and a number has one source."""
+"""The report contradicts itself nowhere: its two first lines are the two answers, and a number has one source."""
 
 from dataclasses import replace
 
@@ -21,11 +21,11 @@ from fpgaprune.report import (
     LinkSummary,
     Metric,
     give_answers,
-    headline,
     kernel_states,
     kernels_table,
     layer_reports,
     render_page,
+    verdicts,
 )
 from fpgaprune.report.figures import KEPT, kernels_text
 from fpgaprune.report.run_tables import certificate_table, checks_tables
@@ -43,17 +43,18 @@ ESTIMATES = {
     "none": None,
 }
 UNSIMULATED = Simulated(left_out="not asked")
-# Loss, estimate -> the beginning of the headline and its tone.
-HEADLINES = {
-    ("good", "good"): ("Passed: accuracy", "good"),
-    ("good", "bad"): ("Does not fit xc7z020 (LUT 210.0\u00a0% of the part, estimated); accuracy", "bad"),
-    ("good", "open"): ("May fit xc7z020", "open"),
-    ("good", "none"): ("Not estimated for xc7z020; accuracy", "open"),
-    ("bad", "good"): ("Failed: accuracy", "bad"),
-    ("bad", "bad"): ("Failed: accuracy", "bad"),
-    ("bad", "open"): ("Failed: accuracy", "bad"),
-    (None, "good"): ("Not judged: accuracy", "open"),
-    (None, "bad"): ("Does not fit xc7z020", "bad"),
+# Loss, estimate -> the beginning of each answer and its tone. Neither is good where the other is bad.
+IS_KEPT, NOT_KEPT, UNKNOWN = "Accuracy kept (", "Accuracy not kept (", "Accuracy not compared ("
+VERDICTS = {
+    ("good", "good"): (IS_KEPT, "good", "Fits xc7z020: yes (", "good"),
+    ("good", "bad"): (IS_KEPT, "open", "Fits xc7z020: no (LUT 111,719–111,721 of 53,200, estimate for", "bad"),
+    ("good", "open"): (IS_KEPT, "good", "Fits xc7z020: probably (LUT 53,199–53,201 of 53,200, estimate for", "open"),
+    ("good", "none"): (IS_KEPT, "good", "Fits xc7z020: not known (no estimate)", "open"),
+    ("bad", "good"): (NOT_KEPT, "bad", "Fits xc7z020: yes (", "open"),
+    ("bad", "bad"): (NOT_KEPT, "bad", "Fits xc7z020: no (", "bad"),
+    ("bad", "open"): (NOT_KEPT, "bad", "Fits xc7z020: probably (", "open"),
+    (None, "good"): (UNKNOWN, "open", "Fits xc7z020: yes (", "good"),
+    (None, "bad"): (UNKNOWN, "open", "Fits xc7z020: no (", "bad"),
 }
 
 
@@ -62,21 +63,27 @@ def metric(lost, **changes):
     return Metric("accuracy", 0.9, 0.6, 99, "x", **given)
 
 
-@pytest.mark.parametrize(("loss", "fit"), HEADLINES)
-def test_the_headline_names_the_worse_of_loss_and_fit_everywhere(loss, fit):
+@pytest.mark.parametrize(("loss", "fit"), VERDICTS)
+def test_two_answers_begin_the_page_and_the_boxes_have_their_tones(loss, fit):
     report = run_report(metric=metric(LOST[loss]), after=ESTIMATES[fit])
-    text, tone = headline(report)
-    begins, wanted = HEADLINES[loss, fit]
-    assert (text.startswith(begins), tone) == (True, wanted), text
-    assert f'<p class="headline {tone}">{text.split(":")[0].split("(")[0]}' in render_page(report)
-    # Both answers are in it, whichever is worse.
-    assert "accuracy" in text
-    assert "xc7z020" in text
+    kept, fits = verdicts(report)
+    begins, tone, fit_begins, fit_tone = VERDICTS[loss, fit]
+    assert (kept.text.startswith(begins), kept.tone) == (True, tone), kept.text
+    assert (fits.text.startswith(fit_begins), fits.tone) == (True, fit_tone), fits.text
+    page = render_page(report)
+    for one in (kept, fits):
+        assert f'<p class="headline {one.tone}">{one.text}</p>' in page
+    assert [answer.tone for answer in give_answers(report)[:2]] == [tone, fit_tone]
 
 
-def test_a_failed_loss_says_too_that_it_does_not_fit():
-    text, _ = headline(run_report(metric=metric(LOST["bad"]), after=ESTIMATES["bad"]))
-    assert "; does not fit xc7z020 (LUT 210.0\u00a0% of the part" in text
+@pytest.mark.parametrize(
+    ("lost", "error", "reply", "begins"),
+    [(0.002, 0.003, "yes", "Accuracy kept ("), (0.3, 0.003, "unknown", "Accuracy lost 30.00 ± 0.30\u00a0points (")],
+)
+def test_without_a_limit_a_loss_is_stated_and_not_judged(lost, error, reply, begins):
+    kept, _ = verdicts(run_report(metric=metric(lost, lost_error=error, max_loss=None)))
+    assert (kept.reply, kept.text.startswith(begins)) == (reply, True), kept.text
+    assert "no limit was named" in kept.text
 
 
 def shapes():
@@ -134,15 +141,16 @@ def test_places_with_fewer_locked_elements_are_not_counted_with_the_others():
 def test_the_limit_of_an_error_is_said_as_its_growth():
     error = Metric("mae", 0.048, 0.049, 99, "x", higher_is_better=False, is_fraction=False, lost=0.01, max_loss=0.02)
     report = run_report(metric=error)
-    assert "It may grow by 2\u00a0%, and one standard error (verdict.max_loss)" in give_answers(report)[1].lines
-    assert "it may grow by 2\u00a0%" in headline(report)[0]
+    said = 'It may grow by 2\u00a0%, and one standard error more (verdict.max_loss = "2 %")'
+    assert said in give_answers(report)[0].lines
+    assert "it may grow by 2\u00a0%" in verdicts(report)[0].text
     assert "0.02 is allowed" not in render_page(report)
 
 
-def test_points_and_growth_stand_in_the_table_of_checks_as_in_the_headline():
-    lost = Check("hardware", "accuracy lost", 0.0082, 0.0272, unit="points", about="metric")
+def test_points_and_growth_stand_in_the_table_of_checks_as_in_the_verdict():
+    lost = Check("hardware", "accuracy lost", 0.0082, 0.02, unit="points", about="metric")
     table = checks_tables(run_report(checks=[lost]))[0]
-    assert table.rows[0][2:4] == ("0.82\u00a0points", "≤ 2.72\u00a0points")
+    assert table.rows[0][2:4] == ("0.82\u00a0points", "≤ 2\u00a0points")
 
 
 def price(lut, ff):
@@ -165,16 +173,17 @@ def counted(lut, ff, part="gowin"):
 def test_where_no_tool_builds_the_project_our_verilog_is_judged_and_that_is_said():
     given = {"target": GOWIN, "before": None, "after": None, "advice": None}
     fits = run_report(**given, verilog=price(18000, 9000))
-    answer = give_answers(fits)[0]
-    assert answer.verdict == "Fits gw2a-18"
+    answer = give_answers(fits)[1]
+    assert (answer.question, answer.verdict) == ("Does it fit gw2a-18?", "Yes")
     assert any("No tool of Gowin builds an hls4ml project" in line for line in answer.lines)
     assert any("LUT 18,000 of 20,736 (86.8 %), FF 9,000 of 15,552" in line for line in answer.lines)
     too_big = run_report(**given, verilog=price(18000, 23700))
-    assert headline(too_big)[1] == "bad"
-    assert headline(too_big)[0].startswith("Does not fit gw2a-18 (FF 23,700 of 15,552 (152.4 %), estimated)")
+    assert verdicts(too_big)[1].tone == "bad"
+    assert verdicts(too_big)[1].text == "Fits gw2a-18: no (FF 23,690–23,710 of 15,552, estimate for open synthesis)"
     # A count stands in place of the estimate, in both directions.
-    assert headline(replace(too_big, measured=counted(18000, 9000)))[1] == "good"
-    assert headline(replace(fits, measured=counted(18000, 23700)))[1] == "bad"
+    said = verdicts(replace(too_big, measured=counted(18000, 9000)))[1]
+    assert said.text == "Fits gw2a-18: yes (LUT 18,000 of 20,736, counted by open synthesis, not placed)"
+    assert verdicts(replace(fits, measured=counted(18000, 23700)))[1].reply == "no"
 
 
 def test_what_fits_only_as_our_verilog_is_said_to_fit_as_that():
@@ -183,12 +192,17 @@ def test_what_fits_only_as_our_verilog_is_said_to_fit_as_that():
         "xc7", (), {"xc7": Synthesis("xc7", "yosys", "all cells", (), module)}, None, Simulated(left_out="not asked")
     )
     report = run_report(after=ESTIMATES["bad"])
-    answer = give_answers(replace(report, measured=measured))[0]
-    assert (answer.verdict, answer.tone) == ("Fits xc7z020 as our Verilog", "good")
-    assert any("210.0" in line for line in answer.lines)
+    answer = give_answers(replace(report, measured=measured))[1]
+    assert (answer.verdict, answer.tone) == ("Yes, as our Verilog", "good")
+    assert any("As an hls4ml project: no (LUT 111,719–111,721" in line for line in answer.lines)
+    # A count that does not fit is said beside an hls4ml project that fits by its estimate.
+    big = structs.replace(module, cells=Cells(lut=60000, ff=1))
+    big = structs.replace(measured, synthesis={"xc7": Synthesis("xc7", "yosys", "all cells", (), big)})
+    beside = verdicts(replace(run_report(), measured=big))[1]
+    assert (beside.reply, "; as our Verilog: no (LUT 60,000 of 53,200, counted" in beside.text) == ("yes", True)
     # The sum of layers leaves out the logic between them, so that it cannot say that a design fits.
     parts = (ModuleSynthesis("conv1", "m", Cells(lut=20000, ff=20000)),)
     summed = structs.replace(
         measured, synthesis={"xc7": Synthesis("xc7", "yosys", "", parts, ModuleSynthesis(None, "top", None))}
     )
-    assert give_answers(replace(report, measured=summed))[0].tone == "bad"
+    assert give_answers(replace(report, measured=summed))[1].tone == "bad"

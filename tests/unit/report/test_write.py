@@ -7,7 +7,7 @@ import pytest
 
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import LayerEstimate, Resources
-from fpgaprune.report import Check, LinkSummary, Metric, give_answers, headline, write_report
+from fpgaprune.report import Check, LinkSummary, Metric, give_answers, verdicts, write_report
 
 from .samples import conv, estimate, layer, resources, run_report
 
@@ -38,10 +38,11 @@ def test_both_say_the_same_and_equal_runs_give_equal_bytes(tmp_path):
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
     page = first.html.read_text()
-    for wanted in ("Fits xc7z020", "97.22", "97.50", "g++ not found", "not asked for", "a note of the estimate"):
+    for wanted in ("Fits xc7z020: yes (", "97.22", "97.50", "g++ not found", "not asked for", "a note of the estimate"):
         assert wanted in page
-    text, tone = headline(run_report())
-    assert json.loads(first.json.read_text()) == {**run_report().to_json(), "headline": {"text": text, "tone": tone}}
+    said = {one.about: {"reply": one.reply, "text": one.text, "tone": one.tone} for one in verdicts(run_report())}
+    assert json.loads(first.json.read_text()) == {**run_report().to_json(), "verdicts": said}
+    assert {about: one["reply"] for about, one in said.items()} == {"metric": "yes", "fit": "yes"}
     assert sorted(p.name for p in (tmp_path / "a").iterdir()) == ["report.html", "report.json"]
 
 
@@ -68,17 +69,17 @@ def test_every_kind_of_run_makes_a_whole_page(tmp_path, changes):
 @pytest.mark.parametrize(
     ("changes", "question", "verdict"),
     [
-        ({}, 0, "Fits xc7z020"),
-        ({"after": estimate(40)}, 0, "Does not fit xc7z020"),
-        ({"after": estimate(layers=(UNKNOWN,))}, 0, "Cannot tell for xc7z020"),
-        ({"after": None}, 0, "Not estimated for xc7z020"),
-        ({}, 1, "Lost 0.28 ± 0.40\u00a0points of accuracy"),
+        ({}, 1, "Yes"),
+        ({"after": estimate(40)}, 1, "No"),
+        ({"after": estimate(layers=(UNKNOWN,))}, 1, "Not known"),
+        ({"after": None}, 1, "Not known"),
+        ({}, 0, "Lost 0.28 ± 0.40\u00a0points of accuracy"),
         (
             {"metric": Metric("accuracy", 0.9, 0.1, 9, "x", lost=0.8, max_loss=0.02)},
-            1,
-            "Lost 80.00\u00a0points of accuracy",
+            0,
+            "Lost 80\u00a0points of accuracy",
         ),
-        ({"after": estimate(total={"csynth": resources(4000), "synth": resources(53200)})}, 0, "May fit xc7z020"),
+        ({"after": estimate(total={"csynth": resources(4000), "synth": resources(53200)})}, 1, "Probably"),
         ({}, 2, "LUT \u221260\u00a0%"),
         ({"before": None}, 2, "267 of 528 kernels locked, sparsity 0.51"),
         ({}, 3, "2 checks of zeros and bits hold, 2 left out"),
