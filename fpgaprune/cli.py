@@ -24,7 +24,6 @@ app = typer.Typer(
     name="fpgaprune",
     help="Prune a trained Keras network for an FPGA: lock kernels at zero, prove it, and estimate what it saves.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -41,6 +40,7 @@ def _program(
 # In the order of use; `--help` keeps it.
 for command in (
     commands.run,
+    commands.apply,
     commands.fit,
     commands.config,
     commands.verify,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fpgaprune.flow import STAGES
+from fpgaprune.flow import MEANINGS, STAGES
 
 PLACE = "reference/run_folder.md"
 _HEAD = """# The run folder
@@ -13,7 +13,15 @@ _HEAD = """# The run folder
 run. If its inputs and settings are unchanged, it is skipped, so the same command continues after a stop.
 A folder with a run of another network is refused, unless you give `--replace`. A model that was trained again in its
 place, or a copy of it, is the same network; where the flow trains the network, its name and its samples decide.
-`manifest.json` holds the settings, the results and the SHA-256 of every file. `certificate.json` holds the proof.
+The README.md of the folder says what each file is, and which commands come next. `flow.toml` is the whole flow as it
+ran: edit it, or let `fpgaprune apply RUN 3` make change 3 of the report in a folder beside the run.
+
+## What each file is
+
+| file | what it is |
+|---|---|
+{meanings}
+## Which stage writes it
 
 | stage | reads | writes |
 |---|---|---|
@@ -22,7 +30,10 @@ place, or a copy of it, is the same network; where the flow trains the network, 
 
 def page() -> str:
     """The page as Markdown."""
-    return _HEAD + "".join(f"| `{stage.name}` | {_list(stage.inputs)} | {_list(stage.outputs)} |\n" for stage in STAGES)
+    meanings = "".join(f"| `{name}` | {meaning} |\n" for name, meaning in MEANINGS.items())
+    return _HEAD.replace("{meanings}", meanings) + "".join(
+        f"| `{stage.name}` | {_list(stage.inputs)} | {_list(stage.outputs)} |\n" for stage in STAGES
+    )
 
 
 def _list(files: Iterable[str]) -> str:

@@ -6,12 +6,14 @@ from .convert_command import convert as convert
 from .examples_command import examples as examples
 from .export_command import export as export
 from .fit_command import fit as fit
+from .next_step import print_next_of_run as print_next_of_run
 from .price_commands import calibrate as calibrate
 from .price_commands import compare as compare
 from .price_commands import estimate as estimate
 from .price_commands import measure as measure
 from .price_commands import parts as parts
 from .printed_tables import print_table as print_table
+from .runs import apply as apply
 from .runs import doctor as doctor
 from .runs import inspect as inspect
 from .runs import run as run

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -18,11 +16,8 @@ if TYPE_CHECKING:
 SHOWN = 3
 
 
-def print_advice(advice: Advice, shown: int = SHOWN, run_dir: Path | None = None) -> None:
-    """Prints what is short and the changes that help most; nothing if nothing is short.
-
-    `run_dir` is the run whose flow they change, if there is one.
-    """
+def print_advice(advice: Advice, shown: int = SHOWN) -> None:
+    """Prints what is short and the changes that help most; nothing if nothing is short."""
     from fpgaprune.report import shortage_lines, suggested_changes
 
     if not advice.needed:
@@ -34,9 +29,6 @@ def print_advice(advice: Advice, shown: int = SHOWN, run_dir: Path | None = None
         lines += [change.place, *(f"    {line}" for line in change.change.splitlines())]
     if len(suggested) > shown:
         lines.append(f"\n{len(suggested) - shown} more changes; --json and the report of a run show them")
-    if suggested and run_dir is not None:
-        lines += ["\nThe flow file of the run with the first change:"]
-        lines += [f"    fpgaprune config {shlex.quote(str(run_dir))} --change 1 > changed.toml"]
     width = Console().width
     for line in (*lines, *advice.notes):
         # Text to copy is not folded.

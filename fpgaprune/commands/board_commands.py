@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, Quiet, one_of
+from fpgaprune.commands.next_step import print_next
 from fpgaprune.terminal import print_json, print_line, print_problem
 
 # So many classes are printed.
@@ -33,6 +34,7 @@ def load(
         print_json({"board": done.board, "bitstream": str(done.bitstream), "flash": done.flash})
     elif not quiet:
         print_line(f"loaded      {done.bitstream} into {'the flash of ' if flash else ''}{done.board}", "green")
+        print_next("ask", done.board, "DATA.npz", "--run", "RUN_DIR")
 
 
 def ask(

@@ -20,16 +20,20 @@ def print_verdicts(report: Mapping[str, Any]) -> None:
         print_line(one["text"], _COLOURS[one["tone"]])
 
 
-def end_by_verdict(report: Mapping[str, Any]) -> None:
+def end_by_verdict(report: Mapping[str, Any], by_options: bool = False) -> None:
     """Print each failed check of `report` (JSON data), and end the command with the exit status that says both answers.
 
-    The status is 1 if a check fails, 3 if the network does not fit its part, 4 if both.
+    The status is 1 if a check fails, 3 if the network does not fit its part, 4 if both. If the user gave options and
+    no flow file (`by_options`), the advice names options.
     """
+    from fpgaprune.flow import as_options
+
     failed = [check for check in report["checks"] if check["holds"] is False]
     for check in failed:
         measured = _figure(check, "measured")
         wanted = f"{'at least' if check['at_least'] else 'at most'} {_figure(check, 'limit')}"
-        what = f"; {check['advice']}" if check.get("advice") else ""
+        advice = check.get("advice") or ""
+        what = f"; {as_options(advice) if by_options else advice}" if advice else ""
         print_problem("check fails", f"{check['name']}: {check['quantity']} {measured}, wanted {wanted}{what}")
     fits = report["verdicts"]["fit"]["reply"] != "no"
     if failed or not fits:

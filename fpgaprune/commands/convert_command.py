@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fpgaprune.commands.common_options import AsJson, Quiet
+from fpgaprune.commands.next_step import WITH_A_NETWORK, print_next
 from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
 
@@ -68,6 +69,7 @@ def convert(
         print_line(f"model: {out}")
         if masks is not None:
             print_line(f"masks: {masks}")
+        print_next("run", out, *WITH_A_NETWORK)
 
 
 def _listed(found: Any) -> str:

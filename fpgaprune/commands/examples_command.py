@@ -1,5 +1,6 @@
 """`fpgaprune examples`."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,8 @@ def examples(
         path = write_bytes(out / name, data)
         if not quiet:
             print_line(str(path))
+    if not quiet:
+        print_line(f"next        python {shlex.quote(str(out / 'lock_one_kernel.py'))}")
 
 
 def _holds(path: Path, data: bytes) -> bool:

@@ -1,5 +1,6 @@
 """`fpgaprune export`."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import typer
 
 from fpgaprune.commands.board_commands import print_bitstream
 from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, Quiet, one_of
+from fpgaprune.commands.next_step import print_next
 from fpgaprune.commands.printed_tables import print_counts
 from fpgaprune.terminal import print_json, print_line
 from fpgaprune.watcher import Watcher
@@ -63,3 +65,7 @@ def export(
             print_line(f"speed       {made.speed}")
         if made.counts is not None:
             print_counts(made.counts)
+        if bitstream is not None:
+            print_next("load", made.path)
+        else:
+            print_line(f"next        cd {shlex.quote(str(made.path))} && python check.py")

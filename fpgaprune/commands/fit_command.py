@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, MaxLoss, Quiet, Replace, read_max_loss
+from fpgaprune.commands.next_step import print_next, receiver_of
 from fpgaprune.commands.printed_tables import print_counts
 from fpgaprune.errors import ConfigError
 from fpgaprune.terminal import print_json, print_line, show_table
@@ -101,7 +102,7 @@ def fit(
     )
     asked = config[VerdictConfig]
     limits = Limits(
-        asked.max_loss if "max_loss" in asked.model_fields_set else Limits.max_loss,
+        asked.max_loss or Limits.max_loss,
         share,
         latency_us,
         interval_cycles,
@@ -131,6 +132,7 @@ def _print_status(status: "SearchStatus") -> None:
 def _print_answer(found: "Fit", folder: Path) -> None:
     from fpgaprune.fit import facts, front_rows, front_title, headline
     from fpgaprune.flow import counts_of_run
+    from fpgaprune.target import find_part
 
     headers, rows = front_rows(found)
     show_table(headers, rows, title=front_title(found))
@@ -142,3 +144,8 @@ def _print_answer(found: "Fit", folder: Path) -> None:
     for note in found.notes:
         print_line(f"note         {note}", "yellow")
     print_line(f"report       {folder / 'report.html'}")
+    best = Path(found.best.folder)
+    if found.meets_limits:
+        print_next("export", best, "--for", receiver_of({"name": found.part, "vendor": find_part(found.part).vendor}))
+    else:
+        print_next("estimate", best)

@@ -11,6 +11,7 @@ from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.board_commands import print_bitstream
 from fpgaprune.commands.checks import end_by_verdict, print_verdicts
 from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, ClockNs, Quiet, one_of
+from fpgaprune.commands.next_step import print_next, receiver_of
 from fpgaprune.commands.printed_tables import print_counts, print_table
 from fpgaprune.errors import ConfigError
 from fpgaprune.files import shipped_names
@@ -75,7 +76,8 @@ def estimate(
         return
     if source is None or designs is not None:
         raise ConfigError("estimate takes either one run folder, design or project, or --designs FILE.jsonl")
-    from fpgaprune.flow import advice_on, price, require_kind
+    from fpgaprune.flow import advice_on, kind_of, price, require_kind
+    from fpgaprune.layout import FLOW
 
     require_kind(source, "design")
     priced = price(source, part, calibrated, clock_ns)
@@ -86,6 +88,9 @@ def estimate(
     else:
         _print_estimate(priced)
         print_advice(advice)
+        if kind_of(source) == "run":
+            fits = advice.needed and any(one.place == FLOW for one in advice.suggestions)
+            print_next("apply", source, "1") if fits else print_next("verify", source)
 
 
 def measure(
@@ -151,6 +156,7 @@ def measure(
         if measured.bitstream is not None:
             print_bitstream(run_dir, measured.bitstream)
         print_line(f"time        {watcher.where_the_time_went()}")
+        print_next("export", run_dir, "--for", receiver_of(report["target"]["part"]))
     end_by_verdict(report)
 
 
@@ -166,6 +172,7 @@ def compare(source: Folders, as_json: AsJson = False) -> None:
         show_table(headers, rows, title=title)
     for note in found.notes:
         print_line(note)
+    print_next("calibrate", *source)
 
 
 def calibrate(
@@ -189,6 +196,7 @@ def calibrate(
     print_line(f"{len(found['moved'])} coefficients changed; written to {out}")
     for note in found["notes"]:
         print_line(note)
+    print_next("estimate", source[0], "--calibration", out)
 
 
 def parts(
@@ -226,6 +234,8 @@ def parts(
         print_line(f"{part.name}: {part.source} ({part.date}){'; ' + part.note if part.note else ''}")
     for board in boards if names else ():
         print_line(f"{board.name}: {board.part}; {board.source}")
+    part = names[0] if names else "PART"
+    print_next("run", "NETWORK.keras", "--data", "DATA.npz", "--part", part, "--sparsity", "0.6")
 
 
 def _print_verilog(source: Path, part: str | None, family: str | None, interval: int | None, as_json: bool) -> None:

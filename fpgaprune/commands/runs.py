@@ -1,4 +1,4 @@
-"""`fpgaprune run`, `verify`, `inspect` and `doctor`."""
+"""`fpgaprune run`, `apply`, `verify`, `inspect` and `doctor`."""
 
 import json
 from pathlib import Path
@@ -19,6 +19,7 @@ from fpgaprune.commands.common_options import (
     parse_sparsity,
     read_max_loss,
 )
+from fpgaprune.commands.next_step import WITH_A_NETWORK, print_next, print_next_of_run
 from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
 from fpgaprune.watcher import Watcher
 
@@ -59,7 +60,7 @@ def run(
     If a flow file names package.module:function, this command runs that code, so check a flow file that is not yours.
     `fpgaprune config` lists every key of a flow file.
     """
-    from fpgaprune.flow import flow_from_options, run_flow
+    from fpgaprune.flow import flow_from_options, kind_of, run_flow
 
     config = flow_from_options(
         flow,
@@ -74,13 +75,28 @@ def run(
     folder = out or Path("runs") / config.name
     with Watcher(quiet=quiet or as_json) as watcher:
         finished = run_flow(config, folder, watcher, replace=replace)
-    report = json.loads(finished.file("report.json").read_text())
-    if as_json:
-        print_json({"run": str(folder), "report": report})
-    elif not quiet:
-        _print_outcome(folder, finished, report)
-        print_line(f"time        {watcher.where_the_time_went()}")
-    end_by_verdict(report)
+    _end(folder, finished, watcher, quiet, as_json, by_options=flow is not None and kind_of(flow) == "model")
+
+
+def apply(
+    run_dir: Annotated[Path, typer.Argument(help="A run folder.")],
+    change: Annotated[int, typer.Argument(help="Number of the change in the report of the run.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Run folder; RUN_DIR-CHANGE beside the run if left out.")] = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a flow again with a change that its report suggests, in a new folder beside the run.
+
+    The new folder begins as a copy of the run, so that only the stages run that the change concerns. Its flow.toml has
+    the change. The exit status is that of `fpgaprune run`.
+    """
+    from fpgaprune.flow import apply_change, beside_run, require_kind
+
+    require_kind(run_dir, "run")
+    folder = out or beside_run(run_dir, change)
+    with Watcher(quiet=quiet or as_json) as watcher:
+        finished = apply_change(run_dir, change, folder, watcher)
+    _end(folder, finished, watcher, quiet, as_json)
 
 
 def verify(
@@ -131,6 +147,8 @@ def verify(
             print_line(f"every locked element is exactly zero{held}", "green")
         elif not problems and not folder:
             print_line("nothing is locked, so there is nothing to check", "yellow")
+        if not problems:
+            print_next("export", run_dir, "--for", "BOARD")
     for problem in problems:
         print_problem("violation", problem)
     if problems:
@@ -157,6 +175,7 @@ def inspect(
         )
         for path in found["heat_maps"]:
             print_line(f"heat map: {path}")
+        print_next("run", model, *WITH_A_NETWORK)
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -173,8 +192,25 @@ def doctor(as_json: AsJson = False) -> None:
             rows.append((row["stage"], "", ""))
         rows.append((f"  {row['tool']}", row["found"] or "not found", row["unlocks"]))
     show_table(("stage and tool", "found", "needed for"), rows)
-    for command, tools in missing_extras(found).items():
-        print_line(f"{command} installs {', '.join(tools)}")
+    commands = missing_extras(found)
+    for command, tools in commands.items():
+        print_line(f"next        {command}   (installs {', '.join(tools)})")
+    if not commands:
+        print_next("run")
+
+
+def _end(
+    folder: Path, finished: RunDirectory, watcher: Watcher, quiet: bool, as_json: bool, by_options: bool = False
+) -> None:
+    """Print what a run came to, and end with the exit status that says so."""
+    report = json.loads(finished.file("report.json").read_text())
+    if as_json:
+        print_json({"run": str(folder), "report": report})
+    elif not quiet:
+        _print_outcome(folder, finished, report)
+        print_line(f"time        {watcher.where_the_time_went()}")
+        print_next_of_run(folder, report)
+    end_by_verdict(report, by_options)
 
 
 def _print_outcome(folder: Path, finished: "RunDirectory", report: dict[str, Any]) -> None:
@@ -187,7 +223,7 @@ def _print_outcome(folder: Path, finished: "RunDirectory", report: dict[str, Any
         for line in () if result is None else stage.outcome(result):
             print_line(line.text, "yellow" if line.warning else "")
     if report.get("advice"):
-        print_advice(Advice.from_json(report["advice"]), shown=1, run_dir=folder)
+        print_advice(Advice.from_json(report["advice"]), shown=1)
     print_line(f"report      {folder / 'report.html'}")
 
 

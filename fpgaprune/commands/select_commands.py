@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from fpgaprune.commands.common_options import DATA_HELP, AsJson, Quiet, Sparsity, by_pattern, parse_sparsity
+from fpgaprune.commands.next_step import print_next
 from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
 
@@ -135,6 +136,7 @@ def select(
                 "nothing is locked; give --sparsity 0.6, --filters 0.5, --lock, --masks, --zeros or --fixed", "yellow"
             )
         print_line(f"masks: {out}")
+        print_next("sensitivity", model, "--masks", out, "--data", data or "DATA.npz")
 
 
 def sensitivity(
@@ -186,6 +188,7 @@ def sensitivity(
         )
         for file in files.values():
             print_line(str(file))
+        print_next("run", model, "--data", data, "--part", "PART", "--sparsity", "0.6")
 
 
 def _section(options: Mapping[str, Any], **changed: Any) -> Any:

@@ -1,6 +1,8 @@
 from .engine.checking import check_flow as check_flow
+from .engine.command_line import as_options as as_options
 from .engine.command_line import flow_from_options as flow_from_options
 from .engine.config import parse_config as parse_config
+from .engine.guide import MEANINGS as MEANINGS
 from .engine.key_reference import to_markdown as to_markdown
 from .engine.key_reference import to_toml as to_toml
 from .engine.origin import Origin as Origin
@@ -27,6 +29,8 @@ from .finished.loading import load_board as load_board
 from .finished.measured_run import measure_run as measure_run
 from .finished.measured_run import settings_of as settings_of
 from .finished.run_advice import advice_on as advice_on
+from .finished.run_advice import apply_change as apply_change
+from .finished.run_advice import beside_run as beside_run
 from .finished.run_advice import changed_flow as changed_flow
 from .run.pricing import load_designs as load_designs
 from .run.pricing import price as price

@@ -14,7 +14,7 @@ from fpgaprune.report.numbers import DASH, NO_BREAK, count_text, percent_text, r
 from fpgaprune.report.table import LABELS, Column, Table
 
 _PLACES = {
-    "flow file": "In the flow file, in place of what these keys and tables hold:",
+    "flow file": "In flow.toml of the run, in place of what these keys and tables hold:",
     "model": "In Python, of the trained model:",
 }
 

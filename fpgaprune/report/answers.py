@@ -71,7 +71,7 @@ def _cost(report: RunReport, tone: str) -> Answer:
             f'(verdict.max_loss = "{limit_of_file(metric.max_loss)}")'
         )
     if metric.holds is False:
-        lines.append(f"What may help: {ADVICE}")
+        lines.append(f"What may help, in flow.toml of this folder: {ADVICE}")
     text = loss_text(metric)
     what = f"{metric.name} {text}" if not metric.higher_is_better else f"{text[0].upper()}{text[1:]} of {metric.name}"
     return Answer("What was lost?", "Nothing lost" if metric.lost == 0 else what, tuple(lines), tone)

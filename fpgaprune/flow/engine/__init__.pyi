@@ -1,11 +1,14 @@
 from .checking import check_flow as check_flow
 from .checking import foresee_flow as foresee_flow
 from .checking import read_data as read_data
+from .command_line import as_options as as_options
 from .command_line import flow_from_options as flow_from_options
 from .command_line import name_of as name_of
 from .config import FlowConfig as FlowConfig
 from .config import parse_config as parse_config
 from .config import read_config as read_config
+from .guide import MEANINGS as MEANINGS
+from .guide import write_guide as write_guide
 from .key_reference import tables as tables
 from .key_reference import to_markdown as to_markdown
 from .key_reference import to_toml as to_toml

@@ -23,6 +23,7 @@ _KEYS = {
     "epochs": ("finetune", "epochs"),
     "max_loss": ("verdict", "max_loss"),
 }
+_PATTERNS = {f"{section}.{key}": f"--{option.replace('_', '-')}" for option, (section, key) in _KEYS.items()}
 _WITH_A_MODEL = ("data", "part", "sparsity")
 
 
@@ -58,7 +59,10 @@ def flow_from_options(source: Path | None, name: str | None = None, **options: A
         if missing:
             raise ConfigError(needed_with_model(source, missing))
         document = {**document, "name": name or name_of(source), "train": {"model": str(source)}}
-        return parse_config(document, str(source))
+        try:
+            return parse_config(document, str(source))
+        except ConfigError as error:
+            raise ConfigError(as_options(str(error))) from error
     if source is not None:
         require_kind(source, "flow")
     config = read_config(source)
@@ -71,6 +75,13 @@ def flow_from_options(source: Path | None, name: str | None = None, **options: A
         return with_names_in_keras(config)
     written = config.model_dump(mode="json", exclude_unset=True)
     return with_names_in_keras(parse_config(joined(written, document), "options"))
+
+
+def as_options(text: str) -> str:
+    """`text` with the option in place of each key that has one: `--max-loss` for `verdict.max_loss`."""
+    for key, option in _PATTERNS.items():
+        text = re.sub(rf"(?<![\w.]){re.escape(key)}(?!\w)", option, text)
+    return text
 
 
 def name_of(path: Path) -> str:

@@ -16,6 +16,7 @@ from fpgaprune import __version__
 from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.flow.engine.checking import check_flow, foresee_flow, read_data
 from fpgaprune.flow.engine.config import parse_config
+from fpgaprune.flow.engine.guide import write_guide
 from fpgaprune.flow.engine.origin import Origin
 from fpgaprune.flow.file import Flow, Section
 from fpgaprune.flow.run import MANIFEST, Progress, RunDirectory, Silent
@@ -114,6 +115,7 @@ def _finish(stages: Iterable[FlowStage[Any]], context: StageContext) -> None:
     finally:
         gc.unfreeze()
     context.run.write_certificate(assemble_certificate(context.run))
+    write_guide(context.run)
 
 
 def _bring_up_to_date(stage: FlowStage[Any], context: StageContext) -> None:

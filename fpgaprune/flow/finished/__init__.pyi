@@ -9,4 +9,6 @@ from .loading import load_board as load_board
 from .measured_run import measure_run as measure_run
 from .measured_run import settings_of as settings_of
 from .run_advice import advice_on as advice_on
+from .run_advice import apply_change as apply_change
+from .run_advice import beside_run as beside_run
 from .run_advice import changed_flow as changed_flow

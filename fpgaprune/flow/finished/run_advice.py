@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import tomllib
 from pathlib import Path
 
 from fpgaprune.advice import OwnFlow, advise_on_flow, with_keys
 from fpgaprune.errors import RunError
 from fpgaprune.estimate import Calibration
-from fpgaprune.flow.engine import parse_config
-from fpgaprune.flow.run import MANIFEST, RunDirectory, load_designs, target_of
+from fpgaprune.files import is_draft, whole_folder
+from fpgaprune.flow.engine import parse_config, run_flow
+from fpgaprune.flow.file import Flow
+from fpgaprune.flow.run import LOCK, MANIFEST, Progress, RunDirectory, load_designs, target_of
 from fpgaprune.layout import FLOW, Advice, flow_text
 
 
@@ -45,6 +48,40 @@ def changed_flow(run_dir: Path, number: int | None = None) -> str:
     Raises:
         RunError: there is no run, or it has no such suggestion, or that is no change of the flow file.
     """
+    config = _changed_config(run_dir, number)
+    return flow_text(config.model_dump(mode="json", exclude_defaults=True, exclude_none=True)) + "\n"
+
+
+def apply_change(run_dir: Path, number: int, out: Path | None = None, progress: Progress | None = None) -> RunDirectory:
+    """The run with suggestion `number` of the advice of the run `run_dir`, in a new folder beside it: RUN-NUMBER.
+
+    It begins with a copy of that run, so that only the stages run that the change concerns. If the folder exists, that
+    run goes on.
+
+    Raises:
+        RunError: as for `changed_flow`, or the folder holds something else.
+    """
+    folder = beside_run(run_dir, number) if out is None else out
+    config = _changed_config(run_dir, number)
+    if not folder.exists():
+        with whole_folder(folder) as draft:
+            shutil.copytree(run_dir, draft, dirs_exist_ok=True, ignore=_of_no_run)
+    return run_flow(config, folder, progress)
+
+
+def beside_run(run_dir: Path, number: int) -> Path:
+    """The folder of the run with change `number` of the run `run_dir`."""
+    # The name of `.` is that of the folder.
+    path = run_dir if run_dir.name not in ("", "..") else run_dir.resolve()
+    return path.with_name(f"{path.name}-{number}")
+
+
+def _of_no_run(_: str, names: list[str]) -> list[str]:
+    """Of `names` those that a run does not take over: its lock, and drafts of a killed process."""
+    return [name for name in names if name == LOCK or is_draft(name)]
+
+
+def _changed_config(run_dir: Path, number: int | None) -> Flow:
     run = RunDirectory.existing(run_dir)
     document = run.manifest["config"]
     if number is not None:
@@ -57,5 +94,4 @@ def changed_flow(run_dir: Path, number: int | None = None) -> str:
         if suggestion.place != FLOW:
             raise RunError(f"change {number} of {run_dir} is none of the flow file; it is made in Python, on the model")
         document = with_keys(document, tomllib.loads(suggestion.change))
-    config = parse_config(document, str(run.file(MANIFEST)))
-    return flow_text(config.model_dump(mode="json", exclude_defaults=True, exclude_none=True)) + "\n"
+    return parse_config(document, str(run.file(MANIFEST)))

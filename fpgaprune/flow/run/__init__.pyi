@@ -14,6 +14,7 @@ from .progress import flat_figures as flat_figures
 from .progress import tell_end as tell_end
 from .run_directory import CERTIFICATE as CERTIFICATE
 from .run_directory import FORMAT as FORMAT
+from .run_directory import LOCK as LOCK
 from .run_directory import MANIFEST as MANIFEST
 from .run_directory import RunDirectory as RunDirectory
 from .run_directory import touched as touched

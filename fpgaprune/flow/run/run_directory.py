@@ -21,7 +21,7 @@ CERTIFICATE = "certificate.json"
 FORMAT = 1
 # Artefact to SHA-256; None if it is missing.
 Digests = Mapping[str, str | None]
-_LOCK = ".lock"
+LOCK = ".lock"
 _OWNER = "process "
 # The key under which the manifest holds the SHA-256 of its other keys.
 _OWN_DIGEST = "digest"
@@ -42,7 +42,7 @@ class RunDirectory:
         if path.exists() and not path.is_dir():
             raise RunError(f"{path} is a file; name a folder for the run")
         names = {entry.name for entry in path.iterdir()} if path.exists() else set()
-        others = {name for name in names - {_LOCK} if not is_draft(name)}
+        others = {name for name in names - {LOCK} if not is_draft(name)}
         if others and MANIFEST not in names and not self._was_begun():
             raise RunError(f"{path} holds other files and no {MANIFEST}; name an empty or new folder for the run")
         self.manifest = self._read_manifest()
@@ -154,7 +154,7 @@ class RunDirectory:
         """
         make_folder(self.path)
         with storage(self.path):
-            handle = open(self.path / _LOCK, "a+")  # noqa: SIM115 - closed below, whatever the lock says
+            handle = open(self.path / LOCK, "a+")  # noqa: SIM115 - closed below, whatever the lock says
         with handle:
             self._take(handle, fcntl.LOCK_EX)
             handle.truncate(0)
@@ -171,7 +171,7 @@ class RunDirectory:
         Raises:
             RunError: another process does.
         """
-        with contextlib.suppress(FileNotFoundError), open(self.path / _LOCK) as handle:
+        with contextlib.suppress(FileNotFoundError), open(self.path / LOCK) as handle:
             self._take(handle, fcntl.LOCK_SH)
 
     def _take(self, handle: TextIO, how: int) -> None:
@@ -186,7 +186,7 @@ class RunDirectory:
     def _was_begun(self) -> bool:
         """Whether a run once held the lock of this folder: then that run wrote the files in it."""
         try:
-            return (self.path / _LOCK).read_text().startswith(_OWNER)
+            return (self.path / LOCK).read_text().startswith(_OWNER)
         except (OSError, UnicodeDecodeError):
             return False
 

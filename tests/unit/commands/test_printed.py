@@ -2,6 +2,7 @@
 
 import json
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,7 @@ from msgspec import structs
 from typer.testing import CliRunner
 
 from fpgaprune.cli import app
-from fpgaprune.commands import read_max_loss
+from fpgaprune.commands import print_next_of_run, read_max_loss
 from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.common_options import by_pattern, parse_sparsity
 from fpgaprune.errors import ConfigError
@@ -133,7 +134,8 @@ def test_paths_and_notes_are_whole_lines_without_colours(model, tmp_path, monkey
     found = {"errors": {}, "designs": [], "moved": [], "notes": [LONG]}
     replaced(monkeypatch, "calibrate_folders", found)
     out = tmp_path / "[red].toml"
-    *_, moved, note = printed("calibrate", tmp_path, "--out", out).splitlines()
+    *_, moved, note, following = printed("calibrate", tmp_path, "--out", out).splitlines()
+    assert following.startswith(f"next        fpgaprune estimate {tmp_path} --calibration ")
     assert (moved, note) == (f"0 coefficients changed; written to {out}", LONG)
 
 
@@ -162,6 +164,25 @@ def test_advice_is_printed_with_its_notes(capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize(
+    ("kept", "fits", "suggestions", "said"),
+    [
+        ("no", "yes", [], "run r/flow.toml --epochs 100 --out r"),
+        ("yes", "probably", [{"place": "model"}, {"place": "flow file"}], "apply r 2"),
+        ("yes", "no", [{"place": "model"}], "export r --for vivado"),
+        ("yes", "yes", [{"place": "flow file"}], "export r --for vivado"),
+    ],
+)
+def test_the_next_command_follows_from_the_two_answers(capsys, kept, fits, suggestions, said):
+    report = {
+        "verdicts": {"metric": {"reply": kept}, "fit": {"reply": fits}},
+        "advice": {"suggestions": suggestions},
+        "target": {"part": {"name": "xc7vx690t", "vendor": "AMD"}},
+    }
+    print_next_of_run(Path("r"), report)
+    assert capsys.readouterr().out == f"next        fpgaprune {said}\n"
+
+
 def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
     side = {"fits": True, "fits_upper": False, "latency_cycles": 1234}
     metric = {"name": "accuracy", "value": 0.9, "error": 0.0, "samples": 1000}
@@ -185,10 +206,13 @@ def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
         finished.record(name, "key", {}, {}, results, 1.0)
     answers = {"metric": "Accuracy kept", "fit": "Fits xc7z020: yes"}
     verdicts = {about: {"text": text, "tone": "good", "reply": "yes"} for about, text in answers.items()}
-    (out / "report.json").write_text(json.dumps({"checks": [], "verdicts": verdicts}))
+    target = {"part": {"name": "xc7z020", "vendor": "AMD"}}
+    (out / "report.json").write_text(json.dumps({"checks": [], "verdicts": verdicts, "target": target}))
     monkeypatch.setattr("fpgaprune.flow.run_flow", lambda *_, **__: finished)
     estimated = "1,234 cycles (analytic estimate for logic synthesis)"
-    assert printed("run", "--out", out).splitlines()[:-1] == [
+    *lines, _, following = printed("run", "--out", out).splitlines()
+    assert following == f"next        fpgaprune export '{out}' --for pynq-z2"
+    assert lines == [
         "Accuracy kept",
         "Fits xc7z020: yes",
         "warning: [red] did not converge",

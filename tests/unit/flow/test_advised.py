@@ -1,6 +1,7 @@
 """Advice on a run: the stage `estimate`, its artefact, and the command."""
 
 import json
+import tomllib
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,8 @@ from typer.testing import CliRunner
 
 import fpgaprune as fp
 from fpgaprune.cli import app
+from fpgaprune.errors import RunError
+from fpgaprune.flow import apply_change
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.flow.stages import StageContext, estimate
@@ -56,3 +59,30 @@ def test_a_design_that_fits_is_left_in_peace(tmp_path):
     text = CliRunner().invoke(app, ["estimate", str(tmp_path / "design.json")]).stdout
     assert "fits xc7z020, also by its upper end; figures: analytic estimate for logic synthesis" in text
     assert "what would make" not in text
+
+
+def test_a_change_is_a_new_run_beside_the_old_one(run, tmp_path, monkeypatch):
+    target = {"part": str(tmp_path / "mine.toml")}
+    run.manifest["config"] = json.loads(parse_config({"name": "net", "target": target}, "x").model_dump_json())
+    run.write_manifest()
+    trained, design = (fp.Design.load(run.file(name)) for name in ("design_trained.json", "design.json"))
+    advice = fp.advise(design, trained=trained).to_json()
+    run.write_json("estimate.json", {"advice": advice})
+    (run.path / ".lock").write_text("process 1")
+    number, change = next((n, s["change"]) for n, s in enumerate(advice["suggestions"], 1) if s["place"] == "flow file")
+    ran = []
+    monkeypatch.setattr(
+        "fpgaprune.flow.finished.run_advice.run_flow", lambda config, folder, _: ran.append((config, folder))
+    )
+    with pytest.raises(RunError, match="has no change 99"):
+        apply_change(run.path, 99)
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["run"]
+    for _ in range(2):  # the second time the folder is there, and its run goes on
+        apply_change(run.path, number)
+    folder = tmp_path / f"run-{number}"
+    assert [where for _, where in ran] == [folder] * 2
+    assert {path.name for path in folder.iterdir()} == {path.name for path in run.path.iterdir()} - {".lock"}
+    wanted = parse_config(tomllib.loads(change), "change").model_dump(exclude_defaults=True)
+    done = ran[0][0].model_dump()
+    assert wanted
+    assert all(done[section][key] == value for section, table in wanted.items() for key, value in table.items())

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.engine import command_line, flow_from_options, name_of, parse_config, read_config
+from fpgaprune.flow.engine import as_options, command_line, flow_from_options, name_of, parse_config, read_config
 
 GIVEN = {"data": "x.npz", "part": "zcu104", "sparsity": 0.6}
 
@@ -137,3 +137,12 @@ def test_a_flow_whose_model_is_no_keras_model_says_so_before_it_runs(tmp_path):
     path.write_text('[train]\nmodel = "net.tflite"\n')
     with pytest.raises(ConfigError, match=r"train\.model: .*net\.tflite is a graph of TensorFlow; wanted a network"):
         flow_from_options(path)
+
+
+def test_a_wrong_option_is_named_as_it_was_typed(model):
+    with pytest.raises(ConfigError, match=r"--sparsity is 2\.0") as caught:
+        flow_from_options(model, **{**GIVEN, "sparsity": 2.0})
+    assert "select.sparsity" not in str(caught.value)
+    said = "train longer (finetune.epochs), use more bits (hls.weight_bits), or allow more (verdict.max_loss)"
+    assert as_options(said) == "train longer (--epochs), use more bits (hls.weight_bits), or allow more (--max-loss)"
+    assert as_options("own.select.sparsity, select.sparsity_of") == "own.select.sparsity, select.sparsity_of"

@@ -32,7 +32,7 @@ def test_a_loss_holds_up_to_one_standard_error_and_only_one_that_does_not_is_adv
     measured = metric(lost, error, allowed)
     assert measured.holds is holds
     answer = next(a for a in give_answers(run_report(metric=measured)) if a.question == "What was lost?")
-    assert (f"What may help: {ADVICE}" in answer.lines) is (holds is False)
+    assert (f"What may help, in flow.toml of this folder: {ADVICE}" in answer.lines) is (holds is False)
 
 
 def test_a_column_of_dashes_is_not_shown_unless_it_names_the_rows():

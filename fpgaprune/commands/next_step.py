@@ -1,0 +1,47 @@
+"""The last line of a command: what to type next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.terminal import print_line
+
+# What a network needs on the command line.
+WITH_A_NETWORK = ("--data", "DATA.npz", "--part", "PART", "--sparsity", "0.6")
+# Vendor of a part to the receiver of `export` that stands for its tool.
+_TOOLS = {"AMD": "vivado", "Intel": "quartus"}
+
+
+def print_next(*words: str | Path) -> None:
+    """Print the command `fpgaprune WORDS` as the one to type next."""
+    print_line(f"next        fpgaprune {shlex.join(map(str, words))}")
+
+
+def print_next_of_run(run: Path, report: Mapping[str, Any]) -> None:
+    """Print what to type after the run `run`, by the JSON data of its report.
+
+    A network that may not fit gets the best suggestion; one that fits is handed to a board.
+    """
+    if report["verdicts"]["metric"]["reply"] == "no":
+        print_next("run", run / "flow.toml", "--epochs", "100", "--out", run)
+    elif report["verdicts"]["fit"]["reply"] != "yes" and _first_of_flow(report) is not None:
+        print_next("apply", run, str(_first_of_flow(report)))
+    else:
+        print_next("export", run, "--for", receiver_of(report["target"]["part"]))
+
+
+def _first_of_flow(report: Mapping[str, Any]) -> int | None:
+    """The number of the first suggestion that is an edit of the flow; None if there is none."""
+    suggestions = (report.get("advice") or {}).get("suggestions") or []
+    return next((n for n, one in enumerate(suggestions, start=1) if one["place"] == "flow file"), None)
+
+
+def receiver_of(part: Mapping[str, Any]) -> str:
+    """What `export --for` takes for a run on `part`: a board with that part, else the vendor's tool, else `BOARD`."""
+    from fpgaprune.target import find_part, list_boards
+
+    boards = [board.name for board in list_boards() if find_part(board.part).name == part["name"]]
+    return boards[0] if boards else _TOOLS.get(part["vendor"], "BOARD")
