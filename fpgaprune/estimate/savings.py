@@ -32,7 +32,7 @@ def zeros_note(layer: LayerFeatures, design: DesignFeatures, rates: Rates, spec:
     products = layer.all_products
     if products is None or not products.zero or layer.family == "scale":
         return ""
-    zeros = f"{products.zero} of {products.total} multiplications are by zero"
+    zeros = f"{products.zero:,} of {products.total:,} multiplications are by zero"
     if layer.strategy in ("resource", "resource_unrolled") and layer.reuse > 1:
         if layer.state is not None:
             return _folded_state_note(layer, zeros)
@@ -45,7 +45,7 @@ def zeros_note(layer: LayerFeatures, design: DesignFeatures, rates: Rates, spec:
             saved = {name: saved[name] + max(round(full[name]) - round(kept[name]), 0) for name in saved}
     note = (
         f"{layer.name}: {zeros}; compared with the same layer without zeros, that saves about "
-        f"{saved['dsp']} DSP and {saved['lut']} LUT after synthesis"
+        f"{saved['dsp']:,} DSP and {saved['lut']:,} LUT after synthesis"
     )
     limit = math.ceil(products.total / layer.reuse) - products.zero // layer.reuse
     if layer.reuse > 1 and dsp_share(layer, design) > 0.5 and 1 < limit < products.distinct_many:

@@ -151,24 +151,29 @@ class SearchLog:
         if not isinstance(outcome, str):
             if not self.points and (warning := few_samples(outcome, self.ranking.limits)):
                 self.warn_of_samples(warning)
-            self.points[trial.key] = outcome
             self.times.record(outcome)
+            outcome = structs.replace(outcome, number=self._number(trial.key))
+            self.points[trial.key] = outcome
         key = min(self.points, key=lambda key: self.ranking.rank(self.points[key]), default=None)
-        name = self._name(trial)
         status = SearchStatus(
-            self._numbers[trial.key],
+            self._number(trial.key),
             f"{trial.knobs}: {outcome}" if isinstance(outcome, str) else outcome.summary(),
             running,
-            None if key is None else self._numbers.setdefault(key, len(self._numbers) + 1),
+            None if key is None else self._number(key),
             None if key is None else self.points[key],
             self.seconds_left,
             None if isinstance(outcome, str) else outcome,
         )
-        self.progress.stage(name, "skipped" if isinstance(outcome, str) else "done", status.summary(), seconds)
+        self.progress.stage(
+            self._name(trial), "skipped" if isinstance(outcome, str) else "done", status.summary(), seconds
+        )
         self.on_trial(status)
 
     def _name(self, trial: Trial) -> str:
-        return f"trial {self._numbers.setdefault(trial.key, len(self._numbers) + 1)}"
+        return f"trial {self._number(trial.key)}"
+
+    def _number(self, key: str) -> int:
+        return self._numbers.setdefault(key, len(self._numbers) + 1)
 
 
 def few_samples(point: FitPoint, limits: Limits) -> str | None:

@@ -59,7 +59,10 @@ def reasons(answer: Fit) -> list[str]:
     if answer.rates:
         rates = sorted(answer.rates.items(), key=lambda rate: rate[1])
         words = ", ".join(f"{_WORDS.get(name, name)} {100 * rate:.2f} %" for name, rate in rates)
-        sentences.append(f"Moved: the knob that lost least for each halving of the size. At its last move: {words}.")
+        sentences.append(
+            "Search: each step changed the setting that loses least for each halving of the size. What the last steps "
+            f"lost for each halving: {words}."
+        )
     sentences.append(
         "Layout: the fastest whose estimate keeps the share of the part."
         if answer.limits["latency_us"] is None
@@ -82,7 +85,7 @@ def write_page(answer: Fit, folder: Path) -> Path:
     front = set(map(id, answer.front))
     points = [
         FrontPoint(
-            number,
+            point.number,
             str(point.knobs),
             point.lost,
             point.lost_error,
@@ -93,7 +96,7 @@ def write_page(answer: Fit, folder: Path) -> Path:
             point.meets_limits,
             _link(Path(point.folder), folder),
         )
-        for number, point in enumerate(answer.points, 1)
+        for point in answer.points
     ]
     return write_front(
         folder,
@@ -145,7 +148,7 @@ def front_rows(answer: Fit) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return the headings and the rows of the table of the Pareto front."""
     rows: list[tuple[str, ...]] = [
         (
-            _APART.sub("\n", str(point.knobs)),
+            f"{point.number}. {_APART.sub(chr(10), str(point.knobs))}",
             f"{100 * point.lost:.2f} ± {100 * point.lost_error:.2f} %",
             f"{point.share:.0%} {LABELS[point.resource]}",
             f"{point.latency_cycles:,}",

@@ -43,6 +43,7 @@ class FitPoint(Struct, frozen=True):
         folder: its run.
         size: the sum of such shares of all resources; 0 counts as `share`.
         priced: the share by the upper end of the estimate, whatever a tool counted; 0 if unknown.
+        number: number of its trial, on the terminal, on the page and in JSON; 0 for the final run.
     """
 
     knobs: Knobs
@@ -66,6 +67,7 @@ class FitPoint(Struct, frozen=True):
     folder: str
     size: float = 0.0
     priced: float = 0.0
+    number: int = 0
 
     @property
     def meets_limits(self) -> bool:

@@ -42,7 +42,7 @@ def give_answers(report: RunReport) -> tuple[Answer, ...]:
     part = f"Does it fit {fit.part}?"
     return (
         _cost(report, metric.tone),
-        Answer(part, fit.verdict, ((fit.decides,) if fit.decides else ()) + fit.lines, fits.tone),
+        Answer(part, fit.verdict, fit.lines, fits.tone),
         _saved(report),
         _proven(report),
     )

@@ -265,6 +265,7 @@ class RunReport:
         certificate: one entry for each link.
         checks: all other comparisons.
         stages: the stages of the flow in order, with their times. Equal runs differ only in these times.
+        losses: the loss of each epoch of training under the locks, as Keras states it; empty if it is not known.
         warnings: what may be wrong with the run; each is a sentence that says what to do.
         left_out: stage to the reason why it did nothing, as `{"estimate": "not asked for"}`.
         created: the date as text; without it equal runs give equal bytes.
@@ -283,6 +284,7 @@ class RunReport:
     certificate: Sequence[LinkSummary] = ()
     checks: Sequence[Check] = ()
     stages: Sequence[StageTime] = ()
+    losses: Sequence[float] = ()
     warnings: Sequence[str] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -94,8 +94,8 @@ def _by_project(report: RunReport) -> FitAnswer:
         return FitAnswer("unknown", part, "no estimate", (report.left_out.get("estimate", "The run has no estimate."),))
     reply = _reply(report.after.fits, report.after.fits_upper)
     lines = [_deciding(report.after)]
-    if reply in ("yes", "probably"):
-        lines.append(f"The upper end of the 80 % range {'fits too' if reply == 'yes' else 'does not fit'}")
+    if reply == "probably":
+        lines.append("The middle of its 80 % range fits, the upper end does not")
     if (binding := report.after.binding) is not None:
         layer = report.after.largest(binding.resource)
         lines.append(

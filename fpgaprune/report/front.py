@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
 from fpgaprune.files import write_bytes
+from fpgaprune.report.curve import ticks_within
 from fpgaprune.report.figures import text_at
 from fpgaprune.report.numbers import DASH, count_text, percent_text
 from fpgaprune.report.page import environment
 from fpgaprune.report.table import Column, Table
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 640.0, 320.0, 70.0, 44.0, 16.0
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 640.0, 330.0, 70.0, 44.0, 22.0
 # The axis of shares: its least and most share, the room at its ends, and its numbers.
 _LEAST_SHARE, _MOST_SHARE, _ROOM = 0.001, 3.0, 1.25
 _TICKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 # Two labels are so far apart, across or down. A share below this is shown with a decimal.
 _APART, _SMALL = (26.0, 12.0), 0.0995
+# A loss below this is shown with two decimals.
+_SMALL_LOSS = 0.01
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,11 @@ def layers_table(layers: Sequence[LayerChange]) -> Table:
 
 
 def front_figure(report: FrontReport) -> Markup:
-    """Loss against share of the part, whose scale is logarithmic: a dot for each network, and a line at each limit."""
+    """Loss against share of the part, whose scale is logarithmic: a dot for each network, and a line at each limit.
+
+    An axis ends where the figures stop to be of interest. What lies beyond is a triangle at that end, which is drawn
+    as a broken axis.
+    """
     points, label = report.points, "Loss of the metric against the share of the part"
     # A loss that is beyond all interest would press the others together, and so would a gain.
     most = max(5 * report.max_loss, 0.02)
@@ -194,35 +201,72 @@ def front_figure(report: FrontReport) -> Markup:
         Markup('<line class="limit" x1="{0:.5g}" x2="{1:.5g}" y1="{2:.5g}" y2="{2:.5g}"/>').format(
             _LEFT, right, y_limit
         ),
-        text_at(_LEFT - 8, y_limit + 4, percent_text(report.max_loss, 2), "end"),
-        text_at(_LEFT - 8, down(0.0) + 4, "0", "end"),
-        text_at(_LEFT - 8, _EDGE + 6, "loss", "end"),
-        text_at(x_limit, floor + 17, percent_text(report.share, 0), "middle"),
+        # The limits are named at the far ends of their lines, where no number of an axis stands.
+        text_at(x_limit, _EDGE - 5, f"at most {percent_text(report.share, 0)}", "middle"),
+        text_at(right, y_limit - 4, f"at most {percent_text(report.max_loss, 2)}", "end"),
+        text_at(_LEFT - 8, _EDGE - 5, "loss", "end"),
         text_at(right, floor + 34, f"share of {report.part}", "end"),
     ]
     parts += [
         text_at(across(tick), floor + 17, share_text(tick), "middle")
-        for tick in _TICKS
-        if x_from <= math.log(tick) <= x_to and abs(across(tick) - x_limit) > _APART[0]
+        for tick in _apart([tick for tick in _TICKS if x_from <= math.log(tick) <= x_to], across)
     ]
+    parts += [text_at(_LEFT - 8, down(tick) + 4, _loss_tick(tick), "end") for tick in ticks_within(y_from, y_to)]
+    lost, taken = ([getattr(point, name) for point in points] for name in ("lost", "share"))
+    broken = {
+        (_LEFT, _EDGE + 14): any(one > most for one in lost),
+        (_LEFT, floor - 10): any(one < -most for one in lost),
+        (_LEFT + 10, floor): any(one < _LEAST_SHARE for one in taken),
+        (right - 10, floor): any(one > _MOST_SHARE for one in taken),
+    }
+    parts += [_break(x, y, upright=x == _LEFT) for (x, y), needed in broken.items() if needed]
     labels: list[tuple[float, float]] = []
     # The front is labelled first: a label that would cover another is left out, and the dot's title names it.
     for place in sorted(range(len(points)), key=lambda place: (not points[place].best_of_its_kind, place)):
         point, x, y = points[place], across(shares[place]), down(losses[place])
+        beyond = (losses[place], shares[place]) != (point.lost, point.share)
         title = f"{point.number}. {point.knobs}: lost {percent_text(point.lost, 2)}, {share_text(point.share)}"
         kind = "refused" if not point.meets_limits else "" if point.best_of_its_kind else "beaten"
-        parts.append(
-            Markup('<circle class="dot {}" cx="{:.5g}" cy="{:.5g}" r="5"><title>{}</title></circle>').format(
-                kind, x, y, title
-            )
-        )
-        if all(abs(x - other_x) > _APART[0] or abs(y - other_y) > _APART[1] for other_x, other_y in labels):
-            labels.append((x, y))
-            parts.append(text_at(x + 8, y + 4, str(point.number), "start"))
+        parts.append(_mark(x, y, kind, f"{title}{', beyond the axis' if beyond else ''}", beyond))
+        # Near the right edge a label stands at the left of its dot.
+        text_x, anchor = (x + 8, "start") if x < right - _APART[0] else (x - 8, "end")
+        if all(abs(text_x - other_x) > _APART[0] or abs(y - other_y) > _APART[1] for other_x, other_y in labels):
+            labels.append((text_x, y))
+            parts.append(text_at(text_x, y + 4, str(point.number), anchor))
     return Markup(
         '<svg class="points" role="img" aria-label="{0}" viewBox="0 0 {1:g} {2:g}" width="{1:g}" height="{2:g}">'
         "<title>{0}</title>{3}</svg>"
     ).format(label, _WIDTH, _HEIGHT, Markup("").join(parts))
+
+
+def _apart(ticks: Sequence[float], across: Callable[[float], float]) -> list[float]:
+    """Those of `ticks` whose numbers do not touch, from the right."""
+    kept: list[float] = []
+    for tick in reversed(ticks):
+        if not kept or across(kept[-1]) - across(tick) > 1.5 * _APART[0]:
+            kept.append(tick)
+    return kept[::-1]
+
+
+def _loss_tick(loss: float) -> str:
+    return "0" if abs(loss) < 1e-12 else percent_text(loss, 1 if abs(loss) >= _SMALL_LOSS else 2)
+
+
+def _mark(x: float, y: float, kind: str, title: str, beyond: bool) -> Markup:
+    """A dot, or a triangle for a network that lies beyond an axis."""
+    if beyond:
+        return Markup('<path class="dot {}" d="M{:.5g},{:.5g}l5,9h-10z"><title>{}</title></path>').format(
+            kind, x, y - 5, title
+        )
+    return Markup('<circle class="dot {}" cx="{:.5g}" cy="{:.5g}" r="5"><title>{}</title></circle>').format(
+        kind, x, y, title
+    )
+
+
+def _break(x: float, y: float, upright: bool) -> Markup:
+    """Two short strokes across an axis: it is broken there."""
+    step = "m-5,3l10,-6m-10,10l10,-6" if upright else "m-3,5l6,-10m-2,10l6,-10"
+    return Markup('<path class="limit break" d="M{:.5g},{:.5g}{}"/>').format(x, y, step)
 
 
 def share_text(share: float) -> str:

@@ -73,8 +73,8 @@ def kernel_plots(report: RunReport) -> list[dict[str, Any]]:
             if layer in kept and count is not None
         ]
         if len(points) > 1:
-            label = f"LUT of each convolution against its kernels that are not zero ({synthesis.stage}, {family})"
-            plots.append({"title": label, "figure": points_figure(points, "kernels not zero", "LUT", label)})
+            label = f"LUT of each convolution against its kernels that are left ({synthesis.stage}, {family})"
+            plots.append({"title": label, "figure": points_figure(points, "kernels left", "LUT", label)})
     return plots
 
 
@@ -154,6 +154,7 @@ def _synthesis_table(synthesis: Synthesis, found: Measured) -> Table:
     kept = {row.layer: row.kept for row in found.kernels}
     layers = synthesis.layers
     notes = [f"{synthesis.note}.", "Counted by synthesis: not placed, and without the harness of a board."]
+    notes.append("Kernels left: kept ones that the bits of the hardware do not round to zero.")
     notes += [f"Each layer is synthesised alone; total: {synthesis.total_of or 'unknown'}."]
     if synthesis.total is not None and synthesis.whole.left_out:
         notes.append(f"Of the whole design, {synthesis.whole.left_out}; logic between the layers is not counted.")
@@ -161,7 +162,7 @@ def _synthesis_table(synthesis: Synthesis, found: Measured) -> Table:
     notes += [f"{name}: {how}." for name, how in found.built.items()]
     columns = [
         Column("layer", (*(str(layer.layer) for layer in layers), "total"), numeric=False),
-        Column("kernels not zero", (*(count_text(kept.get(str(layer.layer))) for layer in layers), "")),
+        Column("kernels left", (*(count_text(kept.get(str(layer.layer))) for layer in layers), "")),
         Column("products", (*(count_text(layer.kept) for layer in layers), "")),
         *(Column.of(LABELS[name], name, synthesis.measurements) for name in _COUNTED),
     ]

@@ -9,6 +9,7 @@ from fpgaprune.measure import Estimate, Figure, Stage, capacity_of
 from fpgaprune.report.advice import changes_tables, shortage_lines, suggested_changes
 from fpgaprune.report.answers import give_answers, left_out
 from fpgaprune.report.contents import RunReport
+from fpgaprune.report.curve import curve_figure
 from fpgaprune.report.estimate_tables import (
     MULTIPLICATIONS,
     estimate_notes,
@@ -71,6 +72,7 @@ def render_page(report: RunReport) -> str:
             kernel_plots=kernel_plots(report),
             kernels=kernels_table(report),
             masks=_masks(report),
+            curve=curve_figure(report.losses),
             multiplications=multiplications_table(report),
             multiplication_bars=_multiplication_bars(report),
             certificate=certificate_table(report),

@@ -9,6 +9,20 @@ from fpgaprune.report.contents import RunReport, StageTime
 from fpgaprune.report.numbers import DASH, seconds_text
 from fpgaprune.report.table import Column, Table
 
+# Stage to the work that it is, as a user would say it.
+WORK = {
+    "train": "training, or reading, your network",
+    "select": "choosing what to lock",
+    "finetune": "training under the locks",
+    "certify": "checking every locked weight",
+    "remove": "taking out dead channels",
+    "quantise": "training with the bits of the hardware",
+    "export": "writing ONNX, and running it",
+    "hls": "making the hardware, and emulating it",
+    "measure": "simulating and synthesising",
+    "estimate": "estimating, and looking for changes that help",
+    "report": "writing this page",
+}
 UNCHANGED = "unchanged; the time is that of an earlier run"
 
 
@@ -28,9 +42,9 @@ def stage_times(
 
 def stages_table(report: RunReport) -> Table:
     """The table of how long each stage took."""
-    rows = [(stage.name, seconds_text(stage.seconds), stage.note) for stage in report.stages]
+    rows = [(WORK.get(stage.name, stage.name), seconds_text(stage.seconds), stage.note) for stage in report.stages]
     known = [stage.seconds for stage in report.stages if stage.seconds is not None]
-    rows.append(("all stages", seconds_text(sum(known)) if known else DASH, ""))
+    rows.append(("all together", seconds_text(sum(known)) if known else DASH, ""))
     names, seconds, notes = zip(*rows, strict=True)
-    columns = [Column("stage", names, numeric=False), Column("time", seconds), Column("note", notes, numeric=False)]
+    columns = [Column("work", names, numeric=False), Column("time", seconds), Column("note", notes, numeric=False)]
     return Table("Where the time went", tuple(columns if any(notes) else columns[:2]), totals=True)

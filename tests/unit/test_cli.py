@@ -160,7 +160,8 @@ def report_of(fits, *checks):
     """The JSON of a report with these checks, of a network whose fit is answered so."""
     answers = {"metric": ("yes", "Accuracy kept"), "fit": (fits, f"Fits xc7z020: {fits}")}
     said = {about: {"reply": reply, "text": text, "tone": "open"} for about, (reply, text) in answers.items()}
-    return {"checks": checks, "verdicts": said}
+    target = {"part": {"name": "xc7z020", "vendor": "AMD"}}
+    return {"checks": checks, "verdicts": said, "target": target}
 
 
 @pytest.mark.parametrize("command", ["run", "measure"])

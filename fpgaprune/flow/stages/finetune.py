@@ -84,10 +84,12 @@ class FinetuneResult(MaskCounts, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         metric: the metric of the network.
         changes: for each change of the locks its step, or its round, and the sparsity that was asked for.
+        losses: the loss of each epoch.
     """
 
     metric: Reading
     changes: tuple[tuple[int, float], ...]
+    losses: tuple[float, ...] = ()
 
 
 class FinetuneStage(FlowStage[FinetuneResult]):
@@ -153,6 +155,7 @@ class FinetuneStage(FlowStage[FinetuneResult]):
             metric=context.judge(model).reading(predict(model if rounded is None else rounded, data.x_test)),
             additions=tuple(Addition(**added) for added in found.additions),
             changes=tuple(found.changes),
+            losses=tuple(found.losses),
             warnings=tuple(warning["text"] for warning in guard_masks(model, config[SelectConfig], found.masks)),
         )
 
@@ -191,7 +194,7 @@ class FinetuneStage(FlowStage[FinetuneResult]):
             yield from unroundable(model, "finetune.quantised", "false")
 
     def part(self, context: StageContext, result: FinetuneResult) -> ReportPart:
-        return ReportPart({"warnings": result.warnings})
+        return ReportPart({"warnings": result.warnings, "losses": result.losses})
 
     def outcome(self, result: FinetuneResult) -> Iterator[OutcomeLine]:
         return (OutcomeLine(f"warning: {warning}", warning=True) for warning in result.warnings)

@@ -42,11 +42,13 @@ class Finetuned:
         masks: the masks at the end; every locked element is zero.
         additions: the locks that were added because they follow from others.
         changes: for each change of the locks its step, or its round, and the sparsity that was asked for.
+        losses: the loss of each epoch; empty for a training loop of the user's.
     """
 
     masks: MaskSet
     additions: Sequence[Mapping[str, Any]] = ()
     changes: Sequence[tuple[int, float]] = ()
+    losses: Sequence[float] = ()
 
 
 @dataclass
@@ -74,6 +76,7 @@ class Finetuning:
     def __post_init__(self) -> None:
         self._masks = self.selection
         self._additions: Sequence[Mapping[str, Any]] = ()
+        self._losses: list[float] = []
 
     def run(self, early: Weights | None = None) -> Finetuned:
         """Fine-tunes `model`; every element that its schedule locks is zero at the end.
@@ -95,7 +98,7 @@ class Finetuning:
         """The selection is locked all the time."""
         self._compile()
         self._train(self.selection, start=self.checkpoint.load())
-        return Finetuned(self.selection)
+        return Finetuned(self.selection, losses=self._losses)
 
     def _gradual(self, schedule: PolynomialConfig | ConstantConfig) -> Finetuned:
         """The locks grow from step to step."""
@@ -221,6 +224,17 @@ class Finetuning:
         before = passed * settings.epochs
         shown = epochs_shown(self.progress, rounds * settings.epochs, before)
         steps = self._steps(1)
+        if start is not None:
+            self._losses = [float(loss) for loss in start.facts["losses"]]
+        # Six digits: the curve of a page needs no more.
+        curve = keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda _, logs: self._losses.append(float(f"{logs['loss']:.6g}"))
+        )
+
+        def resumed() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+            facts, arrays = ({}, {}) if state is None else state()
+            return {**facts, "losses": self._losses}, arrays
+
         own = [] if settings.callbacks is None else self._own_callbacks(settings.callbacks)
         with steps_together(self.model, together or steps):
             finetune(
@@ -231,7 +245,7 @@ class Finetuning:
                 initial_epoch=done,
                 steps_per_epoch=steps,
                 shuffle=False,
-                callbacks=[*callbacks, *own, Resume(self.checkpoint, start, state), shown],
+                callbacks=[*callbacks, *own, curve, Resume(self.checkpoint, start, resumed), shown],
             )
 
     def _batches(self, epoch: int) -> Any:
@@ -294,4 +308,4 @@ class Finetuning:
         return MaskSet({**free, **masks})
 
     def _finished(self, changes: Sequence[tuple[int, float]]) -> Finetuned:
-        return Finetuned(self._masks, self._additions, changes)
+        return Finetuned(self._masks, self._additions, changes, self._losses)

@@ -80,7 +80,7 @@ def test_a_reused_multiplier_takes_turns_in_every_step():
 def test_zeros_of_the_state_save_and_are_told():
     full, pruned = (estimate(design(zeros=zeros), TARGET) for zeros in (0, 30))
     assert pruned.layers[1].csynth.dsp.value <= full.layers[1].csynth.dsp.value - 30 * UNITS // 2
-    assert pruned.notes[0].startswith("it: 600 of 1560 multiplications are by zero; compared with")
+    assert pruned.notes[0].startswith("it: 600 of 1,560 multiplications are by zero; compared with")
     folded = estimate(design(zeros=30, reuse=2, strategy="resource"), TARGET).notes[0]
     assert "save none of 780 multipliers at reuse 2" in folded
     unrolled = estimate(design(zeros=30, reuse=2, strategy="resource_unrolled"), TARGET).notes[0]

@@ -261,10 +261,10 @@ def test_the_reasons_name_what_was_locked_and_what_has_a_bit_less(tmp_path):
 
 def test_a_narrow_table_keeps_what_has_a_bit_less_together():
     narrow = frozenset({("input", "activation_bits"), ("out", "weight_bits")})
-    one = structs.replace(point(), knobs=Knobs("weight", 0.6, 6, 4, filters=0.35, narrow=narrow))
+    one = structs.replace(point(), number=7, knobs=Knobs("weight", 0.6, 6, 4, filters=0.35, narrow=narrow))
     _, rows = front_rows(Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), one, (one,)))
     assert rows[0][0].splitlines() == [
-        "35% of filters",
+        "7. 35% of filters",
         "then 60% of weights locked",
         "6-bit weights",
         "4-bit activations",

@@ -22,7 +22,7 @@ def drawn(*points):
 
 
 def test_each_network_is_a_dot_and_small_shares_stand_apart():
-    _, places, _ = drawn(point(1, 0.0, 0.28), point(2, -0.01, 0.045), point(3, 0.03, 0.033))
+    _, places, _ = drawn(point(1, 0.0, 0.28), point(2, -0.01, 0.045), point(3, 0.02, 0.033))
     assert sorted(places) == [1, 2, 3]
     (x1, y1), (x2, y2), (x3, y3) = places[1], places[2], places[3]
     # On a scale up to the limit of 80 % these two would lie on each other.
@@ -37,9 +37,30 @@ def test_a_label_that_would_cover_another_is_left_out_and_the_front_is_labelled(
     assert labels == [2, 3]
 
 
-def test_figures_beyond_the_page_stay_on_it():
-    _, places, _ = drawn(point(1, 0.9, 40.0), point(2, -0.5, 0.0), point(3, 0.0, 1e-9))
-    assert all(70 <= x <= 640 and 0 <= y <= 320 for x, y in places.values())
+def test_figures_beyond_an_axis_are_triangles_at_its_broken_end():
+    figure, places, _ = drawn(point(1, 0.9, 40.0), point(2, -0.5, 0.0), point(3, 0.0, 1e-9), point(4, 0.001, 0.3))
+    assert list(places) == [4]
+    triangles = re.findall(r'<path class="dot \w*" d="M([\d.]+),([\d.]+)l[^>]*><title>(\d+)\.[^<]*beyond', figure)
+    assert sorted(number for _, _, number in triangles) == ["1", "2", "3"]
+    assert all(70 <= float(x) <= 640 and 0 <= float(y) <= 330 for x, y, _ in triangles)
+    # Both ends of both axes have a figure beyond them.
+    assert figure.count('class="limit break"') == 4
+    whole, _, _ = drawn(point(1, 0.001, 0.3))
+    assert "break" not in whole
+
+
+def test_no_two_texts_of_the_figure_touch():
+    figure, _, _ = drawn(*(point(n, 0.0004 * n, 0.1 + 0.03 * n) for n in range(1, 30)))
+    texts = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)">([^<]+)</text>', figure)
+    boxes = []
+    for x, y, anchor, text in texts:
+        wide = 6.0 * len(text)
+        left = float(x) - {"start": 0, "middle": wide / 2, "end": wide}[anchor]
+        boxes.append((left, left + wide, float(y) - 9, float(y), text))
+    for number, one in enumerate(boxes):
+        for other in boxes[number + 1 :]:
+            apart = one[1] <= other[0] or other[1] <= one[0] or one[3] <= other[2] or other[3] <= one[2]
+            assert apart, (one, other)
 
 
 @pytest.mark.parametrize(("share", "text"), [(0.0449, "4.5 %"), (0.0994, "9.9 %"), (0.0996, "10 %"), (0.797, "80 %")])

@@ -68,7 +68,7 @@ def test_rows_are_layers_with_their_kernels_and_the_total():
     table = measured_tables(run_report(measured=measured()).measured)[1]
     columns = {column.heading: column.cells for column in table.columns}
     assert columns["layer"] == ("conv1", "conv2", "dense", "total")
-    assert columns["kernels not zero"] == ("8", "200", "–", "")
+    assert columns["kernels left"] == ("8", "200", "–", "")
     assert columns["LUT"] == ("812", "4,321", "222", "5,432")
 
 

@@ -19,9 +19,9 @@ def test_the_report_shows_seconds_for_each_stage_and_their_sum():
     report = run_report(stages=stage_times(("train", "select"), RECORDS, ["train", "select"]))
     rows = stages_table(report).rows
     assert [[cell.replace("\u00a0", " ") for cell in row[:2]] for row in rows] == [
-        ["train", "1 min 01 s"],
-        ["select", "1.2 s"],
-        ["all stages", "1 min 02 s"],
+        ["training, or reading, your network", "1 min 01 s"],
+        ["choosing what to lock", "1.2 s"],
+        ["all together", "1 min 02 s"],
     ]
     assert "Where the time went" in render_page(report)
     assert report.to_json()["stages"][0] == {"name": "train", "seconds": 61.0, "note": ""}
