@@ -234,8 +234,8 @@ def parts(
         print_line(f"{part.name}: {part.source} ({part.date}){'; ' + part.note if part.note else ''}")
     for board in boards if names else ():
         print_line(f"{board.name}: {board.part}; {board.source}")
-    part = names[0] if names else "PART"
-    print_next("run", "NETWORK.keras", "--data", "DATA.npz", "--part", part, "--sparsity", "0.6")
+    named = names[0] if names else "PART"
+    print_next("run", "NETWORK.keras", "--data", "DATA.npz", "--part", named, "--sparsity", "0.6")
 
 
 def _print_verilog(source: Path, part: str | None, family: str | None, interval: int | None, as_json: bool) -> None:

@@ -225,7 +225,7 @@ def _compared(name: str, found: Compared, config: Flow, searched: SearchedWidths
         limit = config[VerdictConfig].agreement
         same = Check(against, "same class", found.agreement, limit, True, samples, advice=advice, about="metric")
         checks.append(same)
-    if searched:
+    if searched and found.lost is not None:
         # The search did not see these samples, so that their standard error is taken off.
         checks.append(
             Check(
