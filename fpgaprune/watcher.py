@@ -130,9 +130,11 @@ class Watcher:
         """A phrase: the seconds of all stages that ran, and the two that took longest."""
         if not self.seconds:
             return "nothing to do, because every stage is unchanged"
+        from fpgaprune.report import WORK
+
         longest = sorted(self.seconds, key=lambda name: -self.seconds[name])[:2]
-        named = ", ".join(f"{name} {_duration(self.seconds[name])}" for name in longest)
-        return f"{_duration(sum(self.seconds.values()))} in total; {named}"
+        named = ", ".join(f"{_duration(self.seconds[name])} {WORK.get(name, name)}" for name in longest)
+        return f"{_duration(sum(self.seconds.values()))} in total: {named}"
 
     def remaining_s(self) -> float | None:
         """Seconds that the current work may still take, at the speed of its last steps; None if unknown."""

@@ -41,4 +41,4 @@ def draw(report: Path) -> list[Path]:
 
 if __name__ == "__main__":
     for picture in draw(Path(sys.argv[1]) / "report.html"):
-        print(f"{picture}: {picture.stat().st_size:,} bytes")
+        sys.stdout.write(f"{picture}: {picture.stat().st_size:,} bytes\n")

@@ -7,6 +7,8 @@ from .contents import LinkSummary as LinkSummary
 from .contents import Metric as Metric
 from .contents import RunReport as RunReport
 from .contents import StageTime as StageTime
+from .curve import curve_figure as curve_figure
+from .curve import ticks_within as ticks_within
 from .figures import kernel_states as kernel_states
 from .front import FrontPoint as FrontPoint
 from .front import FrontReport as FrontReport
@@ -23,6 +25,7 @@ from .run_tables import kernels_table as kernels_table
 from .table import LABELS as LABELS
 from .table import Column as Column
 from .table import Table as Table
+from .timing import WORK as WORK
 from .timing import stage_times as stage_times
 from .verdict import ADVICE as ADVICE
 from .verdict import Verdict as Verdict

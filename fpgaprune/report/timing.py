@@ -11,16 +11,16 @@ from fpgaprune.report.table import Column, Table
 
 # Stage to the work that it is, as a user would say it.
 WORK = {
-    "train": "training, or reading, your network",
+    "train": "reading or training your network",
     "select": "choosing what to lock",
     "finetune": "training under the locks",
     "certify": "checking every locked weight",
     "remove": "taking out dead channels",
     "quantise": "training with the bits of the hardware",
-    "export": "writing ONNX, and running it",
-    "hls": "making the hardware, and emulating it",
-    "measure": "simulating and synthesising",
-    "estimate": "estimating, and looking for changes that help",
+    "export": "writing and running ONNX",
+    "hls": "making and emulating the hardware",
+    "measure": "simulating and synthesising our Verilog",
+    "estimate": "estimating and looking for better layouts",
     "report": "writing this page",
 }
 UNCHANGED = "unchanged; the time is that of an earlier run"

@@ -64,7 +64,9 @@ def test_the_last_words_say_where_the_time_went():
     for name, seconds in (("train", 80.0), ("select", 1.0), ("finetune", 49.5)):
         watcher.stage(name, "running")
         watcher.stage(name, "done", seconds=seconds)
-    assert watcher.where_the_time_went() == "2 min 10 s in total; train 1 min 20 s, finetune 49.5 s"
+    assert watcher.where_the_time_went() == (
+        "2 min 10 s in total: 1 min 20 s reading or training your network, 49.5 s training under the locks"
+    )
 
 
 def test_time_is_measured_where_nobody_gives_it():

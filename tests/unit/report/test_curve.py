@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from fpgaprune.report.curve import curve_figure, ticks_within
-from fpgaprune.report.page import render_page
+from fpgaprune.report import curve_figure, render_page, ticks_within
 
 from .samples import run_report
 
