@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fpgaprune.commands.common_options import SERIAL_BOARDS
 from fpgaprune.terminal import print_line
 
 # What a network needs on the command line.
@@ -41,7 +42,10 @@ def _first_of_flow(report: Mapping[str, Any]) -> int | None:
 
 def receiver_of(part: Mapping[str, Any]) -> str:
     """What `export --for` takes for a run on `part`: a board with that part, else the vendor's tool, else `BOARD`."""
+    from fpgaprune.fabric import list_overlays
     from fpgaprune.target import find_part, list_boards
 
     boards = [board.name for board in list_boards() if find_part(board.part).name == part["name"]]
+    # A board with a driver of ours is first.
+    boards.sort(key=lambda name: name not in (*list_overlays(), *SERIAL_BOARDS))
     return boards[0] if boards else _TOOLS.get(part["vendor"], "BOARD")

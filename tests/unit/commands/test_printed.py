@@ -177,7 +177,7 @@ def test_the_next_command_follows_from_the_two_answers(capsys, kept, fits, sugge
     report = {
         "verdicts": {"metric": {"reply": kept}, "fit": {"reply": fits}},
         "advice": {"suggestions": suggestions},
-        "target": {"part": {"name": "xc7vx690t", "vendor": "AMD"}},
+        "target": {"part": {"name": "xc7none", "vendor": "AMD"}},
     }
     print_next_of_run(Path("r"), report)
     assert capsys.readouterr().out == f"next        fpgaprune {said}\n"
