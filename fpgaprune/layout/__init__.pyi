@@ -4,6 +4,7 @@ from .advice import Advice as Advice
 from .advice import LayerShare as LayerShare
 from .advice import Shortage as Shortage
 from .advice import Suggestion as Suggestion
+from .board import bitstream_seconds_on as bitstream_seconds_on
 from .board import board_design as board_design
 from .board import larger_board as larger_board
 from .board import layouts_for_board as layouts_for_board

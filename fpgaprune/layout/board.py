@@ -10,7 +10,7 @@ from typing import Literal
 
 from fpgaprune.design import Design, Input, LayerSpec, Reshape
 from fpgaprune.errors import EstimateError, TargetError
-from fpgaprune.fabric import Devices, find_board, find_board_router, list_serial_boards
+from fpgaprune.fabric import Devices, bitstream_seconds, find_board, find_board_router, list_serial_boards
 from fpgaprune.layout.choice import choose_layout
 from fpgaprune.layout.design_layout import DesignLayout
 from fpgaprune.layout.verilog_layouts import at_interval, slower_layouts
@@ -99,6 +99,12 @@ def layouts_for_board(design: Design, board: str, interval: int | None = None) -
         return
     taken = f"the smallest layout, {_often(smallest)}, takes {room.amounts(smallest)}"
     yield smallest, f"{said}; {taken}: place and route may take long"
+
+
+def bitstream_seconds_on(laid: DesignLayout, board: str) -> float | None:
+    """Return the seconds that the bitstream of `laid` for `board` takes on a free core; None if there is no law."""
+    room, family = _Room.on(board), find_board_router(board)[1].family
+    return bitstream_seconds(family, room.luts(laid), room.part.lut or 0)
 
 
 def larger_board(design: Design, board: str) -> str:

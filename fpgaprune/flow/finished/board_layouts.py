@@ -9,11 +9,12 @@ from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, TargetError, ToolError, ToolExitError, ToolTimeoutError
-from fpgaprune.fabric import Bitstream, bitstream_ending, crowding, make_bitstream
+from fpgaprune.fabric import Bitstream, bitstream_ending, crowding, make_bitstream, slowness
 from fpgaprune.flow.run import Progress, RunDirectory, layout_was_asked_for, verilog_of
-from fpgaprune.layout import board_design, larger_board, layouts_for_board
+from fpgaprune.layout import bitstream_seconds_on, board_design, larger_board, layouts_for_board
 from fpgaprune.measure import interval_words
 from fpgaprune.processes import countdown
+from fpgaprune.report import NO_BREAK, seconds_text
 from fpgaprune.rtl import VerilogProject
 
 # Minutes that the tools may take for one layout, unless said.
@@ -46,6 +47,7 @@ class _Layout:
     why: str
     design: Design
     fields: dict[str, Any]
+    seconds: float | None = None
 
 
 def build_for_board(
@@ -82,7 +84,7 @@ def build_for_board(
     given_up: list[str] = []
     laid: _Layout | None = next(layouts)
     while laid is not None:
-        progress.stage("layout", "done", laid.why)
+        progress.stage("layout", "done", f"{laid.why}{_wait(laid, minutes)}")
         progress.stage("export", "running")
         progress.step(0, 0, "Verilog")
         project = verilog_of(run, laid.design, **laid.fields)
@@ -124,7 +126,18 @@ def _layouts(run: RunDirectory, design: Design, board: str, interval: int | None
     for laid, why in layouts_for_board(fed, board, interval):
         # The Verilog of the measurement takes the network's own samples.
         fields = dict(laid.fields) or ({} if fed is design else {"interval": 0})
-        yield _Layout(f"a sample {interval_words(laid.interval_cycles)}", why, fed, fields)
+        name = f"a sample {interval_words(laid.interval_cycles)}"
+        yield _Layout(name, why, fed, fields, bitstream_seconds_on(laid, board))
+
+
+def _wait(laid: _Layout, minutes: float) -> str:
+    """How long the bitstream will take, at the speed that this machine has now; empty if that is not known."""
+    if laid.seconds is None:
+        return f"; its bitstream takes {minutes:g} min at most"
+    expected = laid.seconds * slowness()
+    late = f", more than its {minutes:g} min" if expected > 60 * minutes else ""
+    said = seconds_text(max(1, round(expected))).replace(".0", "").replace(NO_BREAK, " ")
+    return f"; its bitstream takes about {said}{late}"
 
 
 def _unfinished(

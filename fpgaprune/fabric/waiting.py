@@ -1,0 +1,48 @@
+"""How long open tools will take, said before they start: laws of measured runs, at the speed of this machine now."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+# Wall-clock seconds of `_work` on a free core of the machine on which the laws were measured.
+_REFERENCE_S = 0.0165
+# Family to the placed LUTs of one run, its seconds of synthesis, place and route on a free core, and the power of the
+# LUTs by which they grow. Gowin: hw/synth/place_shares.csv, where the law is within a factor of 1.5 of each row that
+# ended. ECP5: 1,000 to 7,000 LUT took 7 to 61 s.
+_LAWS = {"gowin": (2851, 32.0, 1.75), "ecp5": (7000, 61.0, 1.1)}
+# LUTs of the device of the Gowin rows: a larger device takes longer, by the root of its size.
+_GOWIN_LUTS = 8640
+
+
+def bitstream_seconds(family: str, luts: float, capacity: float) -> float | None:
+    """Return the seconds of synthesis, place and route on a free core of the reference; None for other families.
+
+    Args:
+        family: name of the family, as `gowin`.
+        luts: LUTs that will be placed.
+        capacity: LUTs of the device.
+    """
+    law = _LAWS.get(family)
+    if law is None:
+        return None
+    size, seconds, power = law
+    grown = seconds * (luts / size) ** power
+    return grown * (capacity / _GOWIN_LUTS) ** 0.5 if family == "gowin" else grown
+
+
+def slowness() -> float:
+    """Return how many times slower this machine is now than the reference: its processor, and what else runs on it."""
+    took = []
+    for _ in range(3):
+        started = time.perf_counter()
+        _work()
+        took.append(time.perf_counter() - started)
+    return sorted(took)[1] / _REFERENCE_S
+
+
+def _work() -> None:
+    total = 0
+    for number in range(120_000):
+        total = (total * 31 + number) & 0xFFFFFFFF
+    hashlib.sha256(b"x" * 4_000_000).digest()
