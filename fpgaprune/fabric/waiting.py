@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 
 # Wall-clock seconds of `_work` on a free core of the machine on which the laws were measured.
@@ -27,8 +28,8 @@ def bitstream_seconds(family: str, luts: float, capacity: float) -> float | None
     if law is None:
         return None
     size, seconds, power = law
-    grown = seconds * (luts / size) ** power
-    return grown * (capacity / _GOWIN_LUTS) ** 0.5 if family == "gowin" else grown
+    grown = float(seconds * (luts / size) ** power)
+    return grown * math.sqrt(capacity / _GOWIN_LUTS) if family == "gowin" else grown
 
 
 def slowness() -> float:
