@@ -32,8 +32,10 @@ one. A dash means that you get an error, which names the layer and says what to 
 - **emulator**: its design for Vitis is [emulated](emulator.md) bit for bit.
 - **Verilog**: its design becomes [Verilog](verilog.md).
 
-The table does not show all settings of a layer. Every back end refuses dilation, groups, depth multipliers and a
-softmax along another axis.
+The table does not show all settings of a layer. A dilated or grouped convolution, or one with a depth multiplier,
+becomes a plain one with zeros in its kernel: a 3 × 3 kernel dilated by 2 is one of 5 × 5 with nine taps. Our Verilog
+has no product for a zero, so this costs nothing but a longer window; an hls4ml project with strategy `resource`
+multiplies by zeros. Every back end refuses a softmax along another axis.
 """
 _FAMILIES: dict[str, tuple[str, ...]] = {
     "Vitis": ("latency", "resource"),

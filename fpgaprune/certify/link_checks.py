@@ -23,7 +23,7 @@ from fpgaprune.certify.parted_files import read_parted
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
 from fpgaprune.keras_file import read_keras_weights
-from fpgaprune.values import MaskSet, by_weight_path, named_weights
+from fpgaprune.values import MaskSet, by_weight_path, gathered, named_weights
 
 if TYPE_CHECKING:
     import keras
@@ -153,6 +153,8 @@ def _hardware_link(
     _require_kernels(name, reasons, masks, arrays)
     if values is not None:
         arrays = as_numbers(arrays, design)
+    # A dilated or grouped convolution is a plain one in hardware.
+    arrays = {path: gathered(array, masks[path].shape) if path in masks else array for path, array in arrays.items()}
     link = check_link(name, arrays, masks, reasons, values)
     return replace(link, layers=layers)
 

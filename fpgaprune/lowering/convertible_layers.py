@@ -81,15 +81,6 @@ def _reason(layer: Any, kind: str) -> str | None:
         return f"it applies a {type(layer.layer).__name__} to every step, {_NO_TEMPLATE}: give it the steps as they are"
     if getattr(layer, "data_format", None) == "channels_first":
         return "its data_format is 'channels_first'; only 'channels_last' has templates"
-    rate = getattr(layer, "dilation_rate", 1)
-    if any(r != 1 for r in (rate if isinstance(rate, tuple | list) else (rate,))):
-        return f"it is dilated by {rate}, and {_NO_TEMPLATE}: widen the kernel with zeros instead"
-    if getattr(layer, "groups", 1) != 1:
-        return (
-            f"it has {layer.groups} groups, and {_NO_TEMPLATE}: split it first, with split_groups of fpgaprune.remove"
-        )
-    if kind.startswith(("Depthwise", "Separable")) and layer.depth_multiplier != 1:
-        return f"its depth multiplier is {layer.depth_multiplier}, and {_NO_TEMPLATE}: use 1"
     if kind == "UpSampling2D" and layer.interpolation != "nearest":
         return f"its interpolation is {layer.interpolation!r}, and {_NO_TEMPLATE}: use 'nearest'"
     if kind in ("Softmax", "BatchNormalization"):

@@ -1,12 +1,14 @@
 """The types of a network whose data are rounded to types of its own: everything between is exact.
 
 HGQ2's networks are such ones: each layer with weights reads what a `RoundedChannels` layer leaves, so that no range is
-read from samples, and nothing is lost but what the network itself rounds.
+read from samples, and nothing is lost but what the network itself rounds. An input that no such layer reads is rounded
+to a type that the user gives, or that samples show.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -15,7 +17,8 @@ import numpy as np
 from fpgaprune.errors import DesignError, UnsupportedLayerError
 from fpgaprune.lowering.accumulators import exact_accumulator
 from fpgaprune.lowering.folding import FOLDABLE
-from fpgaprune.lowering.precision import AVERAGES, MOVES, Types, move_types
+from fpgaprune.lowering.joined_scales import simplify_scale
+from fpgaprune.lowering.precision import AVERAGES, MOVES, Types, is_softmax, move_types, softmax_layer_types
 from fpgaprune.network import producer, readers_of, scale_and_shift
 from fpgaprune.quantise import RoundedChannels, exact_type
 from fpgaprune.values import MAX_WIDTH, FixedType
@@ -26,11 +29,13 @@ _CHOICES = (keras.layers.Maximum, keras.layers.Minimum, keras.layers.Concatenate
 _BITS_KEPT = {"TRN": 0, "RND": 1}
 
 
-def exact_types(folded: Any) -> Types:
-    """Layer name to role to type, for every layer of `folded`; no result rounds or overflows.
+def exact_types(folded: Any, entering: Mapping[str, FixedType] | None = None, backend: str = "Vitis") -> Types:
+    """Layer name to role to type, for every layer of `folded`; no result rounds or overflows, but for a last softmax.
 
     Args:
-        folded: what `prepare.fold` returned, with a `RoundedChannels` layer behind each input.
+        folded: what `prepare.fold` returned; scales in front of quantisers become simpler ones that round alike.
+        entering: type of each input that is read otherwise than by `RoundedChannels` layers alone.
+        backend: the backend whose softmax computes with the types.
 
     Raises:
         UnsupportedLayerError: a layer is not exact in fixed point; the message names it.
@@ -42,16 +47,42 @@ def exact_types(folded: Any) -> Types:
         sources = layer.input if isinstance(layer.input, list) else [layer.input]
         try:
             if isinstance(layer, keras.layers.InputLayer):
-                types[layer.name] = {"result": _entering(layer, readers.get(id(layer), []))}
+                types[layer.name] = {"result": _entering(layer, readers.get(id(layer), []), entering or {})}
+            elif is_softmax(layer) and not readers.get(id(layer)):
+                types[layer.name] = softmax_layer_types(layer, backend)
             else:
                 incoming = [types[producer(source).name]["result"] for source in sources]
-                types[layer.name] = _types(layer, incoming)
+                types[layer.name] = _types(layer, incoming, readers)
         except DesignError as error:
             raise UnsupportedLayerError(f"layer {layer.name!r}: {error}") from error
     return types
 
 
-def _types(layer: Any, incoming: list[FixedType]) -> dict[str, FixedType]:
+def unrounded_inputs(folded: Any) -> list[str]:
+    """Names of the inputs of `folded` that are read otherwise than by `RoundedChannels` layers alone."""
+    readers = readers_of(folded)
+    entries = [producer(tensor) for tensor in folded.inputs]
+    return [entry.name for entry in entries if not _is_rounded(readers.get(id(entry), []))]
+
+
+def bits_behind(folded: Any, name: str) -> int:
+    """Bits of the widest quantiser that reads the input `name` behind scales and moves alone; 0 if there is none."""
+    readers = readers_of(folded)
+    waiting, widest = list(readers.get(id(folded.get_layer(name)), [])), 0
+    while waiting:
+        layer = waiting.pop()
+        if isinstance(layer, RoundedChannels):
+            widest = max(widest, layer.widest().width)
+        elif isinstance(layer, (keras.layers.BatchNormalization, *MOVES)):
+            waiting += readers.get(id(layer), [])
+    return widest
+
+
+def _is_rounded(readers: list[Any]) -> bool:
+    return bool(readers) and all(isinstance(reader, RoundedChannels) for reader in readers)
+
+
+def _types(layer: Any, incoming: list[FixedType], readers: dict[int, list[Any]]) -> dict[str, FixedType]:
     first = incoming[0]
     if isinstance(layer, RoundedChannels):
         return {"result": layer.widest()}
@@ -62,6 +93,7 @@ def _types(layer: Any, incoming: list[FixedType]) -> dict[str, FixedType]:
         accum = exact_accumulator(layer, weight, first, kernel, bias, start)
         return {"weight": weight, "bias": start, "accum": accum, "result": accum}
     if isinstance(layer, keras.layers.BatchNormalization):
+        simplify_scale(layer, first, readers)
         scale, shift = scale_and_shift(layer)
         kinds = {"scale": exact_type(scale), "bias": exact_type(shift)}
         largest = np.abs(scale).max() * _largest(first) + np.abs(shift).max()
@@ -92,12 +124,15 @@ def _types(layer: Any, incoming: list[FixedType]) -> dict[str, FixedType]:
     )
 
 
-def _entering(layer: Any, readers: list[Any]) -> FixedType:
-    """A type from which each of `readers` gets what it gets from the real number."""
-    if not readers or not all(isinstance(reader, RoundedChannels) for reader in readers):
+def _entering(layer: Any, readers: list[Any], given: Mapping[str, FixedType]) -> FixedType:
+    """A type from which each of `readers` gets what it gets from the real number; else that of `given`."""
+    if not _is_rounded(readers):
+        if layer.name in given:
+            return given[layer.name]
         raise UnsupportedLayerError(
-            f"input {layer.name!r} is read as floats; wanted a quantiser before whatever reads it (in HGQ2 "
-            "enable_iq=True)"
+            f"input {layer.name!r} is not rounded by the network, so its type must be known: give samples (data=...), "
+            f"or the type itself, layers={{{layer.name!r}: {{'result': 'fixed<8,1,RND,SAT>'}}}}, in a flow file "
+            f'[hls.layers.{layer.name!r}] result = "fixed<8,1,RND,SAT>"'
         )
     known: list[FixedType] = [kind for reader in readers for kind in reader.types() if kind is not None]
     if not known:

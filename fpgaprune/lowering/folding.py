@@ -20,8 +20,10 @@ from fpgaprune.keras_functions import LINEAR, Activation, activation_in
 from fpgaprune.lowering.convertible_layers import check_classes, check_layers
 from fpgaprune.lowering.flattening import flattened
 from fpgaprune.lowering.gru_lstm import RECURRENT, functions_of, gates_of
+from fpgaprune.lowering.joined_scales import joined_scales
 from fpgaprune.lowering.keras_operations import with_layers
 from fpgaprune.lowering.layer_names import free_name
+from fpgaprune.lowering.plain_convolutions import plain_convolutions
 from fpgaprune.lowering.split import split_separable
 from fpgaprune.network import cloned, copied, find_folds, folded_weights, graph_of, producer, readers_of
 from fpgaprune.quantise import is_rounded, rounds_channels, unrounded
@@ -53,9 +55,10 @@ def fold(model: Any) -> Any:
     unless the network rounds its data itself.
     Models inside the model are unfolded, and Dropout and augmentations left out. `ReLU()` becomes `Activation("relu")`.
     The activation of a convolution or Dense layer becomes a layer of its own, `NAME_relu`, so that both get a type. A
-    separable convolution becomes two layers. An average pooling over the whole map becomes a global one, because hls4ml
-    would build it with all its inputs at once. Operations, `Rescaling` and `Normalization` become layers that compute
-    the same, and each activation one that names its function. Layer names stay, and layers compute in float32.
+    separable convolution becomes two layers, a dilated or grouped one a plain one. An average pooling over the whole
+    map becomes a global one, because hls4ml would build it with all its inputs at once. Operations, `Rescaling` and
+    `Normalization` become layers that compute the same, and each activation one that names its function. Layer names
+    stay, and layers compute in float32.
 
     Raises:
         HlsError: a weight is NaN or infinite.
@@ -73,9 +76,11 @@ def fold(model: Any) -> Any:
     check_classes(functional)
     functional = with_layers(functional)
     check_layers(functional)
-    functional = split_separable(in_classes_of_keras(functional))
+    functional = plain_convolutions(split_separable(in_classes_of_keras(functional)))
     # Where the bits of the weights are trained, a product with a scale would have far more of them.
-    folds = {} if rounds_channels(functional) else find_folds(functional)
+    rounds = rounds_channels(functional)
+    functional = joined_scales(functional) if rounds else functional
+    folds = {} if rounds else find_folds(functional)
     folded_names = {bn.name for bn in folds.values()}
     originals = {layer.name: layer for layer in functional.layers}
     activations = {

@@ -17,22 +17,22 @@ from fpgaprune.design import Design, Input, warn_of_moved_reuse
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.lowering.design_of import design_of, outline
-from fpgaprune.lowering.exact_types import exact_types
+from fpgaprune.lowering.exact_types import bits_behind, exact_types, unrounded_inputs
 from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
 from fpgaprune.lowering.folding import PRODUCTS, fold, quantise_weights
 from fpgaprune.lowering.gru_lstm import observe_states
 from fpgaprune.lowering.layer_names import names_of, renamed
 from fpgaprune.lowering.layer_options import LayerOptions, read_options, with_widths
 from fpgaprune.lowering.layout import Layout, settle_layouts
-from fpgaprune.lowering.precision import Precision, Types, choose_types
+from fpgaprune.lowering.precision import Precision, Types, choose_types, fitting
 from fpgaprune.lowering.ranges import Range, Samples, as_inputs, cut_off, observe, require_ranges, trained_types
 from fpgaprune.lowering.split import depthwise_names
 from fpgaprune.lowering.table_ends import require_within_tables
 from fpgaprune.lowering.table_sizes import size_problems, table_sizes
 from fpgaprune.lowering.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
-from fpgaprune.quantise import rounds_channels
+from fpgaprune.quantise import exact_type, rounds_channels
 from fpgaprune.target import Target
-from fpgaprune.values import FixedType, MaskSet, class_numbers, named_weights, real_array
+from fpgaprune.values import FixedType, MaskSet, class_numbers, gathered, named_weights, real_array
 
 _ROLES = {
     "recurrent_kernel": "recurrent_weight",
@@ -41,6 +41,10 @@ _ROLES = {
     "gamma": "scale",
     "beta": "bias",
 }
+# Samples that are whole multiples of one number, such as pixels, enter with all their bits if these are so many.
+_EXACT_INPUT = 16
+# An input that a quantiser rounds behind a scale has so many bits more than the quantiser.
+_GUARD_BITS = 4
 
 
 AnyPrecision = Precision | AutoPrecision | FixedType | str
@@ -130,8 +134,7 @@ def lower(
     ranges = {layer: Range.of(values) for layer, values in observed.items()}
     found = None
     if rounds_channels(folded):
-        _require_free(model, precision, options)
-        types = exact_types(folded)
+        types = exact_types(folded, _entering(model, folded, precision, options, observed), target.backend)
     else:
         if isinstance(precision, AutoPrecision):
             found = _search(model, folded, target, data, labels, precision, options, ranges, results, progress)
@@ -166,14 +169,53 @@ def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedT
         raise HlsError(f"precision {given!r} is neither 'auto' nor a type: {error}") from error
 
 
-def _require_free(model: Any, precision: Any, options: Mapping[str, LayerOptions]) -> None:
-    """The user has asked for no types of `model`, because its data say them all."""
-    typed = [layer for layer, own in options.items() if own.types or own.weight_bits or own.activation_bits]
+def _entering(
+    model: Any,
+    folded: Any,
+    precision: Any,
+    options: Mapping[str, LayerOptions],
+    observed: Mapping[str, NDArray[Any]],
+) -> dict[str, FixedType]:
+    """The type of each input of a network that rounds its data, but not that input.
+
+    It is the user's; or holds each sample exactly, if few bits do; or has as many bits as an activation.
+
+    Raises:
+        HlsError: the user asks for types of other layers, which follow from the data.
+    """
+    unrounded = unrounded_inputs(folded)
+    typed = [
+        layer
+        for layer, own in options.items()
+        if own.weight_bits or (layer not in unrounded and (own.types or own.activation_bits))
+    ]
     if typed or isinstance(precision, FixedType):
         raise HlsError(
             f"model {model.name!r} rounds its data to types of its own, from which all others follow; leave out "
             + (f"the types and widths of layer {typed[0]!r}" if typed else f"precision {precision}")
         )
+    found = {}
+    for name in unrounded:
+        own = options.get(name, LayerOptions())
+        if own.types and "result" in own.types:
+            found[name] = own.types["result"]
+        elif name in observed:
+            least = bits_behind(folded, name) + _GUARD_BITS
+            found[name] = _holding(observed[name], own.activation_bits, least, precision)
+    return found
+
+
+def _holding(values: NDArray[Any], given: int | None, least: int, precision: Precision | AutoPrecision) -> FixedType:
+    """The type of an input of which `values` are samples: `given` bits wide, or at least `least`."""
+    bits = given or max(least, precision.activation_bits if isinstance(precision, Precision) else precision.widest)
+    if given is None:
+        try:
+            exact = exact_type(values)
+        except DesignError:
+            exact = None
+        if exact is not None and exact.width <= max(bits, _EXACT_INPUT):
+            return exact
+    return fitting(Range.of(values), bits)
 
 
 def _search(
@@ -261,7 +303,8 @@ def _free_locks(
             path = sources.get(layer, {}).get(role)
             if path is None:
                 continue
-            vanished = (weights[path].numpy() != 0) & (roles[role] == 0)
+            kernel = weights[path].numpy()
+            vanished = (kernel != 0) & (gathered(roles[role], kernel.shape) == 0)
             if vanished.any():
                 masks[path] = ~vanished
     return MaskSet(masks)

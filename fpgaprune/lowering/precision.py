@@ -134,6 +134,11 @@ def is_softmax(layer: Any) -> bool:
     return isinstance(layer, keras.layers.Softmax) or getattr(layer, "activation", None) is keras.activations.softmax
 
 
+def softmax_layer_types(layer: Any, backend: str) -> dict[str, FixedType]:
+    """The types of a softmax that reads any type."""
+    return {"result": FixedType(16, 1, False, "RND", "SAT"), **softmax_types(layer.output.shape[-1], backend)}
+
+
 class _Chooser:
     """Chooses the types of one layer after another, in the order of execution."""
 
@@ -185,8 +190,8 @@ class _Chooser:
                 found[role] = kind
             return found
         if is_softmax(layer):
-            result = self.uniform or FixedType(16, 1, False, "RND", "SAT")
-            return {"result": result, **softmax_types(layer.output.shape[-1], self.backend)}
+            found = softmax_layer_types(layer, self.backend)
+            return found | {"result": self.uniform} if self.uniform else found
         if isinstance(layer, _ACTIVATIONS):
             result = self._activation(layer.name, own)
             if getattr(layer, "activation", None) is keras.activations.relu and own.activation_bits is None:

@@ -17,7 +17,7 @@ from fpgaprune.rtl.read_datapath import Datapath, has_datapath
 from fpgaprune.rtl.read_memory import read_memory
 from fpgaprune.rtl.read_program import read_program
 from fpgaprune.rtl.read_serial import SerialDatapath
-from fpgaprune.values import MaskSet
+from fpgaprune.values import MaskSet, gathered
 
 # The link of a run's Verilog, which lies in the folder `rtl` there.
 VERILOG_LINK = "rtl/verilog"
@@ -45,7 +45,7 @@ def check_verilog(project: VerilogProject, design: Design, masks: MaskSet) -> Li
             if role != "weight":
                 reasons[path] = "added once for each output, not multiplied"
                 continue
-            arrays[path] = read_weights(project, layer)
+            arrays[path] = gathered(read_weights(project, layer), masks[path].shape)
     missing = [path for path in masks if path not in arrays and path not in reasons]
     for path in missing:
         if masks[path].ndim > 1:

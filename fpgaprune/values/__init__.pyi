@@ -14,6 +14,8 @@ from .real_arrays import real_array as real_array
 from .real_arrays import sample_arrays as sample_arrays
 from .slices import expand_indices as expand_indices
 from .slices import parse_slice as parse_slice
+from .spread_kernels import gathered as gathered
+from .spread_kernels import spread as spread
 from .weights import NamedWeights as NamedWeights
 from .weights import by_weight_path as by_weight_path
 from .weights import every_path as every_path

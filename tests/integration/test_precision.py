@@ -233,14 +233,10 @@ def test_no_input_overflows_or_rounds_an_accumulator(seed):
 @pytest.mark.parametrize(
     ("layer", "message"),
     [
-        (lambda: layers.SeparableConv2D(4, 3, depth_multiplier=2, name="odd"), "its depth multiplier is 2"),
         (
             lambda: layers.LayerNormalization(name="odd"),
             "is a LayerNormalization, which hls4ml can convert but fpgaprune cannot yet: .*; use BatchNormalization",
         ),
-        (lambda: layers.Conv2D(4, 3, dilation_rate=2, name="odd"), "is dilated by"),
-        (lambda: layers.Conv2D(4, 3, groups=2, name="odd"), "it has 2 groups"),
-        (lambda: layers.DepthwiseConv2D(3, depth_multiplier=2, name="odd"), "its depth multiplier is 2"),
         (lambda: layers.Activation("mish", name="odd"), "it knows no activation 'mish'"),
         (
             lambda: layers.ReLU(max_value=3.0, threshold=0.5, name="odd"),

@@ -193,8 +193,15 @@ class LayerPlan:
         return self.ordered(value, tuple(range(1, value.rank)))
 
     def reshaped(self, value: Value, shape: tuple[int, ...], axes: tuple[int, ...], rank: int, name: str = "") -> Value:
-        """`value` with its elements in the shape `shape`, read in the order of Keras."""
+        """`value` with its elements in the shape `shape`, read in the order of Keras.
+
+        A factor of the whole tensor moves behind it, where a layer that multiplies can take it.
+        """
         layer = value.layer
+        before, factor = self.scales.get(layer, (value, None))
+        if factor is not None and shape != value.shape and (factor == factor.ravel()[0]).all():
+            moved = self.reshaped(replace(before, nonnegative=value.nonnegative), shape, axes, rank, name)
+            return self.times(f"{layer}_moved", moved, factor)
         if shape != value.shape:
             if len(shape) == 1:
                 layer = self.add("Flatten", name or "flatten", (value,), shape)

@@ -123,5 +123,5 @@ def test_an_input_that_one_port_cannot_hold_is_refused():
     ):
         fp.make_design(model, fp.Target.of("xc7a35t"))
     plain = keras.Model(entry, rounded()(keras.layers.Dense(4)(entry)))
-    with pytest.raises(UnsupportedLayerError, match="input 'x' is read as floats; wanted a quantiser"):
+    with pytest.raises(UnsupportedLayerError, match="input 'x' is not rounded by the network"):
         fp.make_design(plain, fp.Target.of("xc7a35t"))

@@ -1,0 +1,72 @@
+"""Writes dilated and grouped convolutions as plain ones, whose kernels hold zeros between taps and outside groups.
+
+Our Verilog has no product for a zero, at once or by a schedule; in an hls4ml project a zero is dropped by the
+strategies `latency` and `distributed_arithmetic`, and takes a multiplier with `resource`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from fpgaprune.network import cloned, copied
+from fpgaprune.values import spread
+
+_PLAIN: Mapping[type[Any], Any] = {
+    keras.layers.DepthwiseConv1D: keras.layers.Conv1D,
+    keras.layers.DepthwiseConv2D: keras.layers.Conv2D,
+}
+_CONVOLUTIONS: tuple[Any, ...] = (keras.layers.Conv1D, keras.layers.Conv2D, *_PLAIN)
+_KEPT = ("strides", "padding", "data_format", "activation", "use_bias")
+
+
+def plain_convolutions(functional: Any) -> Any:
+    """`functional` with a plain convolution in place of each dilated or grouped one, or with a depth multiplier.
+
+    It computes the same; a dilated depthwise convolution stays depthwise.
+
+    Args:
+        functional: a functional model; it is not changed.
+    """
+    weights = {layer.name: _weights(layer) for layer in functional.layers if _has_zeros(layer)}
+    if not weights:
+        return functional
+
+    def clone(layer: Any) -> Any:
+        if layer.name not in weights:
+            return copied(layer)
+        shape = _shape(layer)
+        if _multiplier(layer) == 1:
+            plain = {} if type(layer) in _PLAIN else {"groups": 1}
+            return copied(layer, kernel_size=shape[:-2], dilation_rate=1, **plain)
+        settings = {key: getattr(layer, key) for key in _KEPT}
+        kind = _PLAIN[type(layer)]
+        return kind(shape[-1], shape[:-2], name=layer.name, dtype=layer.dtype_policy, **settings)
+
+    return cloned(functional, clone, None, weights)
+
+
+def _has_zeros(layer: Any) -> bool:
+    if not isinstance(layer, _CONVOLUTIONS):
+        return False
+    return max(layer.dilation_rate) > 1 or getattr(layer, "groups", 1) > 1 or _multiplier(layer) > 1
+
+
+def _multiplier(layer: Any) -> int:
+    return int(getattr(layer, "depth_multiplier", 1))
+
+
+def _shape(layer: Any) -> tuple[int, ...]:
+    """The shape of the plain kernel; that of a depthwise one without a multiplier stays depthwise."""
+    taps = ((size - 1) * step + 1 for size, step in zip(layer.kernel_size, layer.dilation_rate, strict=True))
+    channels = int(layer.input.shape[-1])
+    if type(layer) in _PLAIN:
+        return (*taps, channels, 1 if _multiplier(layer) == 1 else channels * _multiplier(layer))
+    return (*taps, channels, layer.filters)
+
+
+def _weights(layer: Any) -> list[Any]:
+    kernel, *bias = layer.get_weights()
+    return [spread(kernel, _shape(layer)), *bias]
