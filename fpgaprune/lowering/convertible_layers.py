@@ -91,8 +91,6 @@ def _reason(layer: Any, kind: str) -> str | None:
     if kind in _MERGES - {"Concatenate"} and not _tiles([tuple(tensor.shape[1:]) for tensor in layer.input]):
         shapes = " and ".join(str(tuple(tensor.shape[1:])) for tensor in layer.input)
         return f"it merges {shapes}, which hls4ml broadcasts in another way than Keras: give both one shape"
-    if kind == "PReLU" and layer.shared_axes:
-        return f"it shares its slopes along axes {layer.shared_axes}, and {_NO_TEMPLATE}: use LeakyReLU, or share none"
     if isinstance(layer, RECURRENT):
         return recurrent_reason(layer)
     return None

@@ -165,7 +165,9 @@ def _weights(
         values = dict(zip(("scale", "bias"), _scale_and_shift(layer), strict=True))
         return {role: kinds[role].to_raw(value) for role, value in values.items()}
     if isinstance(layer, keras.layers.PReLU):
-        return {"param": kinds["param"].to_raw(np.asarray(layer.alpha, dtype=np.float64))}
+        # Slopes that are shared are one for each value here.
+        slopes = np.broadcast_to(np.asarray(layer.alpha, dtype=np.float64), layer.output.shape[1:])
+        return {"param": kinds["param"].to_raw(slopes)}
     found = {role: np.asarray(raw, dtype=np.int64) for role, raw in raws.items()}
     if "weight" not in found:
         return found

@@ -85,6 +85,7 @@ ROWS = [
     Row("Clip", IMAGE, "Rescaling ReLU Rescaling", (numbers() * 0 - 0.4,)),
     Row("Clip", IMAGE, "Activation"),
     *(Row(op, IMAGE, "Activation") for op in ("Sigmoid", "Tanh", "HardSwish", "Softplus", "Softsign", "Exp", "Selu")),
+    Row("Mish", IMAGE, "Activation", opset=18),
     Row("HardSigmoid", IMAGE, "Rescaling ReLU"),
     Row("HardSigmoid", ROW, "Activation", settings={"alpha": 1 / 6}),
     Row("Gelu", IMAGE, "Activation", opset=20),

@@ -242,7 +242,6 @@ def test_no_input_overflows_or_rounds_an_accumulator(seed):
             lambda: layers.ReLU(max_value=3.0, threshold=0.5, name="odd"),
             r"max_value 3\.0, negative_slope .* threshold 0\.5",
         ),
-        (lambda: layers.PReLU(shared_axes=[1, 2], name="odd"), r"shares its slopes along axes"),
         (lambda: layers.UpSampling2D(interpolation="bilinear", name="odd"), "interpolation is 'bilinear'"),
         (lambda: layers.Conv2DTranspose(4, 3, name="odd"), "use UpSampling2D and Conv2D"),
     ],

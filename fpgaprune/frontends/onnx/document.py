@@ -39,6 +39,8 @@ _INSTEAD = {
     "If": "export the network without a condition: model.eval()",
     "Loop": "export the network without a loop",
     "Scan": "export the network without a loop",
+    "LogSoftmax": "export the network without it: the order of the classes stays, and CrossEntropyLoss includes it",
+    "DepthToSpace": "use nn.Upsample and nn.Conv2d",
     "ArgMax": "export the network without its argmax",
     "TopK": "export the network without its choice of classes",
     "NonMaxSuppression": "export the network without its choice of boxes",

@@ -99,7 +99,10 @@ class _Network:
             self._fold(node, given, step)
             return
         if node.op_type not in OPERATORS:
-            step.refuse("reads a computed tensor; fpgaprune takes this operator for constants only")
+            step.refuse(
+                "reads a computed tensor; fpgaprune takes this operator for constants only: leave it out, or try the "
+                "other exporter, dynamo=False"
+            )
         self._note(node.output[0], OPERATORS[node.op_type](step))
 
     def ended(self) -> LayerPlan:

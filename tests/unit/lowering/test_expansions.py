@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+import fpgaprune as fp
 from fpgaprune.lowering import flattened, fold
 
 kl = keras.layers
@@ -57,3 +58,13 @@ def test_a_function_of_hers_with_that_name_is_not_taken_for_keras_s():
 
     model = keras.Sequential([keras.Input((3,)), kl.Dense(2, activation=hard_sigmoid, name="fc")])
     assert [layer.name for layer in flattened(model).layers][-1] == "fc"
+
+
+def test_slopes_that_pixels_share_are_one_for_each_value():
+    """As those of PyTorch's PReLU, one for each channel."""
+    model = keras.Sequential([keras.Input((3, 4, 5)), kl.PReLU(shared_axes=[1, 2])])
+    model.set_weights([np.arange(-2, 3).reshape(1, 1, 5) / 4])
+    x = np.random.default_rng(1).integers(-8, 8, (20, 3, 4, 5)).astype("float32")
+    design = fp.make_design(model, fp.Target.of("xc7z020clg400-1"), x)
+    assert design.layers[-1].weights["param"].shape == (3, 4, 5)
+    assert np.array_equal(fp.emulate(design, x), model.predict(x, verbose=0))

@@ -149,8 +149,6 @@ def adapted():
         (lambda: of(layers.ReLU(negative_slope=0.5, threshold=0.5, name="a")), "no template for two of them together"),
         (lambda: of(layers.Dense(2, activation=layers.ReLU(0), name="a")), "its activation is ReLU(max_value=0, "),
         (adapted, "LoRA or quantize() has split its weights"),
-        (lambda: of(layers.Conv2D(2, 3, groups=2, name="a")), "it has 2 groups"),
-        (lambda: of(layers.DepthwiseConv2D(3, dilation_rate=2, name="a")), "it is dilated by (2, 2)"),
         (lambda: of(layers.UpSampling2D(interpolation="bilinear", name="a")), "its interpolation is 'bilinear'"),
         (lambda: of(layers.GRU(2, go_backwards=True, name="a"), shape=(3, 2)), "it reads its steps backwards"),
     ],

@@ -96,6 +96,11 @@ def gelu(step: NodeStep) -> Value:
     return step.plan.each("Activation", step.name, step.value(), {"activation": "gelu"}, nonnegative=False)
 
 
+def mish(step: NodeStep) -> Value:
+    """`x * tanh(log(1 + exp(x)))`."""
+    return step.plan.each("Activation", step.name, step.value(), {"activation": "mish"}, nonnegative=False)
+
+
 def elu(step: NodeStep) -> Value:
     """`x` above zero, `alpha * (exp(x) - 1)` below."""
     settings = {"alpha": float(step.settings.get("alpha", 1.0))}
@@ -158,6 +163,7 @@ OPERATORS: dict[str, Operator] = {
     "HardSigmoid": hard_sigmoid,
     "HardSwish": hard_swish,
     "Gelu": gelu,
+    "Mish": mish,
     "Elu": elu,
     "Selu": selu,
     "Softplus": softplus,
