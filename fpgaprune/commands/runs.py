@@ -201,7 +201,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def _end(
-    folder: Path, finished: RunDirectory, watcher: Watcher, quiet: bool, as_json: bool, by_options: bool = False
+    folder: Path, finished: "RunDirectory", watcher: Watcher, quiet: bool, as_json: bool, by_options: bool = False
 ) -> None:
     """Print what a run came to, and end with the exit status that says so."""
     report = json.loads(finished.file("report.json").read_text())
