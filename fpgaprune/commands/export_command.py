@@ -37,7 +37,7 @@ def export(
     deadline_minutes: Annotated[
         float,
         typer.Option(
-            help="Most minutes of synthesis, place and route for one layout on a board; then a smaller one is tried."
+            help="Most minutes of synthesis, place and route for a board; three fifths are for the first layout."
         ),
     ] = 5.0,
     quiet: Quiet = False,

@@ -7,6 +7,7 @@ from .beats import pack_beats as pack_beats
 from .beats import unpack_beats as unpack_beats
 from .bitstream import Bitstream as Bitstream
 from .bitstream import bitstream_ending as bitstream_ending
+from .bitstream import board_pll as board_pll
 from .bitstream import crowding as crowding
 from .bitstream import find_board_router as find_board_router
 from .bitstream import make_bitstream as make_bitstream
@@ -47,10 +48,13 @@ from .open_tools import find_open_tool as find_open_tool
 from .overlay import list_overlays as list_overlays
 from .overlay import overlay_files as overlay_files
 from .place import place_and_route as place_and_route
+from .pll import find_pll as find_pll
 from .rtl_project import RtlProject as RtlProject
 from .rtl_project import to_verilog as to_verilog
 from .simulation import Simulation as Simulation
 from .simulation import simulate as simulate
+from .stream_top import stream_files as stream_files
+from .stream_top import stream_form as stream_form
 from .synthesis import read_sources as read_sources
 from .synthesis import synthesize as synthesize
 from .testbench import vector_file as vector_file

@@ -18,6 +18,7 @@ from fpgaprune.fabric.families import find_router
 from fpgaprune.fabric.identity import digest_of_verilog
 from fpgaprune.fabric.nextpnr import run_nextpnr
 from fpgaprune.fabric.open_tools import find_open_tool
+from fpgaprune.fabric.pll import Pll, find_pll
 from fpgaprune.fabric.records import digest_of, read_record, write_record
 from fpgaprune.fabric.router import Packing, Router
 from fpgaprune.fabric.side_by_side import Told
@@ -40,7 +41,7 @@ class Bitstream:
         board: the board that it configures.
         device: the FPGA on the board.
         baud: bits a second on the serial line.
-        clock_mhz: frequency of the board's clock.
+        clock_mhz: frequency of the design's clock.
         fmax_mhz: frequency that the design reaches with its serial port; at least `clock_mhz`.
         in_bytes: bytes of one sample.
         out_bytes: bytes of one result.
@@ -52,6 +53,7 @@ class Bitstream:
         load: the command that configures the board.
         note: what a user must do before the serial line works; empty if nothing.
         loaded: whether such a bitstream was ever loaded into a real board, as a sentence.
+        pll: makes the design's clock; None if that is the oscillator's.
     """
 
     path: Path
@@ -70,11 +72,11 @@ class Bitstream:
     load: str
     note: str
     loaded: str
+    pll: Pll | None = None
 
     def speed(self, latency_cycles: int) -> str:
         """Say how many samples a second the board answers, and what limits it, for a network of that latency."""
-        wire_ms = 1e4 * (self.in_bytes + self.out_bytes) / self.baud
-        core_ms = latency_cycles / (1e3 * self.clock_mhz)
+        wire_ms, core_ms = self._milliseconds(latency_cycles)
         limit = "the serial line"
         if core_ms > wire_ms:
             limit = "the network" if self.fmax_mhz < 1.5 * self.clock_mhz else "the board's clock"
@@ -83,6 +85,15 @@ class Bitstream:
             f"{wire_ms:.3g} ms on the line ({self.baud:,} baud) and {core_ms:.3g} ms in the network "
             f"({latency_cycles:,} cycles at {self.clock_mhz:g} of {self.fmax_mhz:.0f} MHz)"
         )
+
+    def core_share(self, latency_cycles: int) -> float:
+        """The share of a sample's time, 0..1, that a network of that latency takes; the serial line takes the rest."""
+        wire_ms, core_ms = self._milliseconds(latency_cycles)
+        return core_ms / (wire_ms + core_ms)
+
+    def _milliseconds(self, latency_cycles: int) -> tuple[float, float]:
+        """What a sample takes on the line, and in the network."""
+        return 1e4 * (self.in_bytes + self.out_bytes) / self.baud, latency_cycles / (1e3 * self.clock_mhz)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data."""
@@ -148,10 +159,23 @@ def _netlist(
     router: Router,
     cache: str | os.PathLike[str] | None,
     timeout_s: float,
+    pll: Pll | None = None,
 ) -> WrappedNetlist:
     """The project with the board's serial port, synthesised."""
     uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
-    return wrapped_netlist(project, router, TOP, board_top(project, place, uart), cache=cache, timeout_s=timeout_s)
+    verilog = board_top(project, place, uart, pll)
+    return wrapped_netlist(project, router, TOP, verilog, cache=cache, timeout_s=timeout_s)
+
+
+def board_pll(board: str | os.PathLike[str], most_mhz: float) -> Pll | None:
+    """The fastest clock up to `most_mhz` that the FPGA's PLL makes of the board's oscillator; None without such a PLL.
+
+    Raises:
+        TargetError: as for `find_board_router`.
+    """
+    place, router, _ = find_board_router(board)
+    kind = router.devices.pll
+    return None if kind is None else find_pll(kind, place.clock_mhz, most_mhz, place.baud)
 
 
 def make_bitstream(
@@ -165,6 +189,7 @@ def make_bitstream(
     cache: str | os.PathLike[str] | None = None,
     on_step: Told | None = None,
     advise: bool = True,
+    pll: Pll | None = None,
 ) -> Bitstream:
     """`output` configures the board to take samples and to give results over its serial line, at the board's clock.
 
@@ -179,6 +204,7 @@ def make_bitstream(
         timeout_s: most seconds for all tools together.
         cache: as for `synthesize`.
         on_step: is told what the tools do; how many steps are left is not known, and both numbers are 0.
+        pll: makes the design's clock, as `board_pll` gives it; the oscillator is its clock unless given.
         advise: find out, by synthesis for the FPGAs of other boards, which one would take a design that does not fit.
 
     Raises:
@@ -202,7 +228,8 @@ def make_bitstream(
     tell = on_step or (lambda *_: None)
     left = countdown(timeout_s)
     tell(0, 0, "synthesis")
-    netlist = _netlist(project, place, router, cache, left())
+    netlist = _netlist(project, place, router, cache, left(), pll)
+    clock_mhz = place.clock_mhz if pll is None else pll.clock_mhz
     home = project.path / "synth" if cache is None else Path(cache)
     whole = Cells.sum([netlist.cells, netlist.around])
     try:
@@ -213,7 +240,7 @@ def make_bitstream(
         advice = advise_board(project, router.family, whole, home, left())
         raise TargetError(f"{error}; {advice}") from None
     pins = packing.pins(place)
-    routing = (option.format(clock_mhz=place.clock_mhz) for option in packing.routing)
+    routing = (option.format(clock_mhz=clock_mhz) for option in packing.routing)
     options = (*devices.selecting(part, place.package, place.speed), *routing)
     prepared = netlist.prepared(router, part, left())
     made_by = (tool.version, packer.version, prepared.name, pins)
@@ -229,10 +256,10 @@ def make_bitstream(
         write_record(folder / _RESULT, _Record(report.fmax_mhz, used, alone))
     found = read_record(folder / _RESULT, _Record, "a record of place and route", "delete it")
     fmax = found.fmax_mhz
-    if fmax < place.clock_mhz:
+    if fmax < clock_mhz:
         raise RtlError(
             f"{project.name} reaches {fmax:.1f} MHz on {part.name}, and the clock of {place.name} runs at "
-            f"{place.clock_mhz:g} MHz; try another seed, or pipeline the design more deeply"
+            f"{clock_mhz:g} MHz; try another seed, or pipeline the design more deeply"
         )
     path = write_bytes(output, (folder / packing.product).read_bytes())
     sent, got = (beat_bytes(port) * port.beats for port in (project.inputs[0], project.outputs[0]))
@@ -241,7 +268,7 @@ def make_bitstream(
         place.name,
         part.name,
         place.baud,
-        place.clock_mhz,
+        clock_mhz,
         fmax,
         sent,
         got,
@@ -253,6 +280,7 @@ def make_bitstream(
         place.load,
         place.note,
         place.was_loaded,
+        pll,
     )
 
 

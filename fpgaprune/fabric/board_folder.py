@@ -10,6 +10,7 @@ from fpgaprune.fabric.beats import beat_bytes
 from fpgaprune.fabric.bitstream import find_board_router
 from fpgaprune.fabric.boards import board_top
 from fpgaprune.fabric.identity import SIZE
+from fpgaprune.fabric.pll import Pll
 from fpgaprune.fabric.synthesis import read_sources
 from fpgaprune.fabric.vectors import Vectors
 from fpgaprune.files import write_bytes
@@ -38,15 +39,17 @@ def write_simulation(project: VerilogProject, vectors: Vectors, folder: Path) ->
     write_bytes(folder / "testbench.v", testbench.testbench_of(project, vectors).encode())
 
 
-def board_files(project: VerilogProject, board: str | os.PathLike[str]) -> dict[str, str]:
+def board_files(project: VerilogProject, board: str | os.PathLike[str], pll: Pll | None) -> dict[str, str]:
     """Name -> text: the top module that joins the project to the board's pins, and the file that names the pins.
+
+    The design's clock is that of `pll`; without one, the oscillator's.
 
     Raises:
         TargetError: as for `find_board_router` and `board_top`.
     """
     place, _, packing = find_board_router(board)
     uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
-    return {"board.v": board_top(project, place, uart), packing.pins_file: packing.pins(place)}
+    return {"board.v": board_top(project, place, uart, pll), packing.pins_file: packing.pins(place)}
 
 
 def golden_bytes(project: VerilogProject, vectors: Vectors) -> tuple[bytes, bytes]:

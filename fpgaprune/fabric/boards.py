@@ -13,6 +13,7 @@ from msgspec import structs
 
 from fpgaprune.errors import TargetError
 from fpgaprune.fabric.identity import identity_of
+from fpgaprune.fabric.pll import Pll
 from fpgaprune.files import read_toml, shipped_names
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import find_part, hardware_path, named_board, same_board
@@ -64,11 +65,6 @@ class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loaded: str | None = None
 
     @property
-    def pause_bits(self) -> int:
-        """A pause of so many bits' cycles, some 40 ms, gives a sample up."""
-        return round(math.log2(self.clock_mhz * 1e6 * _PAUSE_S))
-
-    @property
     def was_loaded(self) -> str:
         """Whether a bitstream of ours was ever loaded into a real board, as a sentence."""
         if self.loaded is None:
@@ -76,6 +72,18 @@ class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"no bitstream of fpgaprune was ever loaded into a real {self.name}: pins and timing were never tried"
             )
         return f"a bitstream of fpgaprune was loaded into a real {self.name} on {self.loaded}"
+
+
+def _pause_bits(clock_mhz: float) -> int:
+    """A pause of so many bits' cycles, some 40 ms, gives a sample up."""
+    return round(math.log2(clock_mhz * 1e6 * _PAUSE_S))
+
+
+def _locking(pll: Pll) -> str:
+    return f"""    wire clock, locked;
+{pll.verilog()}    reg [1:0] steady = 2'b00;
+    always @(posedge clock) steady <= {{steady[0], locked}};
+"""
 
 
 def list_serial_boards() -> tuple[str, ...]:
@@ -128,8 +136,10 @@ def find_board(board: str | os.PathLike[str]) -> Board:
     return found if variant is None else structs.replace(found, device=variant)
 
 
-def board_top(project: VerilogProject, board: Board, uart: str) -> str:
+def board_top(project: VerilogProject, board: Board, uart: str, pll: Pll | None = None) -> str:
     """Verilog of module `TOP`: it joins `project` to the pins of `board` through `uart`, the text of uart_stream.v.
+
+    The clock is that of the board's oscillator, or that of `pll`.
 
     Raises:
         TargetError: the project has several inputs or outputs, or takes loads of weights, or a bit of the serial line
@@ -142,34 +152,37 @@ def board_top(project: VerilogProject, board: Board, uart: str) -> str:
             "loadable, or take a board with AXI (pynq-z2, zcu104, kv260, ultra96v2)"
         )
     identity = identity_of(project)
-    divider = board.clock_mhz * 1e6 / board.baud
+    clock_mhz = board.clock_mhz if pll is None else pll.clock_mhz
+    divider = clock_mhz * 1e6 / board.baud
     if divider < 4 or abs(divider - round(divider)) > 0.02 * divider:
-        raise TargetError(f"board {board.name}: {board.clock_mhz:g} MHz is no multiple of {board.baud:,} bits a second")
+        raise TargetError(f"board {board.name}: {clock_mhz:g} MHz is no multiple of {board.baud:,} bits a second")
     source, sink = identity.source, identity.sink
     told = identity.to_bytes()
     held = "".join(f",\n    output wire {name}" for name in board.high)
     levels = "".join(f"    assign {name} = 1'b1;\n" for name in board.high)
+    # Until the PLL is locked, the clock is none.
+    clock, hold, locking = ("clk", "1'b0", "") if pll is None else ("clock", "!steady[1]", _locking(pll))
     return f"""// {project.name} on {board.name}: samples and results over a serial line of {board.baud:,} baud.
 module {TOP} (
     input  wire clk,
     input  wire serial_in,
     output wire serial_out{held}
 );
-{levels}    wire rst, in_tvalid, in_tready, in_tlast, out_tvalid, out_tready, out_tlast;
+{levels}{locking}    wire rst, in_tvalid, in_tready, in_tlast, out_tvalid, out_tready, out_tlast;
     wire [{source.width_bits - 1}:0] in_tdata;
     wire [{sink.width_bits - 1}:0] out_tdata;
     uart_stream #(
         .DIVIDER({round(divider)}), .IN_BITS({source.width_bits}), .OUT_BITS({sink.width_bits}), .BEATS({source.beats}),
-        .PAUSE_BITS({board.pause_bits}), .IDENTITY_BYTES({len(told)}),
+        .PAUSE_BITS({_pause_bits(clock_mhz)}), .IDENTITY_BYTES({len(told)}),
         .IDENTITY({8 * len(told)}'h{told[::-1].hex()})
     ) link (
-        .clk(clk), .serial_in(serial_in), .serial_out(serial_out), .design_rst(rst),
+        .clk({clock}), .hold({hold}), .serial_in(serial_in), .serial_out(serial_out), .design_rst(rst),
         .to_design_tdata(in_tdata), .to_design_tvalid(in_tvalid), .to_design_tready(in_tready),
         .to_design_tlast(in_tlast), .from_design_tdata(out_tdata), .from_design_tvalid(out_tvalid),
         .from_design_tready(out_tready)
     );
     {project.top} network (
-        .clk(clk), .rst(rst),
+        .clk({clock}), .rst(rst),
         .{source.prefix}_tdata(in_tdata), .{source.prefix}_tvalid(in_tvalid), .{source.prefix}_tready(in_tready),
         .{source.prefix}_tlast(in_tlast), .{sink.prefix}_tdata(out_tdata), .{sink.prefix}_tvalid(out_tvalid),
         .{sink.prefix}_tready(out_tready), .{sink.prefix}_tlast(out_tlast)

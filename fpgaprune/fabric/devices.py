@@ -10,6 +10,7 @@ import msgspec
 
 from fpgaprune.errors import RtlError, TargetError
 from fpgaprune.fabric.cells import find_family
+from fpgaprune.fabric.pll import PllKind
 from fpgaprune.measure import LABELS, RESOURCES, Cells, capacity_of, occupancy_of, share_of
 from fpgaprune.target import Part, find_part
 
@@ -83,6 +84,7 @@ class Devices:
         devices: part -> device.
         speeds: speed grades, the slowest first; empty if the part's name states the grade.
         priced_as: the family whose price of Verilog stands for this one; None if none does.
+        pll: what the PLL of these parts can do; None if no bitstream uses it.
         lut_of: resource -> the LUTs that place and route takes for one of it, beyond those that synthesis counts.
     """
 
@@ -94,6 +96,7 @@ class Devices:
     devices: Mapping[str, Device]
     speeds: tuple[int, ...] = ()
     priced_as: str | None = None
+    pll: PllKind | None = None
     lut_of: Mapping[str, float] = field(default_factory=dict)
     memory_room: float = 1.0
 

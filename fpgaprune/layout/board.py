@@ -17,8 +17,9 @@ from fpgaprune.layout.verilog_layouts import at_interval, slower_layouts
 from fpgaprune.measure import LABELS, interval_words
 from fpgaprune.target import Part, find_part
 
-# The packaged nextpnr places and routes 7,000 LUT on an ECP5 in a minute of a free core; more did not end in five.
-_MANY = 7000
+# The packaged nextpnr places and routes so many LUTs in five minutes of a free core: 6,500 on a Tang Nano 9K in two and
+# a half, 7,000 on an ECP5 in one; twice as many on a Gowin FPGA did not end in ten.
+_MINUTES, _MANY = 5.0, 7000
 # A layout that is tried after another one takes at most this much of what that one takes.
 _LESS = 0.85
 # Shares of the FPGA to choose a layout of each layer for, where no interval is enough for all layers alike.
@@ -56,35 +57,38 @@ def _unused(name: str, design: Design) -> str:
     return name
 
 
-def layouts_for_board(design: Design, board: str, interval: int | None = None) -> Iterator[tuple[DesignLayout, str]]:
+def layouts_for_board(
+    design: Design, board: str, interval: int | None = None, minutes: float = _MINUTES
+) -> Iterator[tuple[DesignLayout, str]]:
     """Yield the quickest layout of `design` for which the FPGA of `board` has room, then ever smaller ones.
 
-    Place and route needs some room to spare. The estimate of the Verilog decides, so nothing is written or synthesised.
-    Each layout comes with a sentence that says why it is the next. One that follows takes at most `_LESS` of the one
-    before it, for which place and route took too long.
+    Place and route needs some room to spare, and time: a layout is small enough for it to end. The estimate of the
+    Verilog decides, so nothing is written or synthesised. Each comes with a sentence that says why it is the next; one
+    that follows takes at most `_LESS` of the one before it, for which place and route took too long.
 
     Args:
         design: what is to be computed, as `board_design` gives it.
         board: a board of `hw/boards`, or a TOML file.
         interval: cycles for each sample; chosen unless given. With it, there is one layout.
+        minutes: most minutes for place and route; the more there are, the more LUTs it bears.
 
     Raises:
         TargetError: the design fits in no layout; the message names the board that would take it.
         UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
     """
-    room = _Room.on(board)
+    room = _Room.on(board, minutes)
     if interval is not None:
         laid = at_interval(design, room.part, interval)
         yield laid, f"{_often(laid)}, as asked, takes {room.amounts(laid)}{room.wait(laid)}"
         return
     usual = at_interval(design, room.part)
-    said, smallest, before = f"parallel takes {room.amounts(usual)}", usual, None
+    said, smallest, before = f"parallel takes {room.amounts(usual)}{room.wait(usual)}", usual, None
     if room.holds(usual):
-        yield usual, f"parallel, {_often(usual)}, takes {room.amounts(usual)}{room.wait(usual)}"
+        yield usual, f"parallel, {_often(usual)}, takes {room.amounts(usual)}"
         before = usual
     for found in _slower(design, room.part):
         if room.holds(found) and (before is None or room.fullness(found) <= _LESS * room.fullness(before)):
-            yield found, f"{said}; {_often(found)} takes {room.amounts(found)}{room.wait(found)}"
+            yield found, f"{said}; {_often(found)} takes {room.amounts(found)}"
             before = found
         smallest = min(smallest, found, key=lambda laid: sorted(room.shares(laid).values(), reverse=True))
     if before is not None:
@@ -122,16 +126,17 @@ def larger_board(design: Design, board: str) -> str:
 
 @dataclass(frozen=True)
 class _Room:
-    """What the FPGA of a board has for a network after place and route."""
+    """What the FPGA of a board has for a network after place and route that takes `minutes`."""
 
     board: str
     part: Part
     devices: Devices
+    minutes: float
 
     @classmethod
-    def on(cls, name: str) -> _Room:
+    def on(cls, name: str, minutes: float = _MINUTES) -> _Room:
         place, router, _ = find_board_router(name)
-        return cls(place.name, find_part(place.device), router.devices)
+        return cls(place.name, find_part(place.device), router.devices, minutes)
 
     def shares(self, laid: DesignLayout, end: Literal["low", "value"] = "value") -> dict[str, float]:
         return self.devices.shares(_known(laid, end), self.part)
@@ -141,7 +146,8 @@ class _Room:
 
     def fullness(self, laid: DesignLayout) -> float:
         """The share of the resource that is nearest to its limit, or furthest beyond it."""
-        return max(share / self.devices.room[name] for name, share in self.shares(laid).items())
+        taken = (share / self.devices.room[name] for name, share in self.shares(laid).items())
+        return max(self.luts(laid) * _MINUTES / (_MANY * self.minutes), *taken)
 
     def exceeded(self, laid: DesignLayout) -> bool:
         """Whether the FPGA is too small even if the lower end of the estimate is true."""
@@ -152,7 +158,8 @@ class _Room:
 
     def wait(self, laid: DesignLayout) -> str:
         """What to know of a design whose place and route is no matter of minutes."""
-        return ": place and route takes more than five minutes" if self.luts(laid) > _MANY else ""
+        many = self.luts(laid) > _MANY * self.minutes / _MINUTES
+        return f" (place and route: more than {self.minutes:g} minutes)" if many else ""
 
     def amounts(self, laid: DesignLayout) -> str:
         """`about 18,900 (estimated, placed) of 20,736 LUT`, and the resource that is shortest if that is another."""

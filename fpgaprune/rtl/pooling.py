@@ -110,13 +110,20 @@ def _one_by_one(context: Context, chain: Chain, size: tuple[int, int]) -> None:
     accum, result, first = step.type("accum"), step.result, pool.assigns_first
     if chain.stream.shape[-1] % chain.stream.lanes:
         chain.image()
+    whole = chain.stream.sides
     chain.compute_lanes("begin", lambda x: x.into(accum) if first else x)
     _pooled(chain, size, pool.largest)
     if pool.largest:
         chain.compute_lanes("finish", lambda x: (x if first else x.into(accum)).into(result), result)
         return
-    divisor = math.prod(size)
+    divisor, lanes = math.prod(size), chain.stream.lanes
+    # One division serves all channels where a sample has pixels enough for them to come one after another.
+    alone = lanes > 1 and size == whole and divisor >= lanes and divisor & (divisor - 1) != 0
+    if alone:
+        chain.relaid(1)
     chain.compute_lanes("finish", lambda x: x.into(accum).quotient(divisor).into(result), result)
+    if alone:
+        chain.relaid(lanes)
 
 
 def _pooled(chain: Chain, size: tuple[int, int], largest: bool) -> None:

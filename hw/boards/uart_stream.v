@@ -17,6 +17,7 @@ module uart_stream #(
     parameter [8*IDENTITY_BYTES-1:0] IDENTITY = 0
 ) (
     input  wire                clk,
+    input  wire                hold,        // high until the clock is steady
     input  wire                serial_in,
     output reg                 serial_out,
     output reg                 design_rst,
@@ -48,7 +49,8 @@ module uart_stream #(
     wire               gave_up = quiet[PAUSE_BITS];
     wire               rst     = !started[3] || gave_up;
     always @(posedge clk) begin
-        if (!started[3]) started <= started + 4'd1;
+        if (hold) started <= 4'd0;
+        else if (!started[3]) started <= started + 4'd1;
         design_rst <= rst;
     end
 
@@ -66,7 +68,7 @@ module uart_stream #(
         else if (!receiving) begin
             if (!line[1]) begin
                 receiving <= 1'b1;
-                in_wait   <= DIVIDER / 2;
+                in_wait   <= DIVIDER / 2 - 1;  // the line was low some cycles before it was seen
                 in_bit    <= 4'd0;
             end
         end else if (in_wait != 0) in_wait <= in_wait - 1'b1;

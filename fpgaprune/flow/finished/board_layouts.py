@@ -9,16 +9,21 @@ from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, TargetError, ToolError, ToolExitError, ToolTimeoutError
-from fpgaprune.fabric import Bitstream, bitstream_ending, crowding, make_bitstream, slowness
-from fpgaprune.flow.run import Progress, RunDirectory, layout_was_asked_for, verilog_of
+from fpgaprune.estimate import verilog_price
+from fpgaprune.fabric import Bitstream, bitstream_ending, crowding, family_of, make_bitstream, priced_as, slowness
+from fpgaprune.flow.finished.board_clock import with_faster_clock
+from fpgaprune.flow.run import Progress, RunDirectory, layout_was_asked_for, measured_fields, verilog_of
 from fpgaprune.layout import bitstream_seconds_on, board_design, larger_board, layouts_for_board
-from fpgaprune.measure import interval_words
+from fpgaprune.measure import VerilogPrice, interval_words
 from fpgaprune.processes import countdown
 from fpgaprune.report import NO_BREAK, seconds_text
 from fpgaprune.rtl import VerilogProject
+from fpgaprune.target import find_part
 
-# Minutes that the tools may take for one layout, unless said.
+# Minutes that the tools may take for all layouts together, unless said.
 DEADLINE_MINUTES = 5.0
+# Of the first half of the deadline's time, a layout gets this share of what is left; later ones get all of it.
+_FIRST = 0.6
 _NO_PLACE = "place and route found no place for all of it"
 
 
@@ -31,7 +36,8 @@ class BoardBuild:
         project: the Verilog of it.
         bitstream: the bitstream made of it.
         layout: why the Verilog is laid out as it is, as a sentence.
-        fields: fields of `VerilogLayout` that make it; empty for the layout in which the run was measured.
+        fields: fields of `VerilogLayout` that make it.
+        price: the estimate of this layout.
     """
 
     design: Design
@@ -39,6 +45,7 @@ class BoardBuild:
     bitstream: Bitstream
     layout: str
     fields: Mapping[str, Any]
+    price: VerilogPrice
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ def build_for_board(
         board: a board of `hw/boards`.
         folder: gets the bitstream, named after the project.
         interval: cycles for each sample; chosen unless given. With it, there is no second layout.
-        minutes: most minutes of synthesis, place and route for one layout.
+        minutes: most minutes of synthesis, place and route, for all layouts together.
         progress: is told of each layout, of what the tools do, and why a layout was given up.
 
     Raises:
@@ -79,7 +86,9 @@ def build_for_board(
     """
     if not minutes > 0:
         raise ConfigError(f"the deadline is {minutes:g} minutes; wanted a number above 0")
-    layouts = _layouts(run, design, board, interval)
+    layouts = _layouts(run, design, board, interval, minutes)
+    only = interval is not None or layout_was_asked_for(run)
+    whole = countdown(60 * minutes)
     progress.stage("layout", "running")
     given_up: list[str] = []
     laid: _Layout | None = next(layouts)
@@ -93,7 +102,9 @@ def build_for_board(
         def tell(done: int, total: int, note: str) -> None:
             progress.step(done, total, f"{note}; {minutes:g} min at most")
 
-        left = countdown(60 * minutes)
+        # A second layout, which is smaller, has to come to an end too.
+        first = not only and whole() > 30 * minutes
+        left = countdown(_FIRST * whole() if first else whole())
         tools: dict[str, Any] = {"cache": run.file("synth"), "on_step": tell}
         following: _Layout | None = None
         try:
@@ -101,29 +112,40 @@ def build_for_board(
             following = next(layouts, None) if full else None
             if following is None:
                 made = make_bitstream(project, board, output, timeout_s=left(), advise=False, **tools)
-                return BoardBuild(laid.design, project, made, laid.why, laid.fields)
+                fields = laid.fields or measured_fields(run) or {"interval": 0}
+                family = str(family_of(find_part(made.device)))
+                price = verilog_price(laid.design, priced_as(family), **fields)
+                made = with_faster_clock(made, price.latency_cycles, project, board, whole, tools, progress)
+                return BoardBuild(laid.design, project, made, laid.why, fields, price)
             said = f"place and route may take long, for synthesis counts {full}"
         except ToolTimeoutError as error:
             last: ToolError | TargetError = error
-            said = f"not synthesised, placed and routed within {minutes:g} min"
+            time = (
+                f"{_FIRST * minutes:g} min"
+                if first
+                else f"the rest of {minutes:g} min"
+                if given_up
+                else f"{minutes:g} min"
+            )
+            said = f"not synthesised, placed and routed within {time}"
         except ToolExitError as error:
             last, said = error, f"{_NO_PLACE} ({error})"
         except TargetError as error:
             last, said = error, str(error).split(";")[0]
         given_up.append(f"{laid.name}: {said}")
-        laid = following or next(layouts, None)
+        laid = following or (next(layouts, None) if whole() > 1 else None)
         if laid is not None:
             progress.stage("export", "warning", f"{given_up[-1]}; next, smaller: {laid.name}")
             progress.stage("layout", "running")
     raise _unfinished(last, design, board, given_up, minutes)
 
 
-def _layouts(run: RunDirectory, design: Design, board: str, interval: int | None) -> Iterator[_Layout]:
+def _layouts(run: RunDirectory, design: Design, board: str, interval: int | None, minutes: float) -> Iterator[_Layout]:
     if interval is None and layout_was_asked_for(run):
         yield _Layout("the layout of the measurement", "as the run was measured", design, {})
         return
     fed = board_design(design)
-    for laid, why in layouts_for_board(fed, board, interval):
+    for laid, why in layouts_for_board(fed, board, interval, minutes):
         # The Verilog of the measurement takes the network's own samples.
         fields = dict(laid.fields) or ({} if fed is design else {"interval": 0})
         name = f"a sample {interval_words(laid.interval_cycles)}"

