@@ -120,13 +120,7 @@ def build_for_board(
             said = f"place and route may take long, for synthesis counts {full}"
         except ToolTimeoutError as error:
             last: ToolError | TargetError = error
-            time = (
-                f"{_FIRST * minutes:g} min"
-                if first
-                else f"the rest of {minutes:g} min"
-                if given_up
-                else f"{minutes:g} min"
-            )
+            time = f"{_FIRST * minutes:g} min" if first else f"{'the rest of ' * bool(given_up)}{minutes:g} min"
             said = f"not synthesised, placed and routed within {time}"
         except ToolExitError as error:
             last, said = error, f"{_NO_PLACE} ({error})"
