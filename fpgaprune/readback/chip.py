@@ -200,6 +200,9 @@ class Chip:
             raise ReadbackError(f"the bitstream connects {len(chosen)} sources to {names[0].place}; wanted one")
         return Wire(*chosen[0]) if chosen else None
 
+    def _is_driven(self, wire: Wire) -> bool:
+        return self._switched(self.joined(wire)) is not None
+
     def _choices(self, names: tuple[Wire, ...]) -> Iterator[tuple[Wire, str, frozenset[tuple[int, int]]]]:
         for wire in names:
             tile = self.db[wire.row, wire.col]
@@ -210,8 +213,12 @@ class Chip:
                 used = frozenset(
                     self.set_of(wire.row, wire.col, {fuse for fuses in sources.values() for fuse in fuses})
                 )
-                match = next((source for source, fuses in sources.items() if fuses == used), None)
-                if match is not None:
-                    yield wire, match, used
+                matches = [source for source, fuses in sources.items() if fuses == used]
+                if len(matches) > 1:
+                    # A tap of the clock's tree is the same for each of four spines: it takes the one that is driven.
+                    driven = [name for name in matches if self._is_driven(Wire(wire.row, wire.col, name))]
+                    matches = driven or matches[:1]
+                if matches:
+                    yield from ((wire, source, used) for source in matches)
                 elif used:
                     raise ReadbackError(f"the fuses of the switch before {wire.place} are none that Apycula knows")

@@ -1,0 +1,67 @@
+"""Bitstreams of the tools themselves are read back: those of a run compute every golden bit."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from fpgaprune.cli import app
+from fpgaprune.errors import ToolError
+from fpgaprune.fabric import find_board_router, find_open_tool, make_bitstream
+from fpgaprune.flow.run import RunDirectory
+from fpgaprune.readback import check_bitstream
+
+from ..unit.estimate.designs import mlp
+from ..unit.readback.mixed import RESULTS, mixed_project, samples
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _tools(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("YOWASP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "yowasp"))
+    try:
+        for tool in find_board_router("tang-nano-9k")[1].tools:
+            find_open_tool(tool)
+    except ToolError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("board", ["tang-nano-9k", "tang-nano-20k"])
+def test_every_kind_of_cell_computes_what_it_should(tmp_path, board):
+    project = mixed_project(tmp_path / "mixed")
+    made = make_bitstream(project, board, tmp_path / "mixed.fs")
+    sent, wanted = samples(500, seed=7)
+    found = check_bitstream(made.path, board, sent, wanted, 500, RESULTS, cache=tmp_path / "sim")
+    assert found.holds, found.sentence()
+    assert {"small memories", "block memories", "multipliers"} <= set(found.decoded)
+
+
+def test_a_run_is_exported_and_its_bitstream_is_verified(tmp_path):
+    folder = tmp_path / "mine"
+    whole = mlp(backend="Vitis")
+    design = replace(whole, name="small", layers=whole.layers[:3], outputs=("relu",))
+    run = RunDirectory(folder)
+    with run.locked():
+        run.manifest["config"] = {"target": {"part": "gw1nr-9"}}
+        design.save(folder / "design.json")
+        golden = np.random.default_rng(3).uniform(-1, 1, (6, 16)).astype(np.float32)
+        (folder / "hls/tb_data").mkdir(parents=True)
+        text = "".join(" ".join(f"{value:.9g}" for value in row) + "\n" for row in golden)
+        (folder / "hls/tb_data/tb_input_features.dat").write_text(text)
+        (folder / "measure.json").write_text("null")
+        run.write_manifest()
+    done = CliRunner().invoke(app, ["export", str(folder), "--for", "tang-nano-9k"])
+    assert done.exit_code == 0, done.output
+    handed = tmp_path / "mine-for-tang-nano-9k"
+    line = "bitstream computes the emulator's bits on 6 samples: 0 differ"
+    assert json.loads((handed / "handover.json").read_text())["read_back"] == line
+    assert line in (handed / "README.md").read_text()
+    done = CliRunner().invoke(app, ["verify", str(handed), "--bitstream"])
+    assert line in done.output
+    checked = subprocess.run([sys.executable, "check.py"], cwd=handed, capture_output=True, text=True)
+    assert f"bitstream   {line}" in checked.stdout, checked.stdout
