@@ -43,7 +43,7 @@ def test_every_kind_of_cell_computes_what_it_should(tmp_path, board):
 
 def test_a_run_is_exported_and_its_bitstream_is_verified(tmp_path):
     folder = tmp_path / "mine"
-    whole = mlp(backend="Vitis")
+    whole = mlp(backend="Vitis", width=4, zeros=0.9)
     design = replace(whole, name="small", layers=whole.layers[:3], outputs=("relu",))
     run = RunDirectory(folder)
     with run.locked():
@@ -55,7 +55,7 @@ def test_a_run_is_exported_and_its_bitstream_is_verified(tmp_path):
         (folder / "hls/tb_data/tb_input_features.dat").write_text(text)
         (folder / "measure.json").write_text("null")
         run.write_manifest()
-    done = CliRunner().invoke(app, ["export", str(folder), "--for", "tang-nano-9k"])
+    done = CliRunner().invoke(app, ["export", str(folder), "--for", "tang-nano-9k", "--deadline-minutes", "30"])
     assert done.exit_code == 0, done.output
     handed = tmp_path / "mine-for-tang-nano-9k"
     line = "bitstream computes the emulator's bits on 6 samples: 0 differ"

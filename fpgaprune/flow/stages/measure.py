@@ -179,6 +179,7 @@ class MeasureStage(FlowStage[MeasureResult]):
                 run.path,
                 context.progress.step,
                 simulation,
+                x=some,
                 **settings.model_dump(exclude={"interval", "part", "share", "simulate"}),
             )
         except (EstimateError, ToolError, RtlError, TargetError, UnsupportedLayerError) as error:

@@ -10,10 +10,12 @@ import numpy as np
 
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import ToolError
+from fpgaprune.errors import ReadbackError, ToolError
 from fpgaprune.fabric import (
     bitstream_ending,
     family_of,
+    golden_bytes,
+    golden_vectors,
     make_bitstream,
     place_and_route,
     simulate,
@@ -24,6 +26,7 @@ from fpgaprune.files import digest_file
 from fpgaprune.flow.run import OnStep
 from fpgaprune.flow.task import arrays_of
 from fpgaprune.measure import Kernels, Measured, Simulated
+from fpgaprune.readback import Results, check_bitstream
 from fpgaprune.report import Check
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import Part
@@ -68,13 +71,36 @@ def simulate_verilog(
 
 
 def verilog_checks(measured: Measured | None) -> list[Check]:
-    """The checks of the simulation; none if nothing was measured."""
+    """The checks of the simulation and of a bitstream that was read back; none if nothing was measured."""
     if measured is None:
         return []
     found, name = measured.simulation, "Verilog simulation against emulation"
     if found.left_out is not None:
-        return [Check(name, OTHER_BITS, left_out=found.left_out)]
-    return [Check(name, OTHER_BITS, found.outputs_unlike_emulation, 0, samples=found.samples)]
+        checks = [Check(name, OTHER_BITS, left_out=found.left_out)]
+    else:
+        checks = [Check(name, OTHER_BITS, found.outputs_unlike_emulation, 0, samples=found.samples)]
+    back = (measured.bitstream or {}).get("read_back")
+    if back is not None:
+        name, quantity = "bitstream, read back, against emulation", "bits that differ"
+        if "left_out" in back:
+            checks.append(Check(name, quantity, left_out=back["left_out"]))
+        else:
+            checks.append(Check(name, quantity, back["differ"], 0, samples=back["samples"]))
+    return checks
+
+
+def _read_back(
+    path: Path, board: str, project: VerilogProject, design: Design, x: Any, timeout_s: float
+) -> dict[str, Any]:
+    """What the bitstream at `path` answers the samples `x`, as JSON data; or why it was not read back."""
+    try:
+        vectors = golden_vectors(project, design, x)
+        sent, wanted = golden_bytes(project, vectors)
+        results = Results.of(project.outputs[0])
+        found = check_bitstream(path, board, sent, wanted, vectors.samples, results, timeout_s=timeout_s)
+    except (ReadbackError, ToolError) as error:
+        return {"left_out": str(error).replace(str(path), path.name)}
+    return found.to_json()
 
 
 def measure_project(
@@ -91,8 +117,11 @@ def measure_project(
     board: str | None = None,
     target_mhz: float | None = None,
     timeout_s: float = 3600.0,
+    x: Any = None,
 ) -> Measured:
     """What open tools measure of `project`, the Verilog of `design`, with the settings of `MeasureConfig`.
+
+    A bitstream is read back too, and answers the samples `x`, if there are any.
 
     The tools work in `folder`/synth. The figures of the family of `part` stand beside the estimates. `on_step` is
     called with `(done, total, note)` for each module and each seed.
@@ -116,6 +145,9 @@ def measure_project(
         output = folder / f"{project.name}{bitstream_ending(board)}"
         made = make_bitstream(project, board, output, device=device, **limits).to_json()
         bitstream = {**made, "path": output.name, "sha256": digest_file(output)}
+        if x is not None and len(x[0] if isinstance(x, list) else x):
+            on_step(0, 0, "the bitstream is read back")
+            bitstream["read_back"] = _read_back(output, board, project, design, x, timeout_s)
     built = {layer.layer: layer.note for layer in project.layers if layer.note}
     return Measured(family_of(part), kernels_kept(design), synthesis, route, simulation, built, bitstream)
 

@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.flow import verify_bitstream
+from fpgaprune.flow.stages import verilog_checks
+from fpgaprune.measure import Measured, Simulated
 
 from ..readback.mixed import BOARD, KEPT, samples
 
@@ -62,3 +64,15 @@ def test_a_folder_without_samples_and_a_file_without_the_option_are_refused(fold
     done = CliRunner().invoke(app, ["verify", str(folder), "x.fs"])
     assert isinstance(done.exception, ConfigError)
     assert "given without --bitstream" in str(done.exception)
+
+
+def test_a_bitstream_that_was_read_back_is_a_check_of_the_report():
+    def checks(back):
+        simulated = Simulated(samples=3, outputs_unlike_emulation=0)
+        made = {"board": "Tang Nano 9K", "read_back": back}
+        return verilog_checks(Measured(None, (), {}, None, simulated, bitstream=made))[1:]
+
+    (right,) = checks({"differ": 0, "samples": 3})
+    assert (right.name, right.holds, right.samples) == ("bitstream, read back, against emulation", True, 3)
+    assert checks({"differ": 2, "samples": 3})[0].holds is False
+    assert checks({"left_out": "no compiler"})[0].left_out == "no compiler"
