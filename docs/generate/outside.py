@@ -40,6 +40,15 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def on_post_build(config: Any) -> None:
+    """The menu is beside the page from 1,120 pixels on; the theme hides it below 1,220."""
+    for folder, ending in (("stylesheets", "css"), ("javascripts", "js")):
+        for file in (Path(config["site_dir"]) / "assets" / folder).glob(f"*.{ending}"):
+            text = file.read_text(encoding="utf-8")
+            # The theme's widths are 76.25 em, and a sixty-fourth of one less.
+            file.write_text(text.replace("76.25em", "70em").replace("76.234375em", "69.984375em"), encoding="utf-8")
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Links between files of the repository are links between their places in the site."""
     source = _source(page.file)

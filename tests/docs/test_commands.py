@@ -17,7 +17,7 @@ from . import snippets
 
 _COMMANDS = typer.main.get_command(app).commands
 # Commands of a shell that are no business of ours.
-_OTHERS = {"sha256sum", "cd", "git", "yosys", "dask", "export"}
+_OTHERS = {"sha256sum", "cd", "git", "yosys", "dask", "export", "sudo"}
 _BOUNDARY = re.compile(r"\s(?:#|\||>|&&|<<).*$")
 
 
