@@ -9,7 +9,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[2]
 _FENCE = re.compile(
-    r"^(?:<!-- (?P<when>slow|not run: [^\n]+) -->\n)?```(?P<kind>[a-z]*)\n(?P<shown>.*?)^```$"
+    r"^(?:<!-- (?P<when>slow|prints|not run: [^\n]+) -->\n)?```(?P<kind>[a-z]*)\n(?P<shown>.*?)^```$"
     r"|^<!-- python\n(?P<hidden>.*?)^-->$",
     re.MULTILINE | re.DOTALL,
 )
@@ -24,7 +24,8 @@ class Block:
         line: number of lines above its text.
         kind: `python`, `console`, `toml` or another word behind the fence; hidden blocks are `python`.
         text: what it holds.
-        when: `slow`, `not run: REASON`, or "": what the comment above it says.
+        when: `slow`, `prints`, `not run: REASON`, or "": what the comment above it says. A block with `prints` holds
+            what the one before it prints.
     """
 
     page: Path

@@ -30,7 +30,8 @@ def test_a_page_that_is_too_wide_is_found(tmp_path):
 def test_code_that_is_cut_and_a_menu_that_is_hidden_are_found(tmp_path):
     (tmp_path / "cut.html").write_text(
         '<!doctype html><a href="cut.html">here</a><pre style="width:90px"><code style="display:block;overflow:auto">'
-        f'{"long" * 20}</code></pre><div class="md-sidebar--primary" style="position:fixed;left:-300px;width:9px"></div>'
+        f"{'long' * 20}</code></pre>"
+        '<div class="md-sidebar--primary" style="position:fixed;left:-300px;width:9px"></div>'
     )
     seen = look_at(tmp_path, ["cut.html"])
     assert [entry[1:3] for entry in seen["found"]] == [[390, "cut"], [1200, "cut"], [1200, "no menu"]]

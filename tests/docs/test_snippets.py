@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import math
+import re
 import shutil
 
 import pytest
 
 from . import snippets
+
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
 def _cases():
@@ -72,9 +78,35 @@ def test_python_of_a_page_runs(page, slow, network, design, tmp_path, monkeypatc
     if page.parent.name != "howto":
         names |= {"keras": keras, "np": np, "fp": fp, "x": x, "y": y, "design": design}
         names |= {"model": keras.saving.load_model(path), "target": fp.Target.of("xc7z020clg400-1")}
+    said = ""
     for block in snippets.blocks(page):
         if block.kind == "python":
             # An error names the line of the page.
             code = compile("\n" * block.line + block.text, str(page), "exec")
             if not block.when or (slow and block.when == "slow"):
-                exec(code, names)  # noqa: S102
+                with contextlib.redirect_stdout(io.StringIO()) as printed:
+                    exec(code, names)  # noqa: S102
+                said = printed.getvalue()
+        elif block.when == "prints":
+            assert _alike(said, block.text), f"{page}:{block.line} shows {block.text!r}; it printed {said!r}"
+
+
+def _alike(said, shown):
+    """Whether two texts are equal but for their numbers, which may differ by a quarter: machines round differently."""
+    numbers = [[float(one.replace(",", "")) for one in _NUMBER.findall(text)] for text in (said, shown)]
+    return _NUMBER.sub("#", said) == _NUMBER.sub("#", shown) and all(
+        math.isclose(a, b, rel_tol=0.25) for a, b in zip(*numbers, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "shown", "alike"),
+    [
+        ("1,000 of 7\n", "1,100 of 7\n", True),
+        ("True 0\n", "True 1\n", False),
+        ("lut 5\n", "ff 5\n", False),
+        ("5\n", "8\n", False),
+    ],
+)
+def test_what_a_page_shows_is_compared(said, shown, alike):
+    assert _alike(said, shown) == alike
