@@ -41,6 +41,12 @@ def main(path: Path, folder: Path, *, whole: bool) -> None:
 
 def count(model: Any, name: str, folder: Path) -> None:
     """Prints LUTs, FF and latency of alkaid's Verilog of `model`."""
+    _, cells, latency = verilog(model, name, folder)
+    print(f"{name}: {cells.lut:,} LUT, {cells.ff:,} FF, latency {latency}", flush=True)
+
+
+def verilog(model: Any, name: str, folder: Path) -> tuple[Any, Any, int]:
+    """alkaid's logic of `model`, which computes what its Verilog does; the cells of that Verilog, and its latency."""
     family, yosys = find_family("xc7"), find_open_tool(YOSYS)
     logic = trace(*trace_model(model, HWConfig(1, 1, -1), {"hard_dc": 5}))
     # One adder between two registers, as in our Verilog.
@@ -49,8 +55,7 @@ def count(model: Any, name: str, folder: Path) -> None:
     made.write()
     sources = {file.name: file.read_bytes() for file in sorted((folder / name).rglob("*.v"))}
     netlist = make_netlist(sources, name, family, folder / "cache", yosys, TIMEOUT_S, named=False)
-    cells = family.count(netlist.types)
-    print(f"{name}: {cells.lut:,} LUT, {cells.ff:,} FF, latency {made.latency}", flush=True)
+    return logic, family.count(netlist.types), made.latency[-1] if isinstance(made.latency, tuple) else made.latency
 
 
 if __name__ == "__main__":

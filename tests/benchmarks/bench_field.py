@@ -1,0 +1,299 @@
+"""Real data, every way of making a small network of it, one synthesis: the table of the field.
+
+    python tests/benchmarks/bench_field.py                              # small: shows that it runs
+    python tests/benchmarks/bench_field.py FOLDER --task fsdd --ways recipe,hgq2,untouched --seeds 0
+    python tests/benchmarks/bench_field.py FOLDER --table               # what is in it, nothing else
+
+A task is real data with a customary network (`field_tasks.py`). FOLDER keeps a row for each task, way, seed and point,
+and everything that led to it; a row that is there is not made again, so the same command goes on after a stop.
+
+| way | what | points |
+|---|---|---|
+| `fit` | `fpgaprune fit` with a part, a clock, a largest loss and the interval of the task | loss |
+| `recipe` | the flow file of `examples/` for such a network | sparsity |
+| `hgq2` | HGQ2 from scratch, alkaid's Verilog, a sample a cycle | price of a bit |
+| `hgq2-ours` | HGQ2 from scratch, our Verilog, with the interval of the task | price of a bit |
+| `tfmot` | TF-MOT's polynomial decay, weights of 6 bits, activations of 6 bits, our Verilog | sparsity |
+| `untouched` | the trained network, 8 bits, our Verilog | – |
+
+Every way trains for the same number of epochs in all, on the same training samples. Accuracy is that of the hardware on
+test samples, which choose nothing: `fit` and the types are judged by validation samples. HGQ2 and alkaid may stand in
+an environment of their own: `--rivals` is its Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+import field_table
+import flow_files
+import keras
+import numpy as np
+from field_tasks import TASKS, Task, network
+from flow_files import example, merged
+
+import fpgaprune as fp
+
+HERE = Path(__file__).parent
+PART, CLOCK_NS = "xc7z020clg400-1", 5.0
+# Of the trained network, of [finetune] and of [quantise]; a way that trains from scratch has their sum.
+EPOCHS = (24, 90, 30)
+POINTS = {
+    "fit": "0.5%,2%",
+    "recipe": "0.6,0.75,0.85",
+    "hgq2": "5e-6,2e-5,8e-5",
+    "hgq2-ours": "5e-6,2e-5,8e-5",
+    "tfmot": "0.6,0.8",
+    "untouched": "8 bits",
+}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One way, with one seed and one point.
+
+    Attributes:
+        folder: of everything that it makes.
+        base: the trained network.
+        data: the task's samples: those of validation in the place of the test samples.
+        epochs: of the trained network, of [finetune] and of [quantise].
+    """
+
+    task: str
+    way: str
+    seed: int
+    point: str
+    folder: Path
+    base: Path
+    data: Path
+    epochs: tuple[int, int, int]
+
+    @property
+    def flow(self) -> dict[str, Any]:
+        """What every flow of this turn has in common."""
+        return {
+            "name": f"{self.way}_{self.seed}_{self.point}".translate(str.maketrans("-. %", "____")),
+            "seed": self.seed,
+            "data": {"source": str(self.data)},
+            "target": {"part": PART, "clock_ns": CLOCK_NS, "io_type": "io_stream"},
+            "hls": {"simulate": 0},
+        }
+
+
+def main() -> None:
+    """Runs what is asked for and prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", help="of everything that is kept; left out: a short run")
+    parser.add_argument("--task", default="mnist-dense", help=f"one or several of {', '.join(TASKS)}")
+    parser.add_argument("--ways", default="recipe,hgq2,untouched")
+    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--points", help="of the way, in place of its own")
+    parser.add_argument("--minutes", type=float, default=10.0, help="of fit")
+    parser.add_argument("--epochs", default=",".join(map(str, EPOCHS)), help="trained network, [finetune], [quantise]")
+    parser.add_argument("--rivals", default=sys.executable, help="the Python that has HGQ2 and alkaid")
+    parser.add_argument("--table", action="store_true")
+    chosen = parser.parse_args()
+    if chosen.folder is None:
+        with tempfile.TemporaryDirectory() as folder:
+            chosen.folder, chosen.task, chosen.ways, chosen.epochs = Path(folder), "fsdd", "recipe", "1,1,6"
+            chosen.points = "0.9"
+            _run(chosen)
+    else:
+        _run(chosen)
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    folder = chosen.folder.resolve()
+    for name in [] if chosen.table else chosen.task.split(","):
+        task = TASKS[name]
+        if not task.file.exists():
+            print(f"skipped: {name}: {task.file} is not there")
+            continue
+        one, two, three = (int(text) * task.repeats for text in chosen.epochs.split(","))
+        for seed in (int(text) for text in chosen.seeds.split(",")):
+            for way in chosen.ways.split(","):
+                for point in (chosen.points or POINTS[way]).split(","):
+                    place = folder / name / f"{way}_{seed}_{point.replace('%', '')}"
+                    if (place / "row.json").exists():
+                        continue
+                    base, data = trained(folder / name, task, seed, one)
+                    turn = Turn(name, way, seed, point, place, base, data, (one, two, three))
+                    place.mkdir(parents=True, exist_ok=True)
+                    row = WAYS[way](turn, chosen)
+                    field_table.write_row(place / "row.json", row)
+                    print(row, file=sys.stderr, flush=True)
+    rows = field_table.read_rows(folder)
+    words = {name: task.words for name, task in TASKS.items()}
+    print(field_table.beside_rivals(rows, words) + "\n\n" + field_table.every_network(rows, words))
+
+
+def trained(folder: Path, task: Task, seed: int, epochs: int) -> tuple[Path, Path]:
+    """The network that ways begin with, and the samples; the test samples are in `test.npz` beside them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path, data = folder / f"base_{seed}.keras", folder / "data.npz"
+    arrays = task.arrays()
+    if not data.exists():
+        held_out = {f"{key}_{part}": arrays[f"{key}_valid"] for key in "xy" for part in ("valid", "test")}
+        _save(folder / "test.npz", x=arrays["x_test"], y=arrays["y_test"])
+        _save(data, x_train=arrays["x_train"], y_train=arrays["y_train"], **held_out)
+    if not path.exists():
+        model, x = network(task, arrays, seed), arrays["x_train"]
+        rate = keras.optimizers.schedules.CosineDecay(5e-3, epochs * -(-len(x) // task.batch))
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.Adam(rate), loss, metrics=["accuracy"])
+        model.fit(x, arrays["y_train"], batch_size=task.batch, epochs=epochs, verbose=0)
+        part = path.with_name(f"{os.getpid()}_{path.name}")
+        model.save(part)
+        part.replace(path)
+    return path, data
+
+
+def _save(path: Path, **arrays: np.ndarray) -> None:
+    """`arrays` are in `path`, whole or not at all: several tasks may run side by side."""
+    part = path.with_name(f"{os.getpid()}_{path.name}")
+    np.savez(part, **arrays)
+    part.replace(path)
+
+
+def fit(turn: Turn, chosen: argparse.Namespace) -> field_table.Row:
+    """What `fpgaprune fit` answers."""
+    task, out, began = TASKS[turn.task], turn.folder / "fit", _processor_seconds()
+    command = [sys.executable, "-P", "-m", "fpgaprune", "fit", str(turn.base), "--data", str(turn.data)]
+    command += ["--part", PART, "--clock-ns", str(CLOCK_NS), "--route", "verilog", "--max-loss", turn.point]
+    # The latency may be what it is: then the search makes the share of the part small.
+    command += ["--interval-cycles", str(task.interval), "--latency-us", "50", "--minutes", str(chosen.minutes)]
+    ended = subprocess.run([*command, "--out", str(out), "--quiet"], capture_output=True, text=True, check=False)
+    if ended.returncode not in (0, 1):
+        raise SystemExit(f"the search failed: {' '.join(command)}\n{ended.stderr}")
+    return _measured(turn, out, _processor_seconds() - began)
+
+
+def recipe(turn: Turn, _: argparse.Namespace) -> field_table.Row:
+    """The flow file of the examples, with this share of the weights locked."""
+    task = TASKS[turn.task]
+    flow = example("trained_bits" if task.dense else "convolution_bits", select={"sparsity": float(turn.point)})
+    epochs = {"finetune": {"epochs": turn.epochs[1]}, "quantise": {"epochs": turn.epochs[2]}}
+    flow = merged(merged(flow, epochs), {"finetune": {"batch_size": task.batch}})
+    return _flow(turn, merged(flow, {"train": {"model": str(turn.base)}}))
+
+
+def untouched(turn: Turn, _: argparse.Namespace) -> field_table.Row:
+    """The trained network with 8 bits, as our Verilog."""
+    flow = {"train": {"model": str(turn.base)}, "finetune": {"epochs": 0}}
+    return _flow(turn, {**flow, "hls": {"weight_bits": 8, "activation_bits": 8}})
+
+
+def tfmot(turn: Turn, _: argparse.Namespace) -> field_table.Row:
+    """TF-MOT prunes the trained network; our Verilog with 6 bits."""
+    out, began = turn.folder / "tfmot.h5", _processor_seconds()
+    asked = [str(turn.base), str(turn.data), turn.point, str(sum(turn.epochs[1:])), str(TASKS[turn.task].batch)]
+    _in_a_process(sys.executable, "field_tfmot.py", out, [*asked, str(out)], TF_USE_LEGACY_KERAS="1")
+    flow = {"train": {"model": str(out)}, "select": {"zeros": True}, "finetune": {"epochs": 0}}
+    return _flow(turn, {**flow, "hls": {"weight_bits": 6, "activation_bits": 6}}, _processor_seconds() - began)
+
+
+def hgq2(turn: Turn, chosen: argparse.Namespace) -> field_table.Row:
+    """HGQ2's network as alkaid's Verilog."""
+    out = turn.folder / "hgq2.json"
+    _hgq(turn, chosen, out)
+    said = json.loads(out.read_text())
+    said["metric"] = said.pop("test")
+    said.pop("valid")
+    return field_table.Row(turn.task, turn.way, turn.seed, turn.point, **said)
+
+
+def hgq2_ours(turn: Turn, chosen: argparse.Namespace) -> field_table.Row:
+    """HGQ2's network as our Verilog. A Dense network is that of `hgq2`, where it is there."""
+    out = turn.folder / "hgq2.json"
+    if TASKS[turn.task].dense:
+        out = turn.folder.parent / turn.folder.name.replace("hgq2-ours", "hgq2") / "hgq2.json"
+    _hgq(turn, chosen, out, *([] if TASKS[turn.task].dense else ["shared"]))
+    flow = {"train": {"model": str(out.with_suffix(".keras"))}, "select": {"zeros": True}, "finetune": {"epochs": 0}}
+    return _flow(turn, {**flow, "hls": {"precision": "widths"}}, json.loads(out.read_text())["seconds"])
+
+
+def _hgq(turn: Turn, chosen: argparse.Namespace, out: Path, *words: str) -> None:
+    out.parent.mkdir(exist_ok=True)
+    asked = [turn.task, str(turn.seed), turn.point, str(sum(turn.epochs)), str(out.with_suffix("")), *words]
+    _in_a_process(chosen.rivals, "field_hgq.py", out, asked)
+
+
+def _in_a_process(python: str, script: str, out: Path, asked: list[str], **environment: str) -> None:
+    """`script` of this folder has written `out`."""
+    if out.exists():
+        return
+    places = os.pathsep.join([str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": places, **environment}
+    ended = subprocess.run(
+        [python, str(HERE / script), *asked], capture_output=True, text=True, env=environment, check=False
+    )
+    if ended.returncode:
+        raise SystemExit(f"{script} failed: {' '.join(asked)}\n{ended.stderr[-3000:]}")
+
+
+def _flow(turn: Turn, flow: dict[str, Any], seconds: float = 0.0) -> field_table.Row:
+    """The row of a flow: trained first, then measured, so that the training is timed alone."""
+    task = TASKS[turn.task]
+    flow = merged(flow, turn.flow)
+    if task.interval == 1:
+        flow = merged(flow, {"target": {"io_type": "io_parallel"}})
+    began = _processor_seconds()
+    flow_files.run(merged(flow, {"measure": {"families": [], "simulate": 0}}), turn.folder)
+    seconds += _processor_seconds() - began
+    layout = {} if task.interval == 1 else {"part": PART, "interval": task.interval}
+    out = flow_files.run(merged(flow, {"measure": {"families": ["xc7"], "simulate": 8, **layout}}), turn.folder)
+    return _measured(turn, out, seconds)
+
+
+def _measured(turn: Turn, run: Path, seconds: float) -> field_table.Row:
+    """The row of a run folder: test samples emulated, cells counted, cycles simulated."""
+    with np.load(turn.data.with_name("test.npz")) as file:
+        x, y = file["x"], file["y"]
+    found = fp.emulate(fp.Design.load(run / "design.json"), x).reshape(len(x), -1)
+    measured = json.loads((run / "measure.json").read_text())
+    cells, cycles = measured["synth(open)"]["xc7"]["whole"]["cells"], measured["simulation"]
+    if cycles["outputs_unlike_emulation"]:
+        raise SystemExit(f"{run}: {cycles['outputs_unlike_emulation']} outputs of the Verilog are unlike the emulation")
+    return field_table.Row(
+        turn.task,
+        turn.way,
+        turn.seed,
+        turn.point,
+        float((found.argmax(1) == y).mean()),
+        len(y),
+        *(cells[name] for name in ("lut", "ff", "dsp", "bram18")),
+        cycles["interval_cycles"],
+        cycles["latency_cycles"],
+        seconds,
+    )
+
+
+def _processor_seconds() -> float:
+    """What the processes that this one has started and that have ended took."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+WAYS = {
+    "fit": fit,
+    "recipe": recipe,
+    "hgq2": hgq2,
+    "hgq2-ours": hgq2_ours,
+    "tfmot": tfmot,
+    "untouched": untouched,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Rows of `bench_field.py`, and the tables that they make: every network, and each rival at the metric of ours."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+# What stands beside a DSP and a block memory of 18 Kb on the xc7z020: 53,200 LUTs, 220 DSPs, 280 memories.
+DSP_LUTS, BRAM_LUTS = 242, 190
+OURS = ("fit", "recipe")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One network of one way.
+
+    Attributes:
+        point: what the way varies: a sparsity, a price, a largest loss.
+        metric: accuracy in hardware on the test samples, 0..1.
+        samples: how many test samples there are.
+        seconds: processor time of the training.
+    """
+
+    task: str
+    way: str
+    seed: int
+    point: str
+    metric: float
+    samples: int
+    lut: int
+    ff: int
+    dsp: int
+    bram18: int
+    interval_cycles: int
+    latency_cycles: int
+    seconds: float
+
+    @property
+    def area(self) -> float:
+        """LUTs, with DSPs and block memories as the LUTs that stand beside them on the part."""
+        return self.lut + DSP_LUTS * self.dsp + BRAM_LUTS * self.bram18
+
+    @property
+    def price(self) -> float:
+        """Area times interval: what one sample a cycle would take."""
+        return self.area * self.interval_cycles
+
+    @property
+    def error(self) -> float:
+        """Standard error of the metric."""
+        return (self.metric * (1 - self.metric) / self.samples) ** 0.5
+
+
+def write_row(path: Path, row: Row) -> None:
+    """`row` is in the file `path`, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(asdict(row)) + "\n")
+    part.replace(path)
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """Every row that is stored in `folder`."""
+    rows = [Row(**json.loads(path.read_text())) for path in sorted(folder.rglob("row.json"))]
+    return sorted(rows, key=lambda row: (row.task, row.way, row.seed, row.metric))
+
+
+def front(rows: Iterable[Row]) -> list[tuple[float, float]]:
+    """Metric and area × interval of the rows that no other row beats in both, the least accurate first."""
+    best: list[tuple[float, float]] = []
+    for point in sorted(((row.metric, row.price) for row in rows), key=lambda point: (-point[0], point[1])):
+        if not best or point[1] < best[-1][1]:
+            best.append(point)
+    return best[::-1]
+
+
+def price_at(metric: float, rows: Sequence[Row]) -> float:
+    """Area × interval at `metric`: the median of the seeds, each on the lines between the points of its front.
+
+    Below the points of a seed it is that of its smallest network; a seed that does not come so far takes more than any.
+    """
+    found = []
+    for seed in sorted({row.seed for row in rows}):
+        points = front(row for row in rows if row.seed == seed)
+        found.append(np.interp(metric, *zip(*points, strict=True), right=np.inf))
+    return float(statistics.median(found)) if found else float("nan")
+
+
+def every_network(rows: Sequence[Row], words: dict[str, str]) -> str:
+    """Each row, under the line of its task."""
+    lines = [
+        "| way | seed | point | metric | LUT | FF | DSP | BRAM18 | interval | latency | area × interval "
+        "| training, processor s |",
+        f"|---|---:|---|{'---:|' * 9}",
+    ]
+    for task in dict.fromkeys(row.task for row in rows):
+        lines.append(f"| **{words.get(task, task)}** |{' |' * 11}")
+        for row in (row for row in rows if row.task == task):
+            cells = [row.way, f"{row.seed}", row.point, f"{100 * row.metric:.2f} ± {100 * row.error:.2f} %"]
+            figures = (row.lut, row.ff, row.dsp, row.bram18, row.interval_cycles, row.latency_cycles)
+            cells += [f"{figure:,}" for figure in figures] + [f"{row.price:,.0f}", f"{row.seconds:.0f}"]
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def beside_rivals(rows: Sequence[Row], words: dict[str, str]) -> str:
+    """For each of our networks (medians of the seeds of a point) area × interval over that of each rival there.
+
+    A rival whose networks all have a lower metric has no figure, "not reached". A ratio above 1 is in bold.
+    """
+    rivals = [way for way in dict.fromkeys(row.way for row in rows) if way not in OURS]
+    lines = [
+        f"| task | way, point | seeds | metric | area × interval | {' | '.join(f'/ {way}' for way in rivals)} |",
+        f"|---|---|---:|---:|---:|{'---:|' * len(rivals)}",
+    ]
+    for task in dict.fromkeys(row.task for row in rows):
+        here = [row for row in rows if row.task == task]
+        for way, point in dict.fromkeys((row.way, row.point) for row in here if row.way in OURS):
+            own = [row for row in here if (row.way, row.point) == (way, point)]
+            metric = statistics.median(row.metric for row in own)
+            price = statistics.median(row.price for row in own)
+            cells = [words.get(task, task), f"{way}, {point}", f"{len(own)}", f"{100 * metric:.2f} %", f"{price:,.0f}"]
+            for rival in rivals:
+                cells.append(_ratio(price, price_at(metric, [row for row in here if row.way == rival])))
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _ratio(price: float, other: float) -> str:
+    if np.isnan(other):
+        return "–"
+    if np.isinf(other):
+        return "not reached"
+    ratio = price / other
+    return f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}"
