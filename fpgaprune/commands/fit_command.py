@@ -74,9 +74,10 @@ def fit(
     """Find the best network that fits a part: choose its zeros, its numbers of bits and its layout.
 
     Without --max-loss, half a per cent may be lost.
-    The search makes everything without a limit as small as possible: first the latency, then the share of the part,
-    then the loss. The exit status is 1 if no network that was tried keeps every limit. If you stop the search, run the
-    same command again to continue. If a flow file names package.module:function, this command runs that code.
+    The search makes everything without a limit as small as possible: first the latency, then the share of the part. A
+    network that loses all of --max-loss must be a tenth smaller than one that loses nothing. The exit status is 1 if no
+    network that was tried keeps every limit. If you stop the search, run the same command again to continue. If a flow
+    file names package.module:function, this command runs that code.
     With --json, standard error has a line of JSON for each trial: its result, the best so far, the seconds left.
     """
     from fpgaprune.fit import Limits, WorkerOptions, fit_flow

@@ -117,8 +117,8 @@ def fit(
 ) -> Fit:
     """Find the best network that `target` takes and that loses at most `max_loss`; `out` holds it as a whole run.
 
-    What has no limit is minimised, in this order: latency, shares of the part, loss. The shares of all resources are
-    added.
+    What has no limit is minimised, in this order: latency, shares of the part and loss. The shares of all resources are
+    added; a network that loses the whole of `max_loss` must be a tenth smaller than one that loses nothing.
 
     Args:
         model: a trained Keras model, or the path of one. It is unchanged.

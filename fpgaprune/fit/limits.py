@@ -23,13 +23,20 @@ _DIGITS = 9
 # Two latencies within this factor count as equal, because the estimate is no better.
 _ALIKE = 1.1
 
+# A network that loses the whole limit is as good as one that loses nothing and is so many times its size: a few per cent
+# of the part are not worth all of the accuracy that may be lost.
+_WORTH = 1.1
+
 # What has a share of the part, cycles, and a sum of shares: a layout by its estimate, or a network that was trained.
 Sized: TypeAlias = DesignLayout | FitPoint
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What must hold. What has no limit is minimised, in this order: latency, shares of the part, loss.
+    """What must hold. What has no limit is minimised, in this order: latency, shares of the part and loss.
+
+    Of two networks with one latency, the one that loses the whole of `max_loss` must be a tenth smaller than one that
+    loses nothing.
 
     Attributes:
         max_loss: largest loss of the metric on held-out samples: `0.5 %` is half a point of accuracy, or an error that
@@ -114,7 +121,8 @@ class Ranking:
         loss = point.lost / limit if limit else float(point.lost > 0)
         if not point.meets_limits:
             return (1.0, not point.in_time, max(loss, 1.0) + max(point.share / self.limits.share, 1.0), point.share)
-        return (0.0, *self.rank_layout(point), loss)
+        *first, size = self.rank_layout(point)
+        return (0.0, *first, size * _WORTH ** max(loss, 0.0), loss)
 
     def rank_layout(self, layout: Sized) -> tuple[float, ...]:
         """Return the rank of a layout, smaller is better: kept limits, the latency unless it is limited, the size."""

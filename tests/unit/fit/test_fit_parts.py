@@ -119,6 +119,13 @@ def test_what_training_without_a_sample_forgets_is_allowed_in_the_search_only():
     assert ranking.rank(point(0.009, judged_on="held-out"))[-1] == pytest.approx(0.9)
 
 
+@pytest.mark.parametrize(("size", "wins"), [(0.47, False), (0.40, True)])
+def test_a_few_per_cent_of_the_part_are_not_worth_the_whole_loss(size, wins):
+    ranking = Ranking(Limits(max_loss="2 %", latency_us=100.0), 5.0)
+    accurate, small = (point(lost, share=0.1, size=of) for lost, of in ((0.0, 0.5), (0.02, size)))
+    assert (ranking.rank(small) < ranking.rank(accurate)) == wins
+
+
 def test_limits_that_become_known_later_hold_for_what_was_judged_before():
     log = SearchLog(Ranking(Limits(max_loss="1 %"), 5.0), Silent(), lambda _: None)
     log.points = {"a": point(0.025, loses_little=False), "b": point(0.035, loses_little=False)}
