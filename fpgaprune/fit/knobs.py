@@ -15,6 +15,8 @@ POWERS_OF_TWO = "digits(1)"
 # The smallest network that may succeed: shares of filters and of other units that are locked, and bits.
 _MOST_FILTERS, _FEWEST_BITS = 0.5, 4
 _ROUNDS = 4
+# The network of examples/trained_bits.toml.
+_RECIPE: dict[str, Any] = {"sparsity": 0.6, "weight_bits": 6, "activation_bits": 4, "hold": POWERS_OF_TWO}
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class Knobs:
         few = replace(self, weight_bits=_FEWEST_BITS, activation_bits=_FEWEST_BITS)
         for filters in (0.0,) if self.granularity == FILTER else (_MOST_FILTERS, 0.0):
             yield from (replace(few, filters=filters, sparsity=sparsity) for sparsity in reversed(SPARSITIES))
+
+    @property
+    def recipe(self) -> Knobs:
+        """The network that the flow file for adders among the examples makes, with the same filters locked."""
+        return replace(self, **_RECIPE)
 
     @property
     def kept(self) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import structs
 
 from fpgaprune.fit.budget import Deadline, Training
-from fpgaprune.fit.descent import Descent, Evaluate
+from fpgaprune.fit.descent import STEP, Descent, Evaluate
 from fpgaprune.fit.estimates import Estimates
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.log import SearchLog, seen_samples
@@ -130,6 +130,7 @@ class Phases:
         As long as nothing keeps the limits, no network is worth a longer training and none has neighbours to try: short
         trials go on until the descent should end, and whole ones until the end.
         """
+        start, parent = self._from_recipe(start, parent)
         shares = (SHORT_TRIALS, _DESCENT)
         if self.training.long > self.training.whole:
             shares = (_SHORT_BEFORE_LONG, _DESCENT_BEFORE_LONG)
@@ -156,6 +157,26 @@ class Phases:
             if epochs == whole or not kept or time.monotonic() > self.log.at(shares[1]):
                 break
             start, parent = min(kept, key=lambda pair: self.log.ranking.rank(pair[1]))
+
+    def _from_recipe(self, start: Knobs, parent: FitPoint | None) -> tuple[Knobs, FitPoint | None]:
+        """Return the network of the recipe for adders and its point if it loses little; else `start` and `parent`.
+
+        One whole training then takes the place of the first moves of the descent. It is left out where powers of two
+        may not be held, where the recipe is not much smaller or is slower, and where time is short.
+        """
+        recipe, estimates = start.recipe, self.estimates
+        epochs = self.training.whole
+        deadline = self._deadline(SHORT_TRIALS, epochs)
+        if "hold" not in self.names or not start.leads_to(recipe) or not deadline.has_time(_FEWEST_AGAIN):
+            return start, parent
+        if not (estimates.is_possible(recipe) and estimates.is_in_time(recipe)) or estimates.is_slower(recipe, start):
+            return start, parent
+        layout = estimates.target_layout(start)
+        if estimates.size(layout, recipe) > STEP * estimates.size(layout, start):
+            return start, parent
+        # From the trained network: from eight to four bits at once, the last good one is no better a start.
+        point = self._evaluator(deadline)(recipe, estimates.best_layout(recipe), None)
+        return (recipe, point) if point is not None and point.loses_little else (start, parent)
 
     def search_neighbours(self) -> None:
         """Train neighbours of the best network, as many at a time as can run, while one promises more.

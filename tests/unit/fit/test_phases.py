@@ -168,6 +168,38 @@ def test_no_trial_begins_that_the_final_run_has_no_time_for(known, latest, trial
     assert len(asked) == trials
 
 
+@pytest.mark.parametrize("bears", [True, False])
+def test_the_descent_goes_on_from_the_recipe_if_that_loses_little(bears):
+    asked, points, recipe = [], {}, Knobs("weight").recipe
+
+    def judge(job):
+        knobs, passes = job
+        if len(asked) == 2:
+            raise EnoughError
+        asked.append((knobs, passes))
+        points[knobs] = structs.replace(point(knobs), loses_little=bears or knobs != recipe, lost=0.0, epochs=passes)
+        return points[knobs]
+
+    phases = phases_of(judge, points, time.monotonic() + 100, Training(1, WHOLE, WHOLE))
+    phases.names = ("hold", *NAMES)
+    with pytest.raises(EnoughError):
+        phases.descend(Knobs("weight"), None)
+    (first, passes), (second, _) = asked
+    assert (first, passes) == (recipe, WHOLE)
+    assert (recipe.leads_to(second) and second != recipe) == bears
+    assert (second == Knobs("weight")) == (not bears)
+
+
+def test_where_powers_of_two_may_not_be_held_the_descent_begins_with_the_trained_network():
+    def judge(job):
+        assert job.knobs == Knobs("weight")
+        raise EnoughError
+
+    phases = phases_of(judge, {}, time.monotonic() + 100, Training(1, WHOLE, WHOLE))
+    with pytest.raises(EnoughError):
+        phases.descend(Knobs("weight"), None)
+
+
 @pytest.mark.parametrize(("restarts", "seconds", "again"), [(True, 8, False), (False, 8, True), (False, 16, False)])
 def test_what_short_trials_end_with_is_trained_whole_if_others_go_on_from_it_in_time(
     restarts, seconds, again, monkeypatch
