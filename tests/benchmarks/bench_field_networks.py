@@ -33,15 +33,15 @@ FIELD, MODELS = SHARED / "data" / "field", SHARED / "models"
 CLOCK_NS = 10.0
 _V05 = MODELS / "mlcommons_tiny_results_v0.5_open" / "hls4ml" / "code"
 _V07 = MODELS / "mlcommons_tiny_results_v0.7_open" / "hls4ml-finn" / "code"
-Samples = tuple[np.ndarray, np.ndarray | None]
+Samples = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A network of others: its file, and the samples that it is judged by, with labels if there are any."""
+    """A network of others: its file, and the samples and labels that it is judged by; None where none are shared."""
 
     file: Path
-    samples: Callable[[], Samples]
+    samples: Callable[[], Samples] | None
 
 
 def _images() -> Samples:
@@ -55,16 +55,12 @@ def _keywords() -> Samples:
         return real.reshape(-1, 1, 1, 10, 49), file["y"]
 
 
-def _noise() -> Samples:
-    return np.random.default_rng(0).normal(size=(64, 128)).astype(np.float32), None
-
-
 ENTRIES = {
     "rn06": Entry(_V05 / "ic/RN06/training/resnet_v1_eembc_RN06/model_best.h5", _images),
     "rn07": Entry(_V07 / "ic/RN07/training/trained_model/model_best.h5", _images),
     "kws": Entry(_V07 / "kws/KWS-W3A3/training/training_checkpoint/QONNX_model.onnx", _keywords),
-    "ad03": Entry(_V05 / "ad/AD03/training/model/ad03/model_ToyCar.h5", _noise),
-    "ad08": Entry(_V07 / "ad/AD08/training/trained_model/model.h5", _noise),
+    "ad03": Entry(_V05 / "ad/AD03/training/model/ad03/model_ToyCar.h5", None),
+    "ad08": Entry(_V07 / "ad/AD08/training/trained_model/model.h5", None),
 }
 
 
@@ -83,10 +79,13 @@ def main() -> None:
         if not entry.file.exists():
             print(f"skipped: {name}: {entry.file.name} is not there")
             continue
-        x, y = entry.samples()
         loaded = fp.load(entry.file)
-        # A file of another layout says its axes; samples have the elements in the same order.
-        x = x.reshape(len(x), *loaded.model.input_shape[1:])
+        shape = loaded.model.input_shape[1:]
+        x, y = np.random.default_rng(0).normal(size=(64, *shape)).astype(np.float32), None
+        if entry.samples is not None:
+            found, y = entry.samples()
+            # A file of another layout says its axes; samples have the elements in the same order.
+            x = found.reshape(len(found), *shape)
         target = fp.Target.of(asked.part, clock_ns=CLOCK_NS, io_type="io_stream")
         design = fp.make_design(loaded.model, target, x[:64], name=name)
         if y is not None:
