@@ -82,13 +82,19 @@ def front(rows: Iterable[Row]) -> list[tuple[float, float]]:
 def price_at(metric: float, rows: Sequence[Row]) -> float:
     """Area × interval at `metric`: the median of the seeds, each on the lines between the points of its front.
 
-    Below the points of a seed it is that of its smallest network; a seed that does not come so far takes more than any.
+    Below the points of a seed it is that of its smallest network, so an upper end; a seed that does not come so far
+    takes more than any.
     """
     found = []
     for seed in sorted({row.seed for row in rows}):
         points = front(row for row in rows if row.seed == seed)
         found.append(np.interp(metric, *zip(*points, strict=True), right=np.inf))
     return float(statistics.median(found)) if found else float("nan")
+
+
+def is_upper_end(metric: float, rows: Sequence[Row]) -> bool:
+    """Whether a seed has no network at or below `metric`, so that it may take less than `price_at` says."""
+    return any(min(row.metric for row in rows if row.seed == seed) > metric for seed in {row.seed for row in rows})
 
 
 def every_network(rows: Sequence[Row], words: dict[str, str]) -> str:
@@ -111,7 +117,8 @@ def every_network(rows: Sequence[Row], words: dict[str, str]) -> str:
 def beside_rivals(rows: Sequence[Row], words: dict[str, str]) -> str:
     """For each of our networks (medians of the seeds of a point) area × interval over that of each rival there.
 
-    A rival whose networks all have a lower metric has no figure, "not reached". A ratio above 1 is in bold.
+    A rival whose networks all have a lower metric has no figure, "not reached". Where they all have a higher one, it
+    may take less, so the ratio is a lower end, "≥". A ratio above 1 is in bold.
     """
     rivals = [way for way in dict.fromkeys(row.way for row in rows) if way not in OURS]
     lines = [
@@ -126,15 +133,17 @@ def beside_rivals(rows: Sequence[Row], words: dict[str, str]) -> str:
             price = statistics.median(row.price for row in own)
             cells = [words.get(task, task), f"{way}, {point}", f"{len(own)}", f"{100 * metric:.2f} %", f"{price:,.0f}"]
             for rival in rivals:
-                cells.append(_ratio(price, price_at(metric, [row for row in here if row.way == rival])))
+                theirs = [row for row in here if row.way == rival]
+                least = "≥ " if is_upper_end(metric, theirs) else ""
+                cells.append(_ratio(price, price_at(metric, theirs), least))
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _ratio(price: float, other: float) -> str:
+def _ratio(price: float, other: float, least: str) -> str:
     if np.isnan(other):
         return "–"
     if np.isinf(other):
         return "not reached"
     ratio = price / other
-    return f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}"
+    return f"**{least}{ratio:.2f}**" if ratio > 1 else f"{least}{ratio:.2f}"

@@ -52,6 +52,12 @@ def test_a_rival_that_is_never_so_good_has_no_ratio() -> None:
     assert "not reached" in beside_rivals(rows((0.9, 1_000)) + rows((0.95, 800), way="fit"), {})
 
 
+def test_below_the_smallest_network_of_a_rival_a_ratio_is_a_lower_end() -> None:
+    rivals = rows((0.9, 1_000), (0.94, 2_000))
+    assert "≥ 0.40" in beside_rivals(rivals + rows((0.89, 400), way="recipe"), {})
+    assert "≥" not in beside_rivals(rivals + rows((0.9, 400), way="recipe"), {})
+
+
 def test_a_stored_row_is_the_row(tmp_path: Path) -> None:
     write_row(tmp_path / "t" / "hgq2_0_1" / "row.json", ROW)
     assert read_rows(tmp_path) == [ROW]
