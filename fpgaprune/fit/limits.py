@@ -23,8 +23,8 @@ _DIGITS = 9
 # Two latencies within this factor count as equal, because the estimate is no better.
 _ALIKE = 1.1
 
-# A network that loses the whole limit is as good as one that loses nothing and is so many times its size: a few per cent
-# of the part are not worth all of the accuracy that may be lost.
+# A network that loses the whole limit is as good as one that loses nothing and is so many times its size: a few per
+# cent of the part are not worth all of the accuracy that may be lost.
 _WORTH = 1.1
 
 # What has a share of the part, cycles, and a sum of shares: a layout by its estimate, or a network that was trained.
