@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
@@ -13,6 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 Cell = str | int | float | None
+_TOGETHER = "\N{NO-BREAK SPACE}"
+# `report      runs/digits/report.html`: a word or two in a column of their own.
+_LABEL = re.compile(r"[a-z][a-z ]{0,13}(?<=  )")
 
 
 def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: str | None = None) -> None:
@@ -41,9 +46,30 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: st
     console.print(table)
 
 
-def print_line(text: str, style: str = "") -> None:
-    """Prints `text` on one line, without reading it as markup."""
-    Console().print(Text(text, style=style), soft_wrap=True)
+def print_line(text: str, style: str = "", *, whole: bool = False) -> None:
+    """Prints `text`, without reading it as markup: folded at words in a window, else on one line.
+
+    `whole` is for text to copy, which is never folded.
+    """
+    console = Console()
+    shown = text if whole or not sys.stdout.isatty() else folded(text, console.width)
+    console.print(Text(shown, style=style), soft_wrap=True)
+
+
+def folded(text: str, width: int) -> str:
+    """`text` in lines of at most `width` characters, as far as its words allow.
+
+    A number and its % stay together. What follows a label stays to the right of it.
+    """
+    # textwrap breaks lines at ordinary spaces only.
+    label = _LABEL.match(text)
+    size = label.end() if label else 0
+    together = text[:size].replace(" ", _TOGETHER) + text[size:].replace(" %", f"{_TOGETHER}%")
+    lines = (
+        textwrap.fill(line, width, subsequent_indent=" " * size, break_on_hyphens=False, break_long_words=False)
+        for line in together.split("\n")
+    )
+    return "\n".join(lines).replace(_TOGETHER, " ")
 
 
 def print_json(content: Any) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from fpgaprune.terminal import print_line
+from fpgaprune.terminal import folded, print_line
 
 if TYPE_CHECKING:
     from fpgaprune.layout import Advice
@@ -32,12 +31,4 @@ def print_advice(advice: Advice, shown: int = SHOWN) -> None:
     width = Console().width
     for line in (*lines, *advice.notes):
         # Text to copy is not folded.
-        print_line(line if line.startswith("    ") else _folded(line, width))
-
-
-def _folded(text: str, width: int) -> str:
-    """`text` in lines of at most `width` characters; a number and its % stay together."""
-    # textwrap breaks lines at ordinary spaces only.
-    together = text.replace(" %", "\N{NO-BREAK SPACE}%")
-    lines = (textwrap.fill(line, width, break_on_hyphens=False) for line in together.split("\n"))
-    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
+        print_line(line if line.startswith("    ") else folded(line, width), whole=True)

@@ -76,6 +76,8 @@ def ask(
             print_line(f"right       {found.right:.2%}")
         if found.unlike_emulation == 0:
             print_line("every bit is the emulation's", "green")
+        elif run is None:
+            print_next("ask", board, samples, "--run", "RUN_DIR")
     if found.unlike_emulation:
         print_problem("check", f"{found.unlike_emulation} outputs have other bits than the emulation")
         raise typer.Exit(1)

@@ -34,7 +34,7 @@ def examples(
         if not quiet:
             print_line(str(path))
     if not quiet:
-        print_line(f"next        python {shlex.quote(str(out / 'lock_one_kernel.py'))}")
+        print_line(f"next        python {shlex.quote(str(out / 'lock_one_kernel.py'))}", whole=True)
 
 
 def _holds(path: Path, data: bytes) -> bool:

@@ -68,4 +68,4 @@ def export(
         if bitstream is not None:
             print_next("load", made.path)
         else:
-            print_line(f"next        cd {shlex.quote(str(made.path))} && python check.py")
+            print_line(f"next        cd {shlex.quote(str(made.path))} && python check.py", whole=True)

@@ -18,7 +18,7 @@ _TOOLS = {"AMD": "vivado", "Intel": "quartus"}
 
 def print_next(*words: str | Path) -> None:
     """Print the command `fpgaprune WORDS` as the one to type next."""
-    print_line(f"next        fpgaprune {shlex.join(map(str, words))}")
+    print_line(f"next        fpgaprune {shlex.join(map(str, words))}", whole=True)
 
 
 def print_next_of_run(run: Path, report: Mapping[str, Any]) -> None:

@@ -195,7 +195,7 @@ def doctor(as_json: AsJson = False) -> None:
     for command, tools in missing_extras(found).items():
         print_line(f"{command} installs {', '.join(tools)}")
     if command := install_command(found):
-        print_line(f"next        {command}")
+        print_line(f"next        {command}", whole=True)
     else:
         print_next("run")
 

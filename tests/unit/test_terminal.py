@@ -2,7 +2,7 @@
 
 import pytest
 
-from fpgaprune.terminal import show_table
+from fpgaprune.terminal import folded, print_line, show_table
 
 HEADERS = ("part", "family", "LUT", "FF", "DSP")
 ROWS = [("xcvu9p", "Virtex UltraScale+", 1_182_240, 2_364_480, 6840), ("total", "[conv2]", 9_999, 999_600, None)]
@@ -35,3 +35,22 @@ def test_a_header_of_two_lines_is_as_wide_as_its_longer_line(monkeypatch, capsys
         ["design", "csynth", "(open)"],
         ["net", "5", "1,234"],
     ]
+
+
+def test_a_line_is_folded_at_words_behind_its_label_in_a_window_only(capsys, monkeypatch):
+    line = "after       fits by the middle of its range, not by the upper end, 719 cycles at 12 % of the part"
+    assert folded(line, 40).splitlines() == [
+        "after       fits by the middle of its",
+        "            range, not by the upper end,",
+        "            719 cycles at 12 % of the",
+        "            part",
+    ]
+    assert folded("a sentence of some words", 12) == "a sentence\nof some\nwords"
+    path = "report      " + "x" * 50
+    assert folded(path, 40) == path
+    monkeypatch.setenv("COLUMNS", "40")
+    print_line(line)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    print_line(line)
+    print_line(line, whole=True)
+    assert capsys.readouterr().out == f"{line}\n{folded(line, 40)}\n{line}\n"

@@ -69,7 +69,7 @@ def to_toml() -> str:
     blocks = [
         "# Every key of a flow file with its default, printed by 'fpgaprune config'. You can delete keys that you do\n"
         "# not change. A key after a '#' without a blank has no default, or is in a table that is absent by default;\n"
-        "# remove the '#' and give a value."
+        "# remove the '#' and give a value. Next: fpgaprune run flow.toml"
     ]
     blocks += [_block(table) for table in tables()]
     return "\n\n".join(blocks) + "\n"
