@@ -117,11 +117,27 @@ def _types(layer: Any, incoming: list[FixedType], readers: dict[int, list[Any]])
         positive = FixedType(max(first.width - 1, 1), max(first.width - 1, 1) - first.fraction, False)
         return {"result": positive if first.signed else first}
     if isinstance(layer, AVERAGES):
-        raise UnsupportedLayerError(f"layer {layer.name!r} averages, which rounds here and not in the network; use max")
+        return _average_types(layer, first)
     raise UnsupportedLayerError(
         f"layer {layer.name!r} is a {type(layer).__name__} in a network that rounds its data itself, and is not exact "
         "in fixed point; leave it out, or round what it reads and what it gives to types of [hls]"
     )
+
+
+def _average_types(layer: Any, incoming: FixedType) -> dict[str, FixedType]:
+    """The types of an average over a power of two, which divides by a shift."""
+    positions = math.prod(getattr(layer, "pool_size", layer.input.shape[1:-1]))
+    bits = positions.bit_length() - 1
+    if positions != 1 << bits or getattr(layer, "padding", "valid") != "valid":
+        raise UnsupportedLayerError(
+            f"layer {layer.name!r} averages {positions} values, or fewer at an edge, which rounds here and not in the "
+            "network; wanted 2, 4, 8, ... of them without padding, or a maximum"
+        )
+    width, integer = incoming.width + bits, incoming.integer
+    return {
+        "result": FixedType(width, integer, incoming.signed),
+        "accum": FixedType(width + bits, integer + bits, incoming.signed),
+    }
 
 
 def _entering(layer: Any, readers: list[Any], given: Mapping[str, FixedType]) -> FixedType:

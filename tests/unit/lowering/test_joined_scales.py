@@ -132,6 +132,19 @@ def test_an_input_that_nothing_rounds():
     assert entering(data=np.random.default_rng(0).normal(size=(50, 6)).astype("float32")).width == 13
 
 
+def test_an_average_over_a_power_of_two_is_exact():
+    inputs = keras.Input((4, 4, 6), name="x")
+    x = quantiser("q", KINDS[3], 6)(inputs)
+    both = [layers.AveragePooling2D((1, 2))(x), layers.AveragePooling2D((1, 2), strides=(2, 1))(x)]
+    outputs = [layers.Flatten()(both[0]), layers.Flatten()(both[1]), layers.GlobalAveragePooling2D()(x)]
+    model = keras.Model(inputs, layers.Concatenate()(outputs))
+    given = np.random.default_rng(0).normal(0, 3, (200, 4, 4, 6)).astype("float32")
+    assert np.array_equal(fp.emulate(fp.make_design(model, TARGET), given), model.predict(given, verbose=0))
+    for odd in (layers.AveragePooling2D(3), layers.AveragePooling2D(2, padding="same", strides=1)):
+        with pytest.raises(UnsupportedLayerError, match=r"wanted 2, 4, 8, \.\.\. of them without padding"):
+            fp.make_design(keras.Model(inputs, odd(x)), TARGET)
+
+
 def test_a_softmax_at_the_end_reads_exact_sums():
     inputs = keras.Input((5,), name="x")
     model = keras.Model(inputs, layers.Softmax(name="soft")(network(KINDS[3])(inputs)))
