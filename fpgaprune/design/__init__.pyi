@@ -8,7 +8,6 @@ from .functions import ScalarFunction as ScalarFunction
 from .functions import function_named as function_named
 from .functions import single_exp as single_exp
 from .network import IO_TYPES as IO_TYPES
-from .network import STRATEGIES as STRATEGIES
 from .network import Design as Design
 from .network import LayerSpec as LayerSpec
 from .operation_form import operation_to_json as operation_to_json
@@ -39,6 +38,7 @@ from .operations import Unknown as Unknown
 from .operations import Window as Window
 from .operations import function_of as function_of
 from .operations import roles_of as roles_of
+from .reuse_factors import STRATEGIES as STRATEGIES
 from .reuse_factors import ReuseWarning as ReuseWarning
 from .reuse_factors import legal_reuse_factors as legal_reuse_factors
 from .reuse_factors import nearest_reuse_factor as nearest_reuse_factor

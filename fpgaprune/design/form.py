@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design.reuse_factors import STRATEGIES
 from fpgaprune.errors import DesignError, shown
 from fpgaprune.values import FixedType
 
 _Value = TypeVar("_Value")
 # Values of one layer, and what a size or a setting may be; beyond, no device holds it and no array either.
 _MAX_VALUES, _MAX_NUMBER = 1 << 32, 1 << 40
-_STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic", None)
 
 
 class _Named(dict[str, _Value]):
@@ -133,5 +133,5 @@ _LAYER: _Form = {
     "project_name": (_is_text, "a name"),
     "model_shape": (lambda value: value is None or _is_shape(value), "a list of sizes from 1, or null"),
     "reuse_factor": (lambda value: type(value) is int and 1 <= value <= _MAX_NUMBER, "a whole number from 1"),
-    "strategy": (lambda value: isinstance(value, str | None) and value in _STRATEGIES, "a strategy, or null"),
+    "strategy": (lambda value: isinstance(value, str | None) and value in (*STRATEGIES, None), "a strategy, or null"),
 }

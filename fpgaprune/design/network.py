@@ -26,7 +26,6 @@ from fpgaprune.values import FixedType
 FORMAT = 4
 _ANEW = "make it anew with this fpgaprune"
 IO_TYPES = ("io_parallel", "io_stream")
-STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
+
 
 class ReuseWarning(UserWarning):
     """A layer has another reuse factor than the target's."""

@@ -7,7 +7,7 @@ In `io_parallel` a `Reshape` costs nothing, and one that gives an output is left
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,15 +59,13 @@ class _Graph:
         """Where layer `name` stands."""
         return next(place for place, layer in enumerate(self.layers) if layer.name == name)
 
-    def redirect(self, old: str, new: str, only: Iterable[str] | None = None) -> None:
-        """Layers, or `only` those of these names, and outputs read `new` in place of `old`."""
-        chosen = None if only is None else set(only)
+    def redirect(self, old: str, new: str) -> None:
+        """Let layers and outputs read `new` in place of `old`."""
         for place, layer in enumerate(self.layers):
-            if old in layer.inputs and (chosen is None or layer.name in chosen):
+            if old in layer.inputs:
                 inputs = tuple(new if source == old else source for source in layer.inputs)
                 self.layers[place] = replace(layer, inputs=inputs)
-        if chosen is None:
-            self.outputs = [new if name == old else name for name in self.outputs]
+        self.outputs = [new if name == old else name for name in self.outputs]
 
     def added(self, prefix: str, beside: LayerSpec, **fields: Any) -> LayerSpec:
         """A layer that is added beside another; its name follows from that one's."""

@@ -12,7 +12,6 @@ from fpgaprune.errors import RunError
 from fpgaprune.estimate import (
     CALIBRATED,
     UNPRICED,
-    Calibration,
     ReportedDesign,
     calibration,
     coefficient_changes,
@@ -28,13 +27,13 @@ from fpgaprune.measure import CSYNTH, SYNTH, Stage
 from fpgaprune.vendor import CompareRow, Comparison
 
 
-def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | None = None) -> dict[str, Any]:
+def calibrate_folders(folders: Iterable[Path], out: Path) -> dict[str, Any]:
     """`out` holds coefficients that fit the reports in `folders`; the result says what changed.
 
     Args:
         folders: run folders or hls4ml projects, with the reports of a vendor tool inside.
-        out: TOML file to write; `fpgaprune estimate --calibration` reads it.
-        start: the coefficients to start from, by default the shipped ones; they stay if the reports say little.
+        out: TOML file to write; `fpgaprune estimate --calibration` reads it. What reports say little of stays as
+            shipped.
 
     Returns:
         The designs; the median error of each figure before, after, and with each design left out in turn; the
@@ -46,7 +45,7 @@ def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | N
         ReportError: a report contradicts another.
     """
     paths = list(folders)
-    begin = start or calibration()
+    begin = calibration()
     table = compare_folders(paths)
     measured = _measured(paths, table)
     if not measured:
