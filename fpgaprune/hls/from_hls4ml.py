@@ -102,6 +102,7 @@ def layer_of(
     output_shape: tuple[int, ...],
     types: Mapping[str, FixedType],
     weights: Mapping[str, NDArray[np.int64]] | None = None,
+    sources: Mapping[str, str] | None = None,
     attributes: Mapping[str, Any] | None = None,
     reuse_factor: int = 1,
     strategy: str | None = None,
@@ -118,7 +119,9 @@ def layer_of(
         operation = operation_of(kind, attributes or {}, len(output_shape), kernel)
     except (DesignError, UnsupportedLayerError) as error:
         raise type(error)(f"layer {name!r} ({kind}): {error}") from error
-    return LayerSpec(name, inputs, output_shape, types, weights, {}, operation, reuse_factor, strategy, project_name)
+    return LayerSpec(
+        name, inputs, output_shape, types, weights, sources or {}, operation, reuse_factor, strategy, project_name
+    )
 
 
 class _Words:
