@@ -13,6 +13,8 @@ from .figures import kernel_states as kernel_states
 from .front import FrontPoint as FrontPoint
 from .front import FrontReport as FrontReport
 from .front import LayerChange as LayerChange
+from .front import front_figure as front_figure
+from .front import share_text as share_text
 from .front import write_front as write_front
 from .layers import layer_reports as layer_reports
 from .measured import measured_tables as measured_tables

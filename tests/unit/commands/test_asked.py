@@ -38,7 +38,8 @@ def test_classes_speed_and_share_are_printed_and_outputs_saved(samples, tmp_path
     lines = done.output.splitlines()
     assert lines[0] == "design      0000000000000000"
     assert lines[1].startswith("samples     3, ")
-    assert lines[2:] == ["classes     2 0 1", "right       66.67%"]
+    assert lines[2:-1] == ["classes     2 0 1", "right       66.67%"]
+    assert lines[-1].endswith(" --run RUN_DIR")
     np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["output"], X)
     found = json.loads(plain.output)
     assert (found["classes"], found["outputs_unlike_emulation"]) == ([2, 0, 1], None)

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from fpgaprune.report import FrontPoint, FrontReport
-from fpgaprune.report.front import front_figure, share_text
+from fpgaprune.report import FrontPoint, FrontReport, front_figure, share_text
 
 
 def point(number, lost, share, *, best=False, kept=True):
