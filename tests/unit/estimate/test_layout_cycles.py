@@ -25,7 +25,7 @@ COUNTED = {
     6: (432, 525),
     7: (60, 79),
     8: (120, 128),
-    9: (660, 665),
+    9: (660, 670),
     10: (27, 86),
     11: (251, 325),
     # Near the break-even of bit by bit and at once: counted adders alone would choose the other way.

@@ -105,7 +105,7 @@ def test_an_icebreaker_is_told_pins_and_clock(tiny, tools, tmp_path):
         (
             {"board": "tang-nano-9k", "device": "lfe5u-25f"},
             TargetError,
-            "device 'lfe5u-25f' is no Gowin GW1N and GW2A; wanted one of gw1nr-9, gw2ar-18",
+            "device 'lfe5u-25f' is no Gowin GW1N and GW2A; wanted one of gw1nr-9, gw2a-18, gw2ar-18",
         ),
         (
             {"board": "tang-nano-9k", "output": "x.bit"},

@@ -17,7 +17,13 @@ proc unknown {args} {
     puts "> $args"
     switch [lindex $args 0] {
         get_board_parts { if {$::played_boards} { return {a:part0:1.0 a:part0:1.1} } }
-        get_property { return "100%" }
+        get_property {
+            switch [lindex $args 1] {
+                STATS.WNS { return SLACK }
+                STATS.WHS { return 0.05 }
+                default { return "100%" }
+            }
+        }
         wait_on_run {
             file mkdir build/overlay.runs/impl_1 build/overlay.gen/sources_1/bd/overlay/hw_handoff
             close [open build/overlay.runs/impl_1/overlay_wrapper.bit w]
@@ -31,7 +37,9 @@ source block_design.tcl
 """
 
 
-def play(folder: Path, files: dict[str, str], project, boards: int = 1) -> subprocess.CompletedProcess[str]:
+def play(
+    folder: Path, files: dict[str, str], project, boards: int = 1, slack: str = "0.2"
+) -> subprocess.CompletedProcess[str]:
     if shutil.which("tclsh") is None:
         pytest.skip("tclsh is not here: install Tcl")
     for name in project.files:
@@ -40,7 +48,7 @@ def play(folder: Path, files: dict[str, str], project, boards: int = 1) -> subpr
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    (folder / "play.tcl").write_text(PLAYED.replace("BOARDS", str(boards)))
+    (folder / "play.tcl").write_text(PLAYED.replace("BOARDS", str(boards)).replace("SLACK", slack))
     return subprocess.run(["tclsh", "play.tcl"], cwd=folder, capture_output=True, text=True)
 
 
@@ -79,6 +87,17 @@ def test_the_core_is_packaged_with_every_file(tiny, tmp_path):
     assert "> ipx::package_project -root_dir ip" in done.stdout
     for bus in ("s_axis", "m_axis", "s_axi"):
         assert f"> ipx::associate_bus_interfaces -busif {bus} -clock aclk" in done.stdout
+
+
+@pytest.mark.parametrize("slack", ["-0.31", ""])
+def test_a_bitstream_that_misses_its_timing_is_not_made(tiny, tmp_path, slack):
+    files, _ = overlay_files(tiny, "pynq-z2", "xc7z020clg400-1")
+    done = play(tmp_path, files, tiny, slack=f"{{{slack}}}")
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        f"timing is not met: setup slack is {slack} ns at 100 MHz, and network.bit is not made"
+    )
+    assert not (tmp_path / "network.bit").exists()
 
 
 def test_missing_board_files_are_named(tiny, tmp_path):
