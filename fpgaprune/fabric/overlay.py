@@ -151,7 +151,7 @@ if {{[get_property PROGRESS [get_runs impl_1]] ne "100%"}} {{
 foreach {{slack kind}} {{STATS.WNS setup STATS.WHS hold}} {{
     set ns [get_property $slack [get_runs impl_1]]
     if {{![string is double -strict $ns] || $ns < 0}} {{
-        error "timing is not met: $kind slack is $ns ns at {mhz:g} MHz, and network.bit is not made; make the network with a longer clock_ns"
+        error "timing is not met, so no network.bit: $kind slack $ns ns at {mhz:g} MHz; take a longer clock_ns"
     }}
 }}
 file copy -force build/overlay.runs/impl_1/overlay_wrapper.bit network.bit
