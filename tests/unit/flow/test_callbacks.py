@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ConfigError, LockError
+from fpgaprune.flow import STAGES
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.run import Silent
-from fpgaprune.flow.stages import finetune
 
 from .test_resume import SCHEDULES, finetuned
 
@@ -72,6 +72,7 @@ def test_what_is_no_callback_is_refused(tmp_path):
 def test_changed_code_of_callbacks_is_another_run(tmp_path):
     settings = {"callbacks": own(tmp_path)}
     config = parse_config({"finetune": settings}, "flow")
-    before = finetune.STAGE.settings(config)
+    (stage,) = (stage for stage in STAGES if stage.name == "finetune")
+    before = stage.settings(config)
     Path(settings["callbacks"].split(":")[0]).write_text("def make(folder):\n    return []\n")
-    assert finetune.STAGE.settings(config) != before
+    assert stage.settings(config) != before
