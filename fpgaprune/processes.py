@@ -24,6 +24,8 @@ _POLL_S = 0.02
 GRACE_S = 2.0
 # What a tool that starts after its deadline gets.
 _MOMENT_S = 0.01
+# What takes long calls it with the finished steps, all steps (0 if that is unknown) and a note.
+OnStep = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,10 @@ from fpgaprune.fabric.open_tools import find_open_tool
 from fpgaprune.fabric.pll import Pll, find_pll
 from fpgaprune.fabric.records import digest_of, read_record, write_record
 from fpgaprune.fabric.router import Packing, Router
-from fpgaprune.fabric.side_by_side import Told
 from fpgaprune.fabric.wrapped import WrappedNetlist, wrapped_netlist
 from fpgaprune.files import write_bytes
 from fpgaprune.measure import RESOURCES, Cells, Resources, to_plain
-from fpgaprune.processes import countdown
+from fpgaprune.processes import OnStep, countdown
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import find_part, hardware_path, require_clock
 
@@ -137,7 +136,7 @@ def crowding(
     *,
     timeout_s: float,
     cache: str | os.PathLike[str],
-    on_step: Told,
+    on_step: OnStep,
 ) -> str | None:
     """Say of what `board`'s FPGA has too little to spare for place and route to end soon; None if it has enough.
 
@@ -187,7 +186,7 @@ def make_bitstream(
     seed: int = 1,
     timeout_s: float = 3600.0,
     cache: str | os.PathLike[str] | None = None,
-    on_step: Told | None = None,
+    on_step: OnStep | None = None,
     advise: bool = True,
     pll: Pll | None = None,
 ) -> Bitstream:

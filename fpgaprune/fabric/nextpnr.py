@@ -12,7 +12,8 @@ from msgspec import Struct
 from fpgaprune.errors import RtlError, ToolError
 from fpgaprune.fabric.open_tools import Found
 from fpgaprune.fabric.records import read_record
-from fpgaprune.fabric.side_by_side import Stop, Told
+from fpgaprune.fabric.side_by_side import Stop
+from fpgaprune.processes import OnStep
 
 # What nextpnr's lines say of how far it is, in their order; each group of a pattern is a number for the words.
 _STEPS = (
@@ -62,7 +63,7 @@ def run_nextpnr(
     seed: int,
     timeout_s: float,
     stop: Stop | None = None,
-    on_step: Told | None = None,
+    on_step: OnStep | None = None,
 ) -> Report:
     """What nextpnr reports of `netlist`, a file beside `folder`. It runs in `folder` and logs to `seed{seed}.log`.
 

@@ -16,10 +16,11 @@ from fpgaprune.fabric.families import find_router
 from fpgaprune.fabric.nextpnr import run_nextpnr
 from fpgaprune.fabric.open_tools import Found, find_open_tool
 from fpgaprune.fabric.records import digest_of, read_record, write_record
-from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
+from fpgaprune.fabric.side_by_side import Stop, run_side_by_side
 from fpgaprune.fabric.wrapped import WrappedNetlist, wrapped_netlist
 from fpgaprune.files import make_folder
 from fpgaprune.measure import PlaceAndRoute, Resources, Routed, Stage, capacity_of
+from fpgaprune.processes import OnStep
 from fpgaprune.rtl import VerilogProject
 
 
@@ -41,7 +42,7 @@ def place_and_route(
     timeout_s: float = 3600.0,
     cache: str | os.PathLike[str] | None = None,
     workers: int | None = None,
-    on_step: Told | None = None,
+    on_step: OnStep | None = None,
 ) -> PlaceAndRoute:
     """What `project` takes on a device of `family`, and the clock frequency that it reaches there.
 

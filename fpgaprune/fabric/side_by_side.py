@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TypeVar
 
+from fpgaprune.processes import OnStep
+
 Result = TypeVar("Result")
 Stop = Callable[[], bool]
-Told = Callable[[int, int, str], None]
 
 
 def run_side_by_side(
     jobs: Sequence[Callable[[Stop], Result]],
     workers: int | None,
-    on_step: Told | None,
+    on_step: OnStep | None,
     tell: Callable[[Result], str],
 ) -> list[Result]:
     """The results of `jobs`, in the order of the jobs, which is also the order in which they start.

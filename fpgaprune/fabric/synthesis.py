@@ -12,9 +12,10 @@ from msgspec import structs
 from fpgaprune.errors import RtlError, ToolTimeoutError
 from fpgaprune.fabric.cells import Family, find_family
 from fpgaprune.fabric.open_tools import YOSYS, Found, find_open_tool
-from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
+from fpgaprune.fabric.side_by_side import Stop, run_side_by_side
 from fpgaprune.fabric.yosys import make_netlist
 from fpgaprune.measure import ModuleSynthesis, Synthesis
+from fpgaprune.processes import OnStep
 from fpgaprune.rtl import VerilogProject
 
 
@@ -26,7 +27,7 @@ def synthesize(
     timeout_s: float = 600.0,
     cache: str | os.PathLike[str] | None = None,
     workers: int | None = None,
-    on_step: Told | None = None,
+    on_step: OnStep | None = None,
 ) -> Synthesis:
     """What each layer of `project` takes on devices of `family`, out of context, and what the whole design takes.
 

@@ -1,6 +1,11 @@
 from .documents import parse_json as parse_json
 from .documents import read_json as read_json
 from .documents import read_toml as read_toml
+from .documents import toml_key as toml_key
+from .documents import toml_value as toml_value
+from .file_lock import LOCK_OWNER as LOCK_OWNER
+from .file_lock import locked_file as locked_file
+from .file_lock import require_unlocked as require_unlocked
 from .firmware import WeightArray as WeightArray
 from .firmware import element_type as element_type
 from .firmware import parse_numbers as parse_numbers

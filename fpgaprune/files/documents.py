@@ -1,11 +1,11 @@
-"""Reads JSON and TOML files, or refuses them with one line."""
+"""Reads JSON and TOML files, or refuses them with one line; writes values as TOML does."""
 
 from __future__ import annotations
 
 import json
 import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -106,6 +106,24 @@ def _one_line() -> Iterator[None]:
         raise ValueError("nested too deep") from error
     except MemoryError as error:
         raise ValueError("too large for the memory") from error
+
+
+def toml_value(value: Any) -> str:
+    """Write `value` as one line of TOML: an array, an inline table, a text, a number or a boolean."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{toml_key(key)} = {toml_value(item)}' for key, item in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, Path):
+        value = str(value)
+    # JSON's texts, numbers and booleans are valid TOML, except for one control character that JSON does not escape.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def toml_key(key: str) -> str:
+    """Write `key` as TOML does: in quotes unless it is plain."""
+    bare = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
+    return key if bare else toml_value(key)
 
 
 def _text(path: Path, problem: type[FpgaPruneError]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError, RunError
-from fpgaprune.files import make_folder, storage, write_npz
+from fpgaprune.files import locked_file, make_folder, write_npz
 from fpgaprune.flow import Dataset, Samples, arrays_of, at, count_of
 
 FRONT, SPLIT, TRIALS, BEST, TENSORBOARD = "front.json", "split.npz", "trials", "best", "tensorboard"
@@ -48,17 +46,11 @@ def locked_folder(folder: Path) -> Iterator[None]:
     Raises:
         RunError: another process does.
     """
-    path = make_folder(folder) / ".lock"
-    with storage(path), open(path, "a+") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            handle.seek(0)
-            owner = handle.read().strip() or "another search"
-            raise RunError(f"{folder} is in use by {owner}; wait for it, or name another --out") from None
-        handle.truncate(0)
-        handle.write(f"process {os.getpid()}")
-        handle.flush()
+
+    def in_use(owner: str) -> RunError:
+        return RunError(f"{folder} is in use by {owner}; wait for it, or name another --out")
+
+    with locked_file(make_folder(folder) / ".lock", in_use):
         yield
 
 

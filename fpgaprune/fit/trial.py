@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import warnings
@@ -16,7 +15,7 @@ from msgspec import Struct, structs
 
 from fpgaprune.design import Design, ReuseWarning
 from fpgaprune.errors import EstimateError, HlsError, MaskError, RemovalError, RunError
-from fpgaprune.files import make_folder, read_json, storage, write_bytes
+from fpgaprune.files import locked_file, make_folder, read_json, write_bytes
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.limits import Limits, Ranking, Sized
 from fpgaprune.fit.result import HELD_OUT, VALIDATION, FitPoint
@@ -185,9 +184,7 @@ def _with_verdicts(point: FitPoint, trial: Trial) -> FitPoint:
 @contextmanager
 def _locked(trial: Trial) -> Iterator[None]:
     """Let no other process run this trial within the block; the lock ends with the process in any case."""
-    path = make_folder(trial.folder) / f".{trial.key}.lock"
-    with storage(path), open(path, "a") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with locked_file(make_folder(trial.folder) / f".{trial.key}.lock"):
         yield
 
 

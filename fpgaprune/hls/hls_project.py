@@ -26,13 +26,14 @@ from fpgaprune.hls.render import render
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy, warn_of_idle_zeros
 from fpgaprune.hls.write_project import DESIGN, write_project
+from fpgaprune.processes import OnStep
 from fpgaprune.target import Target
 from fpgaprune.values import MaskSet
 
 if TYPE_CHECKING:
     import keras
 
-    from fpgaprune.lowering import AnyPrecision, FoundWidths, Labels, LayerSettings, Progress, Samples
+    from fpgaprune.lowering import AnyPrecision, FoundWidths, Labels, LayerSettings, Samples
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def to_hls(
     backend_options: Mapping[str, Any] | None = ...,
     golden: Samples | None = ...,
     results: str | os.PathLike[str] | None = ...,
-    progress: Progress | None = ...,
+    progress: OnStep | None = ...,
 ) -> HlsProject: ...
 def to_hls(
     network: Design | keras.Model,
@@ -143,7 +144,7 @@ def to_hls(
     backend_options: Mapping[str, Any] | None = None,
     golden: Samples | None = None,
     results: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> HlsProject:
     """Writes a whole hls4ml project of `network`, at once, with the same bytes each time.
 

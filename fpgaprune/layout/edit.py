@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fpgaprune.backends import as_built
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.files import toml_key, toml_value
 
 Settings = Mapping[str, Any]
 # The order of the sections.
@@ -68,19 +68,7 @@ def _place(sections: list[str]) -> Callable[[str], tuple[int, int]]:
 
 
 def _lines(table: Settings) -> Iterator[str]:
-    return (f"{_key(key)} = {_value(value)}" for key, value in table.items())
-
-
-def _key(key: str) -> str:
-    bare = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
-    return key if bare else _value(key)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_key(key)} = {_value(item)}' for key, item in value.items())} }}"
-    # JSON's strings, numbers and booleans are valid TOML, except for one control character that JSON does not escape.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    return (f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items())
 
 
 def joined(*parts: Settings) -> dict[str, Any]:

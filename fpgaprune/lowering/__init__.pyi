@@ -34,7 +34,6 @@ from .rounded_model import settled_types as settled_types
 from .split import depthwise_names as depthwise_names
 from .split import split_separable as split_separable
 from .table_sizes import size_problems as size_problems
-from .width_search import AutoPrecision as AutoPrecision
-from .width_search import FoundWidths as FoundWidths
 from .width_search import Labels as Labels
-from .width_search import Progress as Progress
+from .widths import AutoPrecision as AutoPrecision
+from .widths import FoundWidths as FoundWidths

@@ -29,7 +29,9 @@ from fpgaprune.lowering.ranges import Range, Samples, as_inputs, cut_off, observ
 from fpgaprune.lowering.split import depthwise_names
 from fpgaprune.lowering.table_ends import require_within_tables
 from fpgaprune.lowering.table_sizes import size_problems, table_sizes
-from fpgaprune.lowering.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
+from fpgaprune.lowering.width_search import Labels, WidthSearch
+from fpgaprune.lowering.widths import AutoPrecision, FoundWidths
+from fpgaprune.processes import OnStep
 from fpgaprune.quantise import exact_type, rounds_channels
 from fpgaprune.target import Target
 from fpgaprune.values import FixedType, MaskSet, class_numbers, gathered, named_weights, real_array
@@ -106,7 +108,7 @@ def lower(
     labels: Labels | None = None,
     layers: LayerSettings | None = None,
     results: Path | None = None,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> Lowered:
     """The design of `model` on `target`. Args, errors: as for `to_hls`."""
     precision = _precision(precision)
@@ -228,7 +230,7 @@ def _search(
     options: Mapping[str, LayerOptions],
     ranges: Mapping[str, Range],
     results: Path | None,
-    progress: Progress | None,
+    progress: OnStep | None,
 ) -> FoundWidths:
     arrays = as_inputs(folded, data if data is not None else [])
     if labels is not None and not callable(labels) and len(labels) != len(arrays[0]):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fpgaprune.errors import DataError
+from fpgaprune.processes import OnStep
 from fpgaprune.values import real_array
-
-Progress = Callable[[int, int, str], None]
 
 
 def batches(
-    data: Any, batch_size: int, progress: Progress | None = None, note: str = ""
+    data: Any, batch_size: int, progress: OnStep | None = None, note: str = ""
 ) -> Iterator[tuple[Any, Any, Any]]:
     """Up to `batch_size` samples at a time, in order, as `(x, y, sample_weight)`; what the data lack is None.
 

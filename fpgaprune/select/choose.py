@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError, fraction_meant
 from fpgaprune.network import coupled_outputs, require_in_use, weights_of
+from fpgaprune.processes import OnStep
 from fpgaprune.select.allot import Units, lock_lowest, merge_units
-from fpgaprune.select.batches import Progress
 from fpgaprune.select.cost import Adders, parse_cost
 from fpgaprune.select.criteria import CRITERIA, Criterion
 from fpgaprune.select.following import follow
@@ -59,7 +59,7 @@ def select(
     normalize: str = "lamp",
     cost: str | Adders | None = None,
     protect: Protection | Sequence[str] = (),
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> MaskSet:
     """Masks that lock the least important units up to `sparsity`, and the elements that `base` locks.
 
@@ -194,7 +194,7 @@ def _question(
     data: Any,
     batch_size: int,
     seed: int,
-    progress: Progress | None,
+    progress: OnStep | None,
 ) -> Question:
     weights = {path: np.asarray(variables[path].numpy()) for path in chosen}
     for path, array in weights.items():

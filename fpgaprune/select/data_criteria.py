@@ -9,7 +9,8 @@ import numpy as np
 
 from fpgaprune.errors import DataError, MaskError
 from fpgaprune.network import CHANNELWISE, FlatStep, Network, Role, network_of, per_output
-from fpgaprune.select.batches import Progress, batches
+from fpgaprune.processes import OnStep
+from fpgaprune.select.batches import batches
 from fpgaprune.select.question import Array, Question, Scores
 from fpgaprune.values import named_weights
 
@@ -68,7 +69,7 @@ def activation(question: Question) -> Scores:
 
 
 def mean_gradient_size(
-    model: Any, paths: Sequence[str], data: Any, batch_size: int = 32, progress: Progress | None = None
+    model: Any, paths: Sequence[str], data: Any, batch_size: int = 32, progress: OnStep | None = None
 ) -> Scores:
     """The absolute gradient of the loss over all samples, for each element of the weights at `paths`.
 

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from fpgaprune.network import ChannelAxes
-from fpgaprune.select.batches import Progress
+from fpgaprune.processes import OnStep
 
 Array = NDArray[Any]
 # For each weight path an array that broadcasts to the weight.
@@ -36,4 +36,4 @@ class Question:
     data: Any = None
     batch_size: int = 32
     seed: int = 0
-    progress: Progress | None = None
+    progress: OnStep | None = None

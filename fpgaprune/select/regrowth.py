@@ -10,7 +10,7 @@ import numpy as np
 
 from fpgaprune.errors import MaskError
 from fpgaprune.network import Weight, weights_of
-from fpgaprune.select.batches import Progress
+from fpgaprune.processes import OnStep
 from fpgaprune.select.choose import select
 from fpgaprune.select.data_criteria import mean_gradient_size
 from fpgaprune.select.following import following_paths
@@ -30,7 +30,7 @@ def regrow(
     base: MaskSet | None = None,
     gradients: Mapping[str, Any] | None = None,
     batch_size: int = 32,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> MaskSet:
     """The masks with `round(fraction * locked)` of the locked units freed: those with the largest mean gradient.
 

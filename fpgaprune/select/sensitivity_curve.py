@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.files import read_json, write_bytes
+from fpgaprune.processes import OnStep
 from fpgaprune.select.allot import UnreachableSparsityError
-from fpgaprune.select.batches import Progress
 from fpgaprune.select.choose import select
 from fpgaprune.select.pools import chosen_paths
 from fpgaprune.values import MaskSet, named_weights
@@ -131,7 +131,7 @@ def sensitivity(
     *,
     base: MaskSet | None = None,
     results: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
     measure: str = "accuracy",
     **options: Any,
 ) -> Sensitivity:

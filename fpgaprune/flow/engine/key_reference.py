@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from fpgaprune.files import toml_value
 from fpgaprune.flow.engine.config import FlowConfig
 from fpgaprune.flow.file import Section, sections_in
 
@@ -61,7 +62,7 @@ def tables() -> list[TomlTable]:
     return list(_tables("", FlowConfig))
 
 
-def to_toml() -> str:
+def totoml_value() -> str:
     """A flow file with every key and its default; keys without a default and optional tables are comments.
 
     It means the same as an empty flow file.
@@ -90,7 +91,7 @@ def to_markdown() -> str:
 
 
 def _row(key: Key) -> str:
-    if key.allowed == _toml(key.default):  # It names the kind of the table, whose meaning stands above.
+    if key.allowed == toml_value(key.default):  # It names the kind of the table, whose meaning stands above.
         return f"| `{key.name}` | {_default(key.default)} | | |"
     return f"| `{key.name}` | {_cell(key.allowed)} | {_default(key.default)} | {_cell(key.meaning)} |"
 
@@ -153,7 +154,7 @@ def _block(table: TomlTable) -> str:
 
 def _lines(key: Key, out: str) -> list[str]:
     """The meaning of a key and, below, the key with its default and what is allowed."""
-    said = f"#{key.name} =" if key.default is None else f"{out}{key.name} = {_toml(key.default)}"
+    said = f"#{key.name} =" if key.default is None else f"{out}{key.name} = {toml_value(key.default)}"
     return [*_comment(key.meaning), f"{said:<{_BESIDE}} # {key.allowed}"]
 
 
@@ -161,19 +162,8 @@ def _comment(text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
 
 
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(name)} = {_toml(one)}" for name, one in value.items()) + "}"
-    # In TOML, a text is written as in JSON, and a number as in Python.
-    return json.dumps(str(value)) if isinstance(value, str | Path) else repr(value)
-
-
 def _default(value: Any) -> str:
-    return "–" if value is None else f"`{_toml(value)}`"
+    return "–" if value is None else f"`{toml_value(value)}`"
 
 
 def _one_line(text: str | None) -> str:

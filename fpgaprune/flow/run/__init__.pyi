@@ -6,7 +6,6 @@ from .pricing import price as price
 from .pricing import price_verilog as price_verilog
 from .pricing import target_of as target_of
 from .pricing import verilog_on as verilog_on
-from .progress import OnStep as OnStep
 from .progress import Progress as Progress
 from .progress import Silent as Silent
 from .progress import epochs_shown as epochs_shown

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
 # Least seconds between two messages within an epoch.
 EVERY_S = 0.5
-# Is called with the finished steps, all steps, and a note.
-OnStep = Callable[[int, int, str], None]
 
 
 class Progress(Protocol):

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from fpgaprune.errors import RunError
-from fpgaprune.files import is_draft, make_folder, read_json, storage, write_bytes
+from fpgaprune.files import (
+    LOCK_OWNER,
+    is_draft,
+    locked_file,
+    make_folder,
+    read_json,
+    require_unlocked,
+    write_bytes,
+)
 from fpgaprune.flow.run.digests import changed_files, differences, digest_files, digest_tree
 
 MANIFEST = "manifest.json"
@@ -22,7 +28,6 @@ FORMAT = 1
 # Artefact to SHA-256; None if it is missing.
 Digests = Mapping[str, str | None]
 LOCK = ".lock"
-_OWNER = "process "
 # The key under which the manifest holds the SHA-256 of its other keys.
 _OWN_DIGEST = "digest"
 
@@ -152,14 +157,7 @@ class RunDirectory:
         Raises:
             RunError: another process holds it.
         """
-        make_folder(self.path)
-        with storage(self.path):
-            handle = open(self.path / LOCK, "a+")  # noqa: SIM115 - closed below, whatever the lock says
-        with handle:
-            self._take(handle, fcntl.LOCK_EX)
-            handle.truncate(0)
-            handle.write(f"{_OWNER}{os.getpid()}")
-            handle.flush()
+        with locked_file(make_folder(self.path) / LOCK, self._in_use):
             self._drop_drafts(folders)
             # Another run may have written since this object was made.
             self.manifest = self._read_manifest()
@@ -171,22 +169,15 @@ class RunDirectory:
         Raises:
             RunError: another process does.
         """
-        with contextlib.suppress(FileNotFoundError), open(self.path / LOCK) as handle:
-            self._take(handle, fcntl.LOCK_SH)
+        require_unlocked(self.path / LOCK, self._in_use)
 
-    def _take(self, handle: TextIO, how: int) -> None:
-        """Locks the file `handle` until it is closed."""
-        try:
-            fcntl.flock(handle, how | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            handle.seek(0)
-            owner = handle.read().strip() or "another process"
-            raise RunError(f"{self.path} is in use by {owner}; wait for it, or name another --out") from error
+    def _in_use(self, owner: str) -> RunError:
+        return RunError(f"{self.path} is in use by {owner}; wait for it, or name another --out")
 
     def _was_begun(self) -> bool:
         """Whether a run once held the lock of this folder: then that run wrote the files in it."""
         try:
-            return (self.path / LOCK).read_text().startswith(_OWNER)
+            return (self.path / LOCK).read_text().startswith(LOCK_OWNER)
         except (OSError, UnicodeDecodeError):
             return False
 

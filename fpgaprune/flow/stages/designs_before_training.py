@@ -99,13 +99,8 @@ class _Edits:
     @cached_property
     def _found(self) -> FoundWidths | None:
         """The widths that a search found for the network; None if there was none."""
-        from fpgaprune.lowering import FoundWidths
-
         result = HlsStage().result_in(self.context.run)
-        found = None if result is None else result.precision
-        return (
-            None if found is None else FoundWidths(**{key: getattr(found, key) for key in FoundWidths.__annotations__})
-        )
+        return None if result is None else result.precision
 
 
 def _locks(config: Flow) -> Any:

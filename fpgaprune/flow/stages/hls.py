@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -35,13 +35,13 @@ from fpgaprune.flow.stages.stage import (
 from fpgaprune.flow.stages.verilog_measurements import OTHER_BITS
 from fpgaprune.flow.task import Dataset, Loss, Reading, Samples, arrays_of, at, count_of, for_keras, in_shape, predict
 from fpgaprune.loss_limit import parse_loss
+from fpgaprune.lowering import FoundWidths
 from fpgaprune.report import Check, loss_unit
 from fpgaprune.values import uncomputed_names
 from fpgaprune.vendor import TOOLS, find_tools
 
 if TYPE_CHECKING:
     from fpgaprune.flow.task import Judge
-    from fpgaprune.lowering import FoundWidths
 
 # Most seconds for g++, and the samples that its program runs however slow it is.
 COMPILE_S = 600.0
@@ -121,26 +121,6 @@ class Agreement(Reading, Compared, frozen=True, kw_only=True, omit_defaults=True
     outputs_unlike_emulation: int | None = None
 
 
-class SearchedWidths(Struct, frozen=True, kw_only=True):
-    """The widths that a search found, as `fpgaprune.lowering.FoundWidths`, which loads Keras.
-
-    Attributes:
-        on: the samples that the search saw, in words.
-    """
-
-    measure: str
-    loss: float
-    error: float
-    samples: int
-    evaluations: int
-    cost: int
-    uniform_cost: int
-    uniform_bits: int
-    weight_bits: Mapping[str, int]
-    activation_bits: Mapping[str, int]
-    on: str
-
-
 class HlsResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
     """The project and what its hardware computes.
 
@@ -157,7 +137,7 @@ class HlsResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
     advice: Mapping[str, object] | None
     notes: tuple[str, ...]
     free_locks: Mapping[str, int]
-    precision: SearchedWidths | None
+    precision: FoundWidths | None
     emulation: Compared
     simulation: Compared
     build: Mapping[str, object] | None
@@ -214,7 +194,7 @@ def _agreement(context: StageContext, judge: Judge, outputs: Samples, wanted: Sa
     return structs.replace(found, agreement=float(same.mean()))
 
 
-def _compared(name: str, found: Compared, config: Flow, searched: SearchedWidths | None) -> list[Check]:
+def _compared(name: str, found: Compared, config: Flow, searched: FoundWidths | None) -> list[Check]:
     against = f"{name} against Keras"
     if not isinstance(found, Agreement):
         return [Check(against, "outputs", left_out=_reason(found))]
@@ -249,9 +229,9 @@ def _compared(name: str, found: Compared, config: Flow, searched: SearchedWidths
     return checks
 
 
-def _searched(found: FoundWidths | None, data: Dataset) -> SearchedWidths | None:
+def _searched(found: FoundWidths | None, data: Dataset) -> FoundWidths | None:
     on = "training samples" if data.x_valid is None else "validation samples"
-    return None if found is None else SearchedWidths(**asdict(found), on=on)
+    return None if found is None else replace(found, on=on)
 
 
 def _reason(found: Compared) -> str | None:

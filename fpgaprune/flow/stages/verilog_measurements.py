@@ -23,9 +23,9 @@ from fpgaprune.fabric import (
     synthesize,
 )
 from fpgaprune.files import digest_file
-from fpgaprune.flow.run import OnStep
 from fpgaprune.flow.task import arrays_of
 from fpgaprune.measure import Kernels, Measured, Simulated
+from fpgaprune.processes import OnStep
 from fpgaprune.readback import Results, check_bitstream
 from fpgaprune.report import Check
 from fpgaprune.rtl import VerilogProject

@@ -11,7 +11,7 @@ import numpy as np
 
 from fpgaprune.errors import DataError
 from fpgaprune.files import available_bytes
-from fpgaprune.flow.run import OnStep
+from fpgaprune.processes import OnStep
 
 _PARTS = ("train", "test", "valid")
 _KEYS = ("x", "y", "sample_weight")

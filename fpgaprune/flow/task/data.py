@@ -15,10 +15,10 @@ from fpgaprune.certificate import digest_array
 from fpgaprune.errors import DataError, shown
 from fpgaprune.files import read_npz
 from fpgaprune.flow.file import FORMS, is_function_name, named_function
-from fpgaprune.flow.run import OnStep
 from fpgaprune.flow.task.batched_data import as_arrays
 from fpgaprune.flow.task.sample_weights import read_weights
 from fpgaprune.flow.task.samples import Samples, arrays_of, at
+from fpgaprune.processes import OnStep
 from fpgaprune.values import class_numbers, real_array
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")

@@ -16,11 +16,11 @@ from fpgaprune.flow.file import (
     is_function_name,
     named_function,
 )
-from fpgaprune.flow.run import OnStep
 from fpgaprune.flow.task.data import Dataset, load_data
 from fpgaprune.flow.task.data_layout import in_keras_layout
 from fpgaprune.flow.task.samples import Samples, at, count_of, for_keras, predict
 from fpgaprune.flow.task.saved_models import load_saved_model
+from fpgaprune.processes import OnStep
 from fpgaprune.select import CRITERIA, GRANULARITIES
 from fpgaprune.target import Target
 from fpgaprune.values import MaskSet
