@@ -188,21 +188,20 @@ def make_design_at(
     import keras
 
     import fpgaprune as fp
-    from fpgaprune.flow.stages import compile_classifier
     from fpgaprune.flow.task import small_cnn
 
     per_epoch = -(-len(data["x_train"]) // BATCH)
     trained = folder / "trained.keras"
     if not trained.is_file():
         model = small_cnn((8, 8, 1), 10)
-        compile_classifier(model, RATE, EPOCHS * per_epoch)
+        compile_classifier(model, EPOCHS * per_epoch)
         model.fit(data["x_train"], data["y_train"], epochs=EPOCHS, batch_size=BATCH, verbose=0)
         model.save(trained)
     start_session(chosen.seed)  # also where the file was just made
     model = keras.saving.load_model(trained)
     read = (data["x_train"], data["y_train"])
     masks = fp.select(model, sparsity, "kernel", chosen.criterion, data=read, cost=chosen.cost, normalize="none")
-    compile_classifier(model, RATE, EPOCHS * per_epoch)
+    compile_classifier(model, EPOCHS * per_epoch)
     fp.finetune(
         model, masks, data["x_train"], data["y_train"], epochs=EPOCHS, batch_size=BATCH, seed=chosen.seed, verbose=0
     )
@@ -217,6 +216,14 @@ def make_design_at(
     accuracy = float((predicted == data["y_test"]).mean())
     (place / "accuracy.json").write_text(json.dumps({"sparsity": sparsity, "accuracy": accuracy, **asked(chosen)}))
     design.save(place / "design.json")
+
+
+def compile_classifier(model: Any, steps: int) -> None:
+    """Compile `model`, which ends in probabilities, with a learning rate that falls to zero over `steps`."""
+    import keras
+
+    falling = keras.optimizers.schedules.CosineDecay(RATE, steps)
+    model.compile(keras.optimizers.Adam(falling), "sparse_categorical_crossentropy", ["accuracy"])
 
 
 def asked(chosen: argparse.Namespace) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def tables() -> list[TomlTable]:
     return list(_tables("", FlowConfig))
 
 
-def totoml_value() -> str:
+def to_toml() -> str:
     """A flow file with every key and its default; keys without a default and optional tables are comments.
 
     It means the same as an empty flow file.
