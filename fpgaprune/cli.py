@@ -79,7 +79,7 @@ def _abandon_output() -> None:
 
 
 def main() -> None:
-    """The `fpgaprune` command: errors are one line, exit status 2 for bad input and 1 for a broken promise."""
+    """Run the `fpgaprune` command: errors are one line, exit status 2 for bad input and 1 for a broken promise."""
     # As an exception, a request to end also reaches the tools that were started.
     signal.signal(signal.SIGTERM, lambda signum, _: sys.exit(128 + signum))
     try:

@@ -177,7 +177,7 @@ class Target:
 
 
 def require_clock(clock_ns: float, family: str) -> None:
-    """A part of `family` can have a clock of this period.
+    """Check that a part of `family` can have a clock of this period.
 
     A family that is not listed, as that of a part of your own, is bounded by the fastest one that is.
 

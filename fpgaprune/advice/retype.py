@@ -99,7 +99,7 @@ def _exact_sum(layer: LayerSpec, raw: NDArray[np.int64], kind: FixedType, incomi
 
 
 def _narrow_sums(types: dict[str, FixedType], exact: FixedType | None) -> None:
-    """`accum`, `bias` and `result` are no wider than `exact`, and a bias has no bit below it."""
+    """Narrow `accum`, `bias` and `result` to at most `exact`; a bias keeps no bit below it."""
     accum, bias = types.get("accum"), types.get("bias")
     if exact is None or accum is None or exact.width >= accum.width:
         return

@@ -143,7 +143,7 @@ def count_integers(integers: Mapping[tuple[str, str], NDArray[np.int64]], design
 def _require_sizes(
     layer: LayerSpec, role: str, shape: tuple[int, ...], stated: Mapping[str, int], firmware: Path
 ) -> None:
-    """The sizes in the project's configuration are those of the layer's weights."""
+    """Check that the sizes in the project's configuration are those of the layer's weights."""
     if role == "recurrent_weight":
         wanted = {"n_state": shape[0], "n_out": shape[0]}
     elif "recurrent_weight" in layer.weights:
@@ -163,7 +163,7 @@ def _require_sizes(
 
 
 def _require_lengths(layer: LayerSpec, stated: Mapping[str, int], io_type: str, firmware: Path) -> None:
-    """The arrays that hold the output of `layer` are as long as its shape says."""
+    """Check that the arrays that hold the output of `layer` are as long as its shape says."""
     whole = math.prod(layer.output_shape)
     wanted = {"array": whole, "type": layer.output_shape[-1] if io_type == "io_stream" else whole}
     for what, length in stated.items():

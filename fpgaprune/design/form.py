@@ -38,7 +38,7 @@ class Roles(_Named[FixedType]):
 
 
 def check_design_form(document: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Nothing happens where `document` and `arrays` have the form that `Design.save` writes.
+    """Check that `document` and `arrays` have the form that `Design.save` writes.
 
     Raises:
         DesignError: an entry is missing, of another kind, or out of every bound; one line that names it.

@@ -23,7 +23,7 @@ class ReuseWarning(UserWarning):
 
 
 def warn_of_moved_reuse(notes: Sequence[str]) -> None:
-    """A `ReuseWarning` was given where there are `notes` (`Reuse.note`)."""
+    """Give a `ReuseWarning` if there are `notes` (`Reuse.note`)."""
     if notes:
         warnings.warn("; ".join(notes), ReuseWarning, stacklevel=3)
 

@@ -93,7 +93,7 @@ def _scaled_weight(place: Place, constants: Constants) -> str | None:
 
 
 def _rename(graph: Any, names: Mapping[str, str]) -> None:
-    """The nodes of `graph`, and of the graphs inside it, read each tensor under its new name."""
+    """Let the nodes of `graph`, and of the graphs inside it, read each tensor under its new name."""
     for node in graph.node:
         node.input[:] = [names.get(name, name) for name in node.input]
         for body in bodies(node):

@@ -27,7 +27,7 @@ def vector_files(project: VerilogProject) -> list[str]:
 
 
 def write_simulation(project: VerilogProject, vectors: Vectors, folder: Path) -> None:
-    """`folder` holds the project's Verilog, a test bench that checks itself, and the words that it reads.
+    """Write the project's Verilog, a test bench that checks itself, and the words that it reads to `folder`.
 
     Raises:
         RtlError: a file of the project is missing.

@@ -146,7 +146,7 @@ class Devices:
         return " and ".join(over) or None
 
     def check_fits(self, design: str, cells: Cells, part: Part) -> None:
-        """`part` has every resource that the `cells` of the project named `design` take.
+        """Check that `part` has every resource that the `cells` of the project named `design` take.
 
         Raises:
             TargetError: the part has too few of one resource; nextpnr would fail while placing.

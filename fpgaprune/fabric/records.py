@@ -22,7 +22,7 @@ def digest_of(*parts: Any) -> str:
 
 
 def write_record(path: Path, record: Any) -> None:
-    """`path` holds `record` as JSON; equal records give equal bytes."""
+    """Write `record` to `path` as JSON; equal records give equal bytes."""
     write_bytes(path, (json.dumps(to_plain(record), indent=1, sort_keys=True) + "\n").encode())
 
 

@@ -24,10 +24,10 @@ class SerialLine(Protocol):
         """`data` is sent."""
 
     def reset_input_buffer(self) -> None:
-        """What has come and was not read is forgotten."""
+        """Forget what has come and was not read."""
 
     def close(self) -> None:
-        """The line is given back."""
+        """Give the line back."""
 
 
 def open_line(board_or_port: str, baud: int | None, timeout_s: float) -> SerialLine:

@@ -170,7 +170,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(document: Any) -> None:
-    """Every text can be written, no whole number has more than 64 bits, and nothing is nested too deep to be shown."""
+    """Check that texts can be written, whole numbers have at most 64 bits, and nothing is nested too deep to show."""
     rest: list[tuple[Any, int]] = [(document, 0)]
     while rest:
         value, depth = rest.pop()

@@ -23,7 +23,7 @@ _SECONDS, _BYTES_A_SECOND = 5, 1 << 24
 
 
 def walk(path: Path) -> None:
-    """Every group, attribute and dataset can be read and lies in the file itself.
+    """Check that every group, attribute and dataset can be read and lies in the file itself.
 
     Raises:
         ValueError: something refers to another file, or takes far more memory than the file has bytes.

@@ -57,7 +57,7 @@ def _graphs(graph: Any) -> Iterator[Any]:
 
 
 def _check_constants(graph: Any) -> None:
-    """Every constant of `graph` is in the file, with as many values as its shape says."""
+    """Check that every constant of `graph` is in the file, with as many values as its shape says."""
     from onnx import TensorProto, numpy_helper
 
     inside = [entry.t for node in graph.node for entry in node.attribute if entry.HasField("t")]
@@ -138,7 +138,7 @@ class Graph:
 
 
 def replace_entries(field: Any, entries: Iterable[Any]) -> None:
-    """The repeated `field` of a message holds exactly `entries`, which may be some of its own in another order."""
+    """Replace all entries of the repeated `field` of a message; `entries` may be some of its own in another order."""
     kept = [type(entry).FromString(entry.SerializeToString()) for entry in entries]
     del field[:]
     field.extend(kept)

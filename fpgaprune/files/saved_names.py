@@ -55,7 +55,7 @@ _FILES = ("vocabulary", "filepath", "filename", "saved_model_path")
 
 
 def check_names(document: Any, registered: Collection[str] = ()) -> None:
-    """Every class and function that `document` names belongs to Keras or TF-MOT, or is in `registered`.
+    """Check that each class and function that `document` names is Keras's, TF-MOT's, or in `registered`.
 
     Names are checked everywhere: in wrappers, activations, initializers, optimizers.
 
@@ -75,7 +75,7 @@ def check_names(document: Any, registered: Collection[str] = ()) -> None:
 
 
 def require_layers(document: Mapping[str, Any]) -> None:
-    """The model with the configuration `document` consists of layers that its file tells.
+    """Check that the model with the configuration `document` consists of layers that its file tells.
 
     Raises:
         ValueError: it is subclassed; what it computes is known to its Python code alone.

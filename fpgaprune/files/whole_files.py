@@ -121,7 +121,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
 
 @contextlib.contextmanager
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Within the block, a draft of the folder `path` is filled; it gets its name at the end of the block.
+    """Fill a draft of the folder `path` within the block; it gets its name at the end of the block.
 
     If the block raises, nothing is left. A killed process leaves the draft, whose name says so.
 

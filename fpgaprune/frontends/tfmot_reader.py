@@ -23,7 +23,7 @@ _MAX_BYTES, _MAX_GROWTH = 1 << 34, 50
 
 
 def main(source: Path, folder: Path) -> None:
-    """The files stand in `folder`.
+    """Read the model, and leave its files in `folder`.
 
     Raises:
         ValueError: the model cannot be taken apart.

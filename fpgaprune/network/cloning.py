@@ -51,7 +51,7 @@ def cloned(
 
 
 def set_weights(layer: Any, weights: Sequence[NDArray[Any]]) -> None:
-    """`layer` computes with `weights`, also if it is an adapted `Normalization`, which computes with copies of them."""
+    """Let `layer` compute with `weights`, also if it is an adapted `Normalization`, which computes with copies."""
     layer.set_weights(weights)
     if hasattr(layer, "finalize_state"):
         layer.finalize_state()

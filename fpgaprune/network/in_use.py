@@ -93,7 +93,7 @@ def require_in_use(
     *,
     stays: bool,
 ) -> None:
-    """Every locked element of a matrix or kernel is, at inference, exactly the value that the model computes with.
+    """Check that each locked element of a matrix or kernel is, at inference, exactly the value that is computed with.
 
     Vectors (biases, scales and shifts) are left out: BatchNorm makes one number of several of them.
 

@@ -101,7 +101,7 @@ class Meetings:
             self._walk(body)
 
     def _change_in(self, body: Any) -> None:
-        """What a loop gives to its next turn is known only if it is always the same."""
+        """Keep what a loop gives to its next turn only if it is always the same."""
         for inner, outer in zip(body.inputs, body.outputs, strict=True):
             if outer is not inner and not self._facts[_key(inner)].handle:
                 self._facts[_key(inner)] = _DATA

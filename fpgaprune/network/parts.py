@@ -24,7 +24,7 @@ def in_parts(layer: Any) -> str | None:
 
 
 def require_whole(model: Any, paths: Iterable[str], problem: type[FpgaPruneError]) -> None:
-    """No layer of the weights `paths` has its kernel in parts.
+    """Check that no layer of the weights `paths` has its kernel in parts.
 
     Raises:
         problem: LoRA or Keras's `quantize` has split it.

@@ -10,7 +10,7 @@ from fpgaprune.values import named_weights
 
 
 def require_unshared(model: Any) -> None:
-    """Each weight of `model` is held by one layer; a layer that is called several times is one.
+    """Check that each weight of `model` is held by one layer; a layer that is called several times is one.
 
     Raises:
         RemovalError: two layers share a weight, or one computes with the weight of another.

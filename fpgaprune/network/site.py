@@ -78,7 +78,7 @@ class Site:
             self.trace.borders.setdefault(int(slot), self.path)
 
     def unite(self, left: Ids, right: Ids) -> None:
-        """`left[k]` and `right[k]` leave or stay together."""
+        """Let `left[k]` and `right[k]` leave or stay together."""
         self.trace.slots.unite(left, right)
 
     def keep_all(self) -> list[Channels]:

@@ -23,7 +23,7 @@ class Slots:
         return ids
 
     def unite(self, left: Ids, right: Ids) -> None:
-        """`left[k]` and `right[k]` leave or stay together, for every k of their broadcast shape."""
+        """Let `left[k]` and `right[k]` leave or stay together, for every k of their broadcast shape."""
         left, right = np.broadcast_arrays(left, right)
         differ = left != right
         if differ.any():

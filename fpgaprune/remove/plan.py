@@ -262,7 +262,7 @@ def _array(kind: Any, numbers: Any) -> NDArray[Any]:
 
 
 def _check_kept(shape: Any, kept: Any) -> None:
-    """The indices `kept` are inside a weight of `shape`."""
+    """Check that the indices `kept` are inside a weight of `shape`."""
     for size, axis in zip(shape, kept, strict=True):
         if not all(type(index) is int and 0 <= index < size for index in axis):
             raise ValueError(f"kept {shown(axis)} of {shown(size)}")

@@ -44,15 +44,15 @@ class Chain:
         return cls(stream, np.arange(1, stream.beats + 1))
 
     def register(self) -> None:
-        """The chain ends in a register, so that no path runs from the modules before it to those behind it."""
+        """End the chain in a register, so that no path runs from the modules before it to those behind it."""
         self.module("fp_register", self.stream, (), self.need, 2)
 
     def queue(self, depth: int) -> None:
-        """The chain ends in a queue of `depth` beats, at least two; it cuts paths as a register does."""
+        """End the chain in a queue of `depth` beats, at least two; it cuts paths as a register does."""
         self.module("fp_fifo", self.stream, (("DEPTH", max(depth, 2)),), self.need, depth)
 
     def relaid(self, lanes: int) -> None:
-        """Each beat has `lanes` values."""
+        """Give each beat `lanes` values."""
         have = self.stream.lanes
         if lanes % have == 0:
             self.gather(lanes // have)
@@ -63,7 +63,7 @@ class Chain:
             self.scatter(self.stream.lanes // lanes)
 
     def gather(self, count: int) -> None:
-        """Every `count` beats have become one beat."""
+        """Join every `count` beats into one beat."""
         if count == 1:
             return
         s = self.stream
@@ -71,7 +71,7 @@ class Chain:
         self.module("fp_gather", after, (("BEATS", count),), self.need[count - 1 :: count], 1)
 
     def scatter(self, count: int) -> None:
-        """Every beat has become `count` beats."""
+        """Split every beat into `count` beats."""
         if count == 1:
             return
         self.unpack()
@@ -80,7 +80,7 @@ class Chain:
         self.module("fp_scatter", after, (("BEATS", count),), np.repeat(self.need, count), count, width=after.bits)
 
     def fill(self, lanes: int) -> None:
-        """Each beat has `lanes` values: zeros behind its own."""
+        """Fill each beat up to `lanes` values with zeros behind its own."""
         count = lanes - self.stream.lanes
         if not count:
             return
@@ -93,7 +93,7 @@ class Chain:
         self.compute("fill", filled, s.kind())
 
     def repeat(self, count: int) -> None:
-        """Each beat leaves `count` times."""
+        """Send each beat `count` times."""
         after = replace(self.stream, beats=self.stream.beats * count)
         self.module("fp_repeat", after, (("BEATS", count),), np.repeat(self.need, count), 0)
 
@@ -115,7 +115,7 @@ class Chain:
         self.queue((min(rows, count) * columns if rows > 1 else min(columns, pixels)) * beats)
 
     def pad(self, sides: tuple[int, int, int, int], value: int) -> None:
-        """The image has a border of `value`, of `sides` (top, bottom, left, right) pixels."""
+        """Give the image a border of `value`, of `sides` (top, bottom, left, right) pixels."""
         if not any(sides):
             return
         self.unpack()
@@ -136,7 +136,7 @@ class Chain:
         self.module("fp_pad", after, (*parameters, ("FILL", f"{s.bits}'h{int(fill, 2):x}")), need, 0)
 
     def crop(self, sides: tuple[int, int, int, int]) -> None:
-        """The image has lost `sides` (top, bottom, left, right) pixels at its border."""
+        """Cut `sides` (top, bottom, left, right) pixels off the border of the image."""
         rows, columns = self.image()
         top, bottom, left, right = sides
         after = self._reshaped(rows - top - bottom, columns - left - right, self.stream.lanes)
@@ -146,7 +146,7 @@ class Chain:
         self.module("fp_crop", after, parameters, need, 0)
 
     def upsample(self, factors: tuple[int, int]) -> None:
-        """Every pixel is repeated by (vertical, horizontal) `factors`."""
+        """Repeat every pixel by (vertical, horizontal) `factors`."""
         rows, columns = self.image()
         after = self._reshaped(rows * factors[0], columns * factors[1], self.stream.lanes)
         # The first copy of a row waits pixel by pixel; the others begin when the whole row has come.
@@ -160,7 +160,7 @@ class Chain:
     def window(
         self, size: tuple[int, int], stride: tuple[int, int], many_readers: bool = False, registered: bool = False
     ) -> None:
-        """Each beat is a window of the image: its taps, row by row.
+        """Make each beat a window of the image: its taps, row by row.
 
         A window of one pixel needs no module, unless it must be `registered`. Where each tap has `many_readers`, a
         register spreads a wide window.
@@ -177,7 +177,7 @@ class Chain:
         self.module("fp_window", after, parameters, ends[:high, :wide].reshape(-1), 3)
 
     def accumulate(self) -> None:
-        """Each sample becomes one beat: the exact sum of its beats, lane by lane."""
+        """Reduce each sample to one beat: the exact sum of its beats, lane by lane."""
         self.unpack()
         s = replace(self.stream, each=None)
         after = replace(s.summed(s.beats), beats=1)
@@ -185,7 +185,7 @@ class Chain:
         self.module("fp_accumulate", after, parameters, self.need[-1:], 1, width=s.width)
 
     def largest(self) -> None:
-        """Each sample becomes one beat: the largest of its beats, lane by lane."""
+        """Reduce each sample to one beat: the largest of its beats, lane by lane."""
         self.unpack()
         s = self.stream
         parameters = (("LANES", s.lanes), ("BEATS", s.beats))
@@ -197,7 +197,7 @@ class Chain:
         function: Callable[[list[Number]], list[Number]],
         kind: FixedType | None = None,
     ) -> None:
-        """Each beat becomes `function` of its values, as values of type `kind`, else as signed ones that just fit."""
+        """Apply `function` to the values of each beat; they get the type `kind`, else a signed one that just fits."""
         circuit = Circuit()
         self._computed(role, circuit, function(self._inputs(circuit, self.stream.lanes)), 1, kind)
 
@@ -211,7 +211,7 @@ class Chain:
     def compute_serial(
         self, sums: SerialSums, finish: Callable[[list[tuple[Number, bool]]], list[Number]], kind: FixedType
     ) -> None:
-        """Each beat becomes `finish` of its `sums`, as values of `kind`; a flag says which sums come negated."""
+        """Apply `finish` to the `sums` of each beat, as values of `kind`; a flag says which sums come negated."""
         s = self.stream
         self.links.append(sums)
         self.held += 1
@@ -267,18 +267,18 @@ class Chain:
         self._computed(role, circuit, function(values, number), 1, kind)
 
     def compute_lanes(self, role: str, function: Callable[[Number], Number], kind: FixedType | None = None) -> None:
-        """Each value becomes `function` of itself."""
+        """Apply `function` to each value."""
         self.unpack()
         self.stream = replace(self.stream, each=None)
         circuit = Circuit()
         self._computed(role, circuit, [function(self._inputs(circuit, 1)[0])], self.stream.lanes, kind)
 
     def assign(self, kind: FixedType) -> None:
-        """Each value is assigned to a variable of type `kind`."""
+        """Assign each value to a variable of type `kind`."""
         self.compute_lanes("cast", lambda x: x.into(kind), kind)
 
     def widened(self, width: int) -> None:
-        """Each value is a signed number of `width` bits, which must not be fewer than it has."""
+        """Give each value `width` bits, signed, which must not be fewer than it has."""
         self.unpack()
         s = self.stream
         if s.signed and s.width == width:
@@ -289,7 +289,7 @@ class Chain:
         self.stream = replace(s, width=width, signed=True)
 
     def cast(self, types: Sequence[FixedType | None], result: FixedType) -> None:
-        """Each value of a beat is assigned to its own one of `types`; if that is None, the value becomes zero."""
+        """Assign each value of a beat to its own one of `types`; if that is None, the value becomes zero."""
 
         def own(values: list[Number]) -> list[Number]:
             zero = Number.constant(values[0].circuit, 0, result.fraction)
@@ -306,7 +306,7 @@ class Chain:
         self.stream = replace(self.stream, each=each)
 
     def pack(self) -> None:
-        """Each value of a beat takes only the bits that its bounds need, without bits that are always zero."""
+        """Give each value of a beat only the bits that its bounds need, without bits that are always zero."""
         s = self.stream
         if s.each is None or s.packed or len(s.each) != s.lanes:
             return
@@ -319,14 +319,14 @@ class Chain:
             self.stream = replace(s, packed=True)
 
     def unpack(self) -> None:
-        """All values take the same number of bits."""
+        """Give all values the same number of bits."""
         s = self.stream
         if s.packed:
             self.compute("unpack", lambda values: values, s.kind())
             self.stream = replace(self.stream, each=s.each)
 
     def renamed(self, shape: tuple[int, ...]) -> None:
-        """The same beats, as a sample of another shape."""
+        """Read the same beats as a sample of another shape."""
         self.stream = replace(self.stream, shape=shape)
 
     def _inputs(self, circuit: Circuit, count: int) -> list[Number]:
@@ -389,7 +389,7 @@ class Chain:
         held: int,
         width: int | None = None,
     ) -> None:
-        """The chain ends in the module `name` of `hw/rtl`; its WIDTH is that of a beat unless `width` is given."""
+        """End the chain in the module `name` of `hw/rtl`; its WIDTH is that of a beat unless `width` is given."""
         before = self.stream
         texts = _texts((("WIDTH", before.bits if width is None else width), *parameters))
         self.links.append(Module(name, texts, before.bits, after.bits))

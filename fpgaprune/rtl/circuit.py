@@ -79,7 +79,7 @@ class Circuit:
         return self._add("input", (), (len(self.inputs) - 1,), low, high)
 
     def output(self, node: int, width: int) -> None:
-        """`node` takes the next `width` bits of the output bus."""
+        """Put `node` on the next `width` bits of the output bus."""
         self.outputs.append((node, width))
 
     def const(self, value: int) -> int:

@@ -33,7 +33,7 @@ class Builder(Protocol):
 
 
 def share_pairs(builder: Builder, columns: list[Digits], room: list[int], youngest: bool) -> None:
-    """`columns` has nodes of `builder` in place of pairs of digits that occurred more than once.
+    """Put nodes of `builder` in the place of pairs of digits that occur more than once in `columns`.
 
     Args:
         builder: makes the adders.

@@ -17,13 +17,13 @@ from fpgaprune.rtl.tables import look_up
 
 
 def look_up_each(context: Context, chain: Chain) -> None:
-    """Each value becomes the entry of a table."""
+    """Look each value up in a table."""
     step = context.step
     chain.compute_lanes(step.operation(LookUp).function, lambda x: look_up(step, x), step.result)
 
 
 def map_each(context: Context, chain: Chain) -> None:
-    """Each value becomes a function of it that comparisons and products compute."""
+    """Apply a function that comparisons and products compute to each value."""
     step = context.step
     name = step.operation(Map).function
     if name == "prelu":
@@ -33,7 +33,7 @@ def map_each(context: Context, chain: Chain) -> None:
 
 
 def quantise(context: Context, chain: Chain) -> None:
-    """Each value is assigned to a type of its own; if types differ from pixel to pixel, a sample becomes one beat."""
+    """Assign each value to a type of its own; if types differ between pixels, a sample becomes one beat."""
     step = context.step
     types = step.operation(Quantise).types(step.layer.output_shape)
 
@@ -108,7 +108,7 @@ def batch_normalization(context: Context, chain: Chain) -> None:
 
 
 def merge(context: Context, chain: Chain) -> None:
-    """Each beat has values of both inputs side by side; every two of them become one value."""
+    """Put the values of both inputs side by side in a beat; every two of them become one value."""
     step = context.step
     name = step.operation(Merge).function
     if name not in _MERGES:
@@ -123,7 +123,7 @@ def merge(context: Context, chain: Chain) -> None:
 
 
 def concatenate(context: Context, chain: Chain) -> None:
-    """Both inputs are assigned to the result; `pair` has joined their streams."""
+    """Assign both inputs, whose streams `pair` has joined, to the result."""
     chain.assign(context.step.result)
 
 

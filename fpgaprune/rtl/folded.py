@@ -51,7 +51,7 @@ def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
 
 
 def fold(context: Context, chain: Chain, weights: Weights, lanes: int) -> None:
-    """In each cycle `lanes` inputs are multiplied by the weights that the memory holds for them.
+    """Multiply, in each cycle, `lanes` inputs by the weights that the memory holds for them.
 
     Where `lanes` do not divide a beat, zeros fill its last cycle: channels that are left after a removal are often a
     prime number.

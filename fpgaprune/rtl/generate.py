@@ -242,7 +242,7 @@ class _Network:
         self.branches[name] = [*found, replace(edge, wire=rest)]
 
     def _stands(self, reads: list[str], leaves: list[str], part: Instance) -> None:
-        """`part` stands between two layers, or at an output."""
+        """Place `part` between two layers, or at an output."""
         self.hardware.append(LayerHardware("", tuple(reads), tuple(leaves), ((),) * len(reads), None, (part,)))
 
     def _wire(self, name: str, stream: Stream) -> str:
@@ -363,7 +363,7 @@ class _Network:
         )
 
     def _listed(self, layer: LayerSpec, text: LayerText, chain: Chain, shapes: str) -> None:
-        """The files of a layer, and its place in the list of layers."""
+        """List the files of a layer, and its place among the layers."""
         module = self.names[layer.name]
         texts = {**text.datapath_files(), f"{module}.v": text.module}
         files = sorted(f"{FOLDER}/{name}" for name in (*texts, *(f"{part}.v" for part in text.library)))

@@ -178,7 +178,7 @@ class _Writer:
         return name, bits
 
     def meet(self, link: Module, a: str, b: str) -> None:
-        """The streams `a` and `b` have become `pair`."""
+        """Join the streams `a` and `b` as `pair`."""
         self.library.add(link.name)
         clock = ""
         if link.name == "fp_append":
@@ -222,7 +222,7 @@ class _Writer:
         )
 
     def _computed(self, link: Computation, plan: Schedule, enable: str, arriving: str, leaving: str) -> None:
-        """The body has the datapath of `link` between two buses; `enable` is used if it has registers."""
+        """Write the datapath of `link` between two buses; `enable` is used if it has registers."""
         name, label = self._named(link.role)
         self.clocked = self.clocked or plan.depth > 0
         self.rows[-1].append(Pipeline(link.circuit, plan, link.copies, link.trees))
@@ -255,7 +255,7 @@ class _Writer:
         self.rows[-1].append(part)
 
     def _serial(self, sums: SerialSums | SerialTrees, arriving: str, load: str, leaving: str) -> None:
-        """The body has `sums`, bit by bit, of the values on the bus `arriving` while `load` is 1."""
+        """Write `sums`, bit by bit, of the values on the bus `arriving` while `load` is 1."""
         name, label = self._named("sums")
         self.library.update(LIBRARY)
         self.rows[-1].append(sums)
@@ -264,7 +264,7 @@ class _Writer:
         self.body += f"    {name} {label}_i (.clk(clk), .load({load}), .in_data({arriving}), .out_data({leaving}));\n"
 
     def _scheduled(self, sums: ScheduledSums, before: str, after: str) -> None:
-        """The body has `sums` of the stream `before`, with the memories of its program."""
+        """Write `sums` of the stream `before`, with the memories of its program."""
         self.clocked = True
         self.depth += sums.levels
         self.library.update(CONTAINS)
@@ -279,7 +279,7 @@ class _Writer:
         self.body += scheduled_text(self.module, sums, before, after)
 
     def _stopping(self, link: Computation, before: str, after: str) -> None:
-        """The body has `link` as a pipeline whose registers all stop while a beat cannot leave."""
+        """Write `link` as a pipeline whose registers all stop while a beat cannot leave."""
         plan = self._plan(link)
         if plan.depth == 0:
             self.body += f"    assign {after}_valid = {before}_valid;\n    assign {before}_ready = {after}_ready;\n"
@@ -294,7 +294,7 @@ class _Writer:
         self._computed(link, plan, f"{after}_ce", f"{before}_data", f"{after}_data")
 
     def _freely(self, run: Sequence[Link], before: str, after: str) -> None:
-        """The body has computations that never stop, the window before them if any, and a queue in which beats wait."""
+        """Write computations that never stop, the window before them if any, and a queue in which beats wait."""
         window = run[0] if isinstance(run[0], Module) else None
         sums = [link for link in run if not isinstance(link, Module | ScheduledSums)]
         depth = sum(self._plan(link).depth if isinstance(link, Computation) else link.cycles for link in sums)
@@ -328,7 +328,7 @@ class _Writer:
         )
 
     def _credit(self, room: int, before: str, after: str) -> None:
-        """A beat of `before` comes in only while there is a place for it on the way to `after`."""
+        """Let a beat of `before` in only while there is a place for it on the way to `after`."""
         self._placed(Instance("fp_credit", {"ROOM": room}))
         self.body += (
             f"    wire {after}_enters;\n    wire {after}_skipped;\n    wire unused_{after}_taken;\n"

@@ -175,7 +175,7 @@ class SerialTrees:
 
     @property
     def words(self) -> int:
-        """Sums that leave."""
+        """Number of the sums that leave."""
         return sum(leaving is not None for leaving in self.exits)
 
     @property

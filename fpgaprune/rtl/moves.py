@@ -16,7 +16,7 @@ _LARGEST_TRANSPOSE_BITS = 1 << 15
 
 
 def reshape(context: Context, chain: Chain) -> None:
-    """The same beats under another shape; the next layer that needs whole pixels gathers them."""
+    """Read the same beats under another shape; the next layer that needs whole pixels gathers them."""
     if context.step.operation(Reshape).repacks:
         chain.assign(context.step.result)
     chain.renamed(context.step.layer.output_shape)
@@ -61,7 +61,7 @@ def resize(context: Context, chain: Chain) -> None:
 
 
 def transpose(context: Context, chain: Chain) -> None:
-    """`nnet::transpose`: a whole sample is gathered and leaves in another order."""
+    """Gather a whole sample and send it in another order, as `nnet::transpose`."""
     step = context.step
     shape = step.sources[0].output_shape
     axes = step.operation(Transpose).axes

@@ -111,7 +111,7 @@ def _appended(step: Step, befores: tuple[Chain, Chain], axis: int) -> Pair:
 
 
 def _same_beats(befores: tuple[Chain, Chain]) -> None:
-    """Both streams have equal beats; a stream with one value for each channel is repeated for every pixel."""
+    """Give both streams equal beats; one with a value for each channel is repeated for every pixel."""
     one, two = befores
     sizes = [math.prod(chain.stream.shape) for chain in befores]
     if sizes[0] == sizes[1]:
@@ -131,7 +131,7 @@ def _same_beats(befores: tuple[Chain, Chain]) -> None:
 
 
 def _same_values(befores: tuple[Chain, Chain]) -> None:
-    """The values of both streams have one width and one fraction."""
+    """Give the values of both streams one width and one fraction."""
     kinds = [chain.stream.kind() for chain in befores]
     if kinds[0] == kinds[1]:
         return

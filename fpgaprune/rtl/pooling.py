@@ -31,7 +31,7 @@ def pooling(context: Context, chain: Chain) -> None:
 
 
 def _window_at_once(context: Context, chain: Chain, windows: Windows) -> None:
-    """Every window is made whole."""
+    """Make every window whole."""
     step = context.step
     pool = step.operation(Pooling)
     first, source = pool.assigns_first, step.sources[0]
@@ -78,7 +78,7 @@ def _window_at_once(context: Context, chain: Chain, windows: Windows) -> None:
 
 
 def _global_pooling(context: Context, chain: Chain) -> None:
-    """One window, the whole image: pixel after pixel, or all pixels at once."""
+    """Pool the whole image, one window: pixel after pixel, or all pixels at once."""
     step = context.step
     size = chain.stream.sides
     places = math.prod(size)
@@ -104,7 +104,7 @@ def _global_pooling(context: Context, chain: Chain) -> None:
 
 
 def _one_by_one(context: Context, chain: Chain, size: tuple[int, int]) -> None:
-    """Each window of `size` has an accumulator for each channel, which its pixels reach one after another."""
+    """Give each window of `size` an accumulator for each channel, which its pixels reach one after another."""
     step = context.step
     pool = step.operation(Pooling)
     accum, result, first = step.type("accum"), step.result, pool.assigns_first
@@ -127,7 +127,7 @@ def _one_by_one(context: Context, chain: Chain, size: tuple[int, int]) -> None:
 
 
 def _pooled(chain: Chain, size: tuple[int, int], largest: bool) -> None:
-    """Each window of `size` has become its exact sum, or its `largest`, channel by channel."""
+    """Reduce each window of `size` to its exact sum, or its `largest`, channel by channel."""
     chain.unpack()
     s = replace(chain.stream, each=None)
     rows, columns = s.sides

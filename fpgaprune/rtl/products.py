@@ -20,7 +20,7 @@ from fpgaprune.rtl.sums import Weights, weighted
 
 
 def dense(context: Context, chain: Chain) -> None:
-    """Every input times every weight: at once, or a few inputs a cycle with the weights in memory."""
+    """Multiply every input by every weight: at once, or a few inputs a cycle with the weights in memory."""
     step = context.step
     weights = _weights(context, step.weight("weight"))
     if scheduled_sums(context, chain, weights):
@@ -37,7 +37,7 @@ def dense(context: Context, chain: Chain) -> None:
 
 
 def convolution(context: Context, chain: Chain) -> None:
-    """A Dense layer of the window at every position of the image; a depthwise convolution has one for each channel."""
+    """Compute a Dense layer of the window at every position; a depthwise convolution has one for each channel."""
     if context.step.operation(Convolution).depthwise:
         _depthwise(context, chain)
         return
@@ -64,7 +64,7 @@ def _depthwise(context: Context, chain: Chain) -> None:
 
 
 def _windows(context: Context, chain: Chain, weights: Weights) -> None:
-    """The sums of every window."""
+    """Compute the sums of every window."""
     window = context.step.operation(Convolution).window
     if scheduled_sums(context, chain, weights, window.size, window.stride, window.pad):
         return
@@ -85,7 +85,7 @@ def _sums(
     size: tuple[int, int] = (1, 1),
     stride: tuple[int, int] = (1, 1),
 ) -> None:
-    """The sums of every window of `size`: bit by bit if there is time for that and it takes fewer LUTs."""
+    """Compute the sums of every window of `size`: bit by bit if there is time and that takes fewer LUTs."""
     result = context.step.result
     # Sums that are made bit by bit need inputs of one width.
     whole = replace(chain, links=list(chain.links))

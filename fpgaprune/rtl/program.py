@@ -148,5 +148,5 @@ def _divided(taps: int, multipliers: int) -> tuple[int, int]:
 
 
 def _needed(groups: int, places: NDArray[np.int64]) -> int:
-    """Of so many groups, those that get a kernel."""
+    """Number of the `groups` that get a kernel: one for each of `places` at most."""
     return max(1, min(groups, len(places)))

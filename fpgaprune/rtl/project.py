@@ -145,7 +145,7 @@ class VerilogProject:
             raise RtlError(f"{source} is not a whole Verilog project: {error!r} is missing or malformed") from error
 
     def write(self, texts: Mapping[str, str]) -> None:
-        """The project's folder holds `texts`, its Verilog by path, no Verilog of an earlier design, and its list."""
+        """Write `texts`, the Verilog by path, and the list of the project; Verilog of an earlier design goes."""
         for name, text in sorted(texts.items()):
             write_bytes(self.path / name, text.encode())
         # A tool that takes the whole folder would read a file that an earlier design left.

@@ -105,7 +105,7 @@ def scheduled_sums(
 
 
 def _windows(chain: Chain, size: tuple[int, int], stride: tuple[int, int]) -> None:
-    """Each beat of single values has become a window of one channel, its taps row by row."""
+    """Turn beats of single values into windows of one channel, the taps row by row."""
     if size == (1, 1) and stride == (1, 1):
         return
     rows, columns, channels = chain.pixels()
@@ -120,7 +120,7 @@ def _windows(chain: Chain, size: tuple[int, int], stride: tuple[int, int]) -> No
 
 
 def _made(chain: Chain, sums: ScheduledSums, shape: tuple[int, ...], bounds: tuple[int, int]) -> None:
-    """The beats of each place have become the raw sums of its outputs, one a beat, between `bounds`."""
+    """Turn the beats of each place into the raw sums of its outputs, one a beat, between `bounds`."""
     outputs = sums.program.outputs
     chain.links.append(sums)
     chain.held += sums.together * (sums.sides * sums.channels + sums.buffers * outputs)
@@ -163,7 +163,7 @@ def _pair_bits(width: int, signed: bool, weight_bits: int) -> int:
 
 
 def _require_room_for_two(sums: ScheduledSums) -> None:
-    """The values of two places and the products of one fit beside each other into a factor of a multiplier.
+    """Check that the values of two places and the products of one fit beside each other into a multiplier's factor.
 
     Raises:
         RtlError: they do not, or there is one place.

@@ -69,7 +69,7 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         return free if self._base is None else free & self._base.fitted(model)
 
     def resume(self, masks: MaskSet | None, history: list[tuple[int, float, float]], step: int) -> None:
-        """The callback continues at `step` of a stopped training, with the masks and the history of that step."""
+        """Continue at `step` of a stopped training, with the masks and the history of that step."""
         self.masks, self.history, self._step = masks, list(history), step
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002

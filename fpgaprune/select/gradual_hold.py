@@ -77,11 +77,11 @@ class GradualHold(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         return {path: np.zeros_like(weights[path]) for path in self.initial_masks(model)}
 
     def resume(self, held: HeldValues) -> None:
-        """The callback goes on with what a stopped training held."""
+        """Go on with what a stopped training held."""
         self.held = held
 
     def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
-        """What a stopped training held is held again."""
+        """Hold again what a stopped training held."""
         if self.held.count:
             self._lock()
 

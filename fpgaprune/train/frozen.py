@@ -41,7 +41,7 @@ class Frozen(keras.layers.Wrapper):
         self._trainable = bool(value)
 
     def build(self, input_shape: Any = None) -> None:
-        """The wrapped layer is built, and frozen."""
+        """Build the wrapped layer, and freeze it."""
         super().build(input_shape)
         self._freeze()
 

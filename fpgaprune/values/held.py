@@ -47,7 +47,7 @@ class HeldValues:
             raise MaskError(f"{os.fspath(path)!r} is no file of held values: {error}") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """`path` (.npz) has the held values; the same values give the same bytes."""
+        """Write the held values to `path` (.npz); the same values give the same bytes."""
         write_npz(path, self.arrays)
 
     @classmethod

@@ -92,7 +92,7 @@ def _clock(registers: Iterable[Cell | None]) -> Any:
 
 
 def _hold(cell: Cell, names: tuple[str, ...], clock: Any) -> None:
-    """The multiplier `cell` has the registers `names`, always enabled and never reset."""
+    """Give the multiplier `cell` the registers `names`, always enabled and never reset."""
     for name in names:
         cell["parameters"].update({f"REG_{name}_{kind}": f"{kind}0" for kind in ("CLK", "CE", "RST")})
     for port, bit in (("CLK0", clock), ("CE0", "1"), ("RST0", "0")):

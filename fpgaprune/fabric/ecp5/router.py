@@ -21,7 +21,7 @@ VERSION = "2"
 
 
 def prepare(netlist: dict[str, Any], top: str, part: Part, timeout_s: float) -> None:
-    """No carry output without a reader is left, multipliers hold their registers, and pipelines are tied to tiles.
+    """Free unread carry outputs, let multipliers hold their registers, and tie pipelines to tiles.
 
     Raises:
         ToolError: Mt-KaHyPar is missing, failed, or ran longer than `timeout_s`.

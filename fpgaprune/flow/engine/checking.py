@@ -64,7 +64,7 @@ def read_data(config: Flow, progress: Progress | None = None) -> Dataset:
 
 
 def check_task(config: Flow, data: Dataset, model: Any) -> None:
-    """`model` can be trained on `data` and judged by them: its loss and its metric take their labels.
+    """Check that `model` can be trained on `data` and judged by them: its loss and metric take their labels.
 
     Raises:
         ConfigError: they do not.
@@ -78,7 +78,7 @@ def check_task(config: Flow, data: Dataset, model: Any) -> None:
 
 
 def foresee_flow(config: Flow, data: Dataset) -> None:
-    """The network of the flow `config` can be trained, pruned and turned into the wanted hardware.
+    """Check that the network of the flow `config` can be trained, pruned and turned into the wanted hardware.
 
     Raises:
         ConfigError: it cannot; the message has a line for each problem.

@@ -43,7 +43,7 @@ class Origin:
         return cls("model", str(model.resolve()), digest_network(model), config.name)
 
     def require_same(self, run: RunDirectory) -> None:
-        """The artefacts in `run`, if there are any, are of this network.
+        """Check that the artefacts in `run`, if there are any, are of this network.
 
         Raises:
             RunError: they are of another one.
@@ -55,7 +55,7 @@ class Origin:
             )
 
     def record(self, run: RunDirectory) -> None:
-        """The manifest of `run` will say so; it is not written yet."""
+        """Note this origin in the manifest of `run`, which is not written yet."""
         run.manifest[_KEY] = asdict(self)
 
     def _is(self, other: Origin) -> bool:

@@ -111,7 +111,7 @@ ScheduleConfig = Annotated[
 
 
 def check_schedule(config: ScheduleConfig, epochs: int, steps: int, sparsity: object, granularity: str) -> None:
-    """A fine-tuning of `epochs`, each of `steps`, under this schedule ends at the asked sparsity.
+    """Check that a fine-tuning of `epochs`, each of `steps`, under this schedule ends at the asked sparsity.
 
     Raises:
         ConfigError: it cannot; one line that says why.

@@ -270,7 +270,7 @@ def _hls(run: RunDirectory, design: Design, receiver: str, out: Path) -> HandOve
 
 
 def _write_golden(draft: Path, design: Design, x: list[NDArray[Any]]) -> None:
-    """`golden.npz` holds the golden samples and what the emulation makes of them, as real numbers for the notebook."""
+    """Write the golden samples and what the emulation makes of them to `golden.npz`, as real numbers."""
     write_npz(draft / "golden.npz", {"x": x[0], "y": emulate(design, x[0])})
 
 
@@ -280,7 +280,7 @@ def _about(project: VerilogProject, samples: int) -> dict[str, Any]:
 
 
 def _finish(draft: Path, about: Mapping[str, Any], readme: str, scripts: Iterable[str]) -> None:
-    """The folder has its scripts, its README, what they read, and last the digest of every file."""
+    """Complete the folder: scripts, README, what they read, and last the digest of every file."""
     for script in scripts:
         write_bytes(draft / script, hardware_path("handover", Path(script).name).read_bytes())
     told = {"fpgaprune": __version__, **about}

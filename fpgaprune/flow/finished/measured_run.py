@@ -32,7 +32,7 @@ def settings_of(run_dir: Path, families: tuple[str, ...], **asked: Any) -> Measu
 
 
 def measure_run(out: Path, settings: MeasureConfig, progress: Progress | None = None) -> RunDirectory:
-    """The finished run `out` has been measured as `settings` say; its report and its certificate show it.
+    """Measure the finished run `out` as `settings` say; its report and its certificate then show it.
 
     Raises:
         RunError: there is no run with a hardware project, or it is in use.

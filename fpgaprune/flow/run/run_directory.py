@@ -36,7 +36,7 @@ class RunDirectory:
     """A folder of artefacts and the manifest that says how each was made."""
 
     def __init__(self, path: Path) -> None:
-        """The directory at `path`, which need not exist yet.
+        """Open the directory at `path`, which need not exist yet.
 
         Raises:
             RunError: `path` is a file, or a folder of something else.
@@ -70,7 +70,7 @@ class RunDirectory:
         return self.path / name
 
     def write_json(self, name: str, content: Any) -> None:
-        """The artefact `name` holds JSON data, keys sorted."""
+        """Write the artefact `name` as JSON data, keys sorted."""
         write_bytes(self.file(name), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
     def read_json(self, name: str) -> Any:
@@ -108,7 +108,7 @@ class RunDirectory:
                 yield from differences(name, wrote, digest_tree(path))
 
     def record(self, stage: str, key: str, inputs: Digests, outputs: Digests, results: Any, seconds: float) -> None:
-        """The manifest on disk says that `stage` ran."""
+        """Note in the manifest on disk that `stage` ran."""
         self.manifest["stages"][stage] = {
             "key": key,
             "inputs": dict(inputs),
@@ -129,7 +129,7 @@ class RunDirectory:
         self.write_manifest()
 
     def write_manifest(self) -> None:
-        """The manifest is on disk, whole, with a digest of itself."""
+        """Write the manifest, whole, with a digest of itself."""
         self.manifest[_OWN_DIGEST] = self._own_digest()
         self.write_json(MANIFEST, self.manifest)
 
@@ -164,7 +164,7 @@ class RunDirectory:
             yield
 
     def require_unused(self) -> None:
-        """No other process runs in this directory now; nothing is written.
+        """Check that no other process runs in this directory now; nothing is written.
 
         Raises:
             RunError: another process does.

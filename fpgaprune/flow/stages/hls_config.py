@@ -117,7 +117,7 @@ def rounding_settings(config: Flow) -> Any:
 
 
 def require_exact_types(precision: str, key: str, off: str) -> None:
-    """`precision` gives every sum a type that holds it.
+    """Check that `precision` gives every sum a type that holds it.
 
     Args:
         precision: of `[hls]`.

@@ -24,7 +24,7 @@ def package(stage: str, name: str, unlocks: str, extra: str | None = None) -> Ro
 
 
 def program(stage: str, name: str, unlocks: str, install: str) -> Row:
-    """The row of a program on PATH."""
+    """A row of `doctor` for a program that is looked for on PATH."""
     return row(stage, name, shutil.which(name), unlocks, install)
 
 

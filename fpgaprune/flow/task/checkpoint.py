@@ -36,7 +36,7 @@ class State:
     optimizer: tuple[Array, ...] = ()
 
     def restore(self, model: Any) -> None:
-        """The variables of `model` and of its optimizer, which is built, have the bits of this state."""
+        """Give the variables of `model` and of its optimizer, which is built, the bits of this state."""
         for variables, arrays in ((model.variables, self.model), (model.optimizer.variables, self.optimizer)):
             for variable, array in zip(variables, arrays, strict=True):
                 variable.assign(array)
@@ -73,7 +73,7 @@ class Checkpoint:
         return State(head["epoch"], head["facts"], of("own"), model, optimizer)
 
     def save(self, state: State, model: Any) -> None:
-        """The file holds `state` and the variables of `model` and its optimizer."""
+        """Write `state` and the variables of `model` and its optimizer to the file."""
         head = json.dumps({"key": self._key, "epoch": state.epoch, "facts": dict(state.facts)}, sort_keys=True)
         kinds = {"model": model.variables, "optimizer": model.optimizer.variables}
         arrays = {f"own/{name}": array for name, array in state.arrays.items()}
@@ -82,7 +82,7 @@ class Checkpoint:
         write_npz(self._path, {**arrays, "head": np.frombuffer(head.encode(), np.uint8)})
 
     def remove(self) -> None:
-        """There is no file any more."""
+        """Delete the file, if there is one."""
         self._path.unlink(missing_ok=True)
 
 
@@ -97,11 +97,11 @@ class Resume(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]
         self._facts: Callable[[], tuple[Mapping[str, Any], Mapping[str, Array]]] = facts or (lambda: ({}, {}))
 
     def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
-        """The variables have the bits of the saved state."""
+        """Give the variables the bits of the saved state."""
         if self._start is not None:
             self._start.restore(self.model)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
-        """The state after this epoch is on disk."""
+        """Save the state after this epoch."""
         facts, arrays = self._facts()
         self._checkpoint.save(State(epoch + 1, facts, arrays), self.model)

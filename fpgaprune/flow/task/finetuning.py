@@ -269,7 +269,7 @@ class Finetuning:
         return found
 
     def _own_loop(self, name: str, masks: MaskSet) -> None:
-        """The user's own loop trains the model under the lock; it may not move a locked element.
+        """Let the user's own loop train the model under the lock; it may not move a locked element.
 
         Raises:
             LockError: it moved one.

@@ -17,7 +17,7 @@ _ELSE = "or name another loss with train.loss"
 
 
 def check_labels(loss: Any, model: Any, data: Dataset) -> None:
-    """The labels of `data` are those that the crossentropies in `loss` are defined for.
+    """Check that the labels of `data` are those that the crossentropies in `loss` are defined for.
 
     Keras does not look: with answers 1 and 2 a binary crossentropy falls without end, and some class numbers that are
     too large give NaN. Of other losses nothing is known.

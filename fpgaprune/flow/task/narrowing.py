@@ -42,7 +42,7 @@ class Narrowed:
         return MaskSet(self.plan.spread(small, {**free, **self.masks}))
 
     def take_back(self, trained: Any, model: Any) -> None:
-        """`model`, the whole network, has the weights of the narrow one, `trained`; what left has those that it had."""
+        """Copy the weights of the narrow network `trained` into the whole `model`; what left keeps its own."""
         variables = named_weights(model)
         for path, array in self.plan.spread(weight_arrays(trained), self.arrays).items():
             variables[path].assign(array)

@@ -88,7 +88,7 @@ def first_masks(
 
 
 def check_units(model: Any, settings: SelectConfig, target: Target | None) -> None:
-    """The weights of `model`, trained or not, can be divided into the units that `settings` ask for.
+    """Check that the weights of `model`, trained or not, divide into the units that `settings` ask for.
 
     Warns:
         ReuseWarning: the units are multipliers, and a layer gets another reuse factor than asked.

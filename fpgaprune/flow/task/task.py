@@ -59,7 +59,7 @@ class Task:
         restarts: bool = False,
         weighted: bool = False,
     ) -> None:
-        """`model` is compiled with a new optimizer.
+        """Compile `model` with a new optimizer.
 
         Args:
             model: a model with the inputs and outputs of the task.
@@ -80,7 +80,7 @@ class Task:
         model.compile(optimizer, self.loss, loss_weights=self.loss_weights, **metrics)
 
     def compile_for_scores(self, model: Any) -> None:
-        """`model` has the loss, which criteria that read the data need. It is not to be trained."""
+        """Compile `model` with the loss that criteria read; it is not to be trained."""
         self.compile(model, None, FINETUNE_RATE, steps=1)
 
     def training_data(self, data: Dataset) -> tuple[Samples, ...]:
@@ -88,7 +88,7 @@ class Task:
         return (data.x_train, data.y_train) if self.weights is None else (data.x_train, data.y_train, self.weights)
 
     def check_loss(self, model: Any, labels: Samples) -> None:
-        """The loss of the compiled `model` takes its outputs and `labels`.
+        """Check that the loss of the compiled `model` takes its outputs and `labels`.
 
         Raises:
             ConfigError: it does not.
@@ -224,7 +224,7 @@ def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:
 
 
 def _require_losses(losses: Any) -> None:
-    """Each name in `losses` is a loss of Keras's; an `.h5` file holds a user's own one by its name alone.
+    """Check that each name in `losses` is a loss of Keras's; an `.h5` file holds a user's own one by name alone.
 
     Raises:
         ValueError: Keras does not know it.

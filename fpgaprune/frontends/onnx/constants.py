@@ -112,7 +112,7 @@ def _codes(rounded: NDArray[np.float32], scale: NDArray[Any], kind: FixedType | 
 
 
 def _require_small(node: Any, values: Sequence[NDArray[Any] | None]) -> None:
-    """The result of `node`, as far as one of `values` chooses its size, takes little memory."""
+    """Check that the result of `node`, as far as one of `values` chooses its size, takes little memory."""
     claimed = 0
     if node.op_type in ("ConstantOfShape", "Expand") and values and values[-1] is not None:
         claimed = prod(max(int(size), 1) for size in values[-1].ravel()[:16])

@@ -148,7 +148,7 @@ def external_files(path: Path) -> tuple[Path, ...]:
 
 
 def _require_text(model: Any) -> None:
-    """Every name is text; of other bytes protobuf makes no text."""
+    """Check that every name is text; of other bytes protobuf makes no text."""
     nodes = (*model.graph.node, *(node for function in model.functions for node in function.node))
     names = [name for node in nodes for name in (node.name, node.op_type, node.domain, *node.input, *node.output)]
     names += [one.name for one in (*model.graph.initializer, *model.graph.input, *model.graph.output)]
@@ -158,7 +158,7 @@ def _require_text(model: Any) -> None:
 
 
 def _require_known(path: Path, model: Any) -> None:
-    """Every operator of `model` comes in, or is computed from constants."""
+    """Check that every operator of `model` comes in, or is computed from constants."""
     local = {(function.domain, function.name) for function in model.functions}
     for node in (*joined(model.graph), *(node for function in model.functions for node in function.node)):
         if (node.domain, node.op_type) in local:
@@ -195,7 +195,7 @@ def _tensors(model: Any) -> Iterator[Any]:
 
 
 def _take_in(tensor: Any, folder: Path) -> None:
-    """Puts the values of `tensor`, which may lie in another file of `folder`, into it; checks their number."""
+    """Put the values of `tensor`, which may lie in another file of `folder`, into it, and check their number."""
     from onnx import TensorProto, numpy_helper
 
     if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:

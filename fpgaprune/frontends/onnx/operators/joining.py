@@ -185,7 +185,7 @@ _ROUNDINGS: dict[str, Callable[[float], int]] = {
 
 
 def _require_repeats(step: NodeStep, value: Value, factors: list[int], mapping: str, nearest: str) -> None:
-    """Each entry comes `factor` times, one behind another."""
+    """Check that each entry comes `factor` times, one behind another."""
     place, rounded = _MAPPINGS.get(mapping), _ROUNDINGS.get(nearest)
     for size, factor in zip(value.sizes, factors, strict=True):
         taken = (
