@@ -111,7 +111,8 @@ def _one_line() -> Iterator[None]:
 def toml_value(value: Any) -> str:
     """Write `value` as one line of TOML: an array, an inline table, a text, a number or a boolean."""
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{toml_key(key)} = {toml_value(item)}' for key, item in value.items())} }}"
+        entries = ", ".join(f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items())
+        return f"{{ {entries} }}" if entries else "{}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, Path):

@@ -162,9 +162,5 @@ class LayerSensitivity:
 
 def _distance(before: Any, after: Any) -> float:
     """Return the mean square error, as a share of the mean square of the outputs."""
-    pairs = zip(_parts(before), _parts(after), strict=True)
+    pairs = zip(arrays_of(before), arrays_of(after), strict=True)
     return float(np.mean([np.square(a - b).mean() / max(np.square(b).mean(), 1e-12) for a, b in pairs]))
-
-
-def _parts(outputs: Any) -> tuple[Any, ...]:
-    return outputs if isinstance(outputs, tuple) else (outputs,)

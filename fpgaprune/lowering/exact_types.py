@@ -96,7 +96,7 @@ def _types(layer: Any, incoming: list[FixedType], readers: dict[int, list[Any]])
         simplify_scale(layer, first, readers)
         scale, shift = scale_and_shift(layer)
         kinds = {"scale": exact_type(scale), "bias": exact_type(shift)}
-        largest = np.abs(scale).max() * _largest(first) + np.abs(shift).max()
+        largest = np.abs(scale).max() * first.magnitude + np.abs(shift).max()
         fraction = max(kinds["scale"].fraction + first.fraction, kinds["bias"].fraction)
         return {**kinds, "result": _holding(float(largest), fraction)}
     if isinstance(layer, MOVES):
@@ -108,7 +108,7 @@ def _types(layer: Any, incoming: list[FixedType], readers: dict[int, list[Any]])
         found = FixedType(integer + max(kind.fraction for kind in incoming), integer, signed)
         return {"result": found, "accum": found}
     if isinstance(layer, keras.layers.Multiply):
-        found = _holding(_largest(first) * _largest(incoming[1]), first.fraction + incoming[1].fraction)
+        found = _holding(first.magnitude * incoming[1].magnitude, first.fraction + incoming[1].fraction)
         return {"result": found, "accum": found}
     activation = getattr(layer, "activation", None)
     if activation is keras.activations.linear:
@@ -165,10 +165,6 @@ def _entering(layer: Any, readers: list[Any], given: Mapping[str, FixedType]) ->
     integer = max(kind.integer + int(signed and not kind.signed) for kind in known)
     fraction = max(kind.fraction + _BITS_KEPT[kind.rounding] for kind in known)
     return FixedType(integer + fraction, integer, signed, "TRN", overflows.pop())
-
-
-def _largest(kind: FixedType) -> float:
-    return float(max(-kind.raw_min, kind.raw_max) * kind.lsb)
 
 
 def _holding(magnitude: float, fraction: int) -> FixedType:

@@ -28,7 +28,6 @@ from .rounds import snapshot as snapshot
 from .schedules import ConstantSparsity as ConstantSparsity
 from .schedules import PolynomialDecay as PolynomialDecay
 from .schedules import Schedule as Schedule
-from .schedules import tfmot_schedule as tfmot_schedule
 from .sensitivity_curve import SPARSITIES as SPARSITIES
 from .sensitivity_curve import sensitivity as sensitivity
 from .units import Block as Block

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -73,41 +71,6 @@ class PolynomialDecay:
         done = min(1.0, max(0.0, (step - self.begin_step) / (self.end_step - self.begin_step)))
         sparsity = self.final_sparsity + (self.initial_sparsity - self.final_sparsity) * (1 - done) ** self.power
         return _is_due(step, self.begin_step, self.end_step, self.frequency), sparsity
-
-
-def tfmot_schedule(name: str, **settings: Any) -> Schedule:
-    """TF-MOT's own schedule object; the Keras of this process does not change.
-
-    Args:
-        name: `PolynomialDecay` or `ConstantSparsity`.
-        settings: its arguments.
-
-    Raises:
-        MaskError: there is no such schedule, or TF-MOT refuses the arguments.
-    """
-    if name not in ("ConstantSparsity", "PolynomialDecay"):
-        raise MaskError(f"TF-MOT schedule {name!r} is unknown; wanted ConstantSparsity or PolynomialDecay")
-    before = os.environ.get("TF_USE_LEGACY_KERAS")
-    import tensorflow as tf
-
-    # The import of TF-MOT sets an environment variable that asks for Keras 2. `tf.keras` reads it at its first use, so
-    # this use comes before the import.
-    getattr(tf.keras, "version", None)
-    try:
-        with warnings.catch_warnings():
-            # TF-MOT itself uses deprecated functions.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            import tensorflow_model_optimization as tfmot
-
-        schedule: Schedule = getattr(tfmot.sparsity.keras, name)(**settings)
-    except (TypeError, ValueError) as error:
-        raise MaskError(f"TF-MOT's {name} refuses its arguments: {error}") from error
-    finally:
-        if before is None:
-            os.environ.pop("TF_USE_LEGACY_KERAS", None)
-        else:
-            os.environ["TF_USE_LEGACY_KERAS"] = before
-    return schedule
 
 
 def _is_due(step: int, begin: int, end: int, frequency: int) -> bool:

@@ -2,13 +2,14 @@
 
 import io
 import json
+import tomllib
 import zipfile
 
 import numpy as np
 import pytest
 
 from fpgaprune.errors import ConfigError, MaskError
-from fpgaprune.files import parse_json, read_json, read_npz, read_toml
+from fpgaprune.files import parse_json, read_json, read_npz, read_toml, toml_key, toml_value
 from fpgaprune.values import MaskSet
 
 
@@ -123,3 +124,20 @@ def test_sound_arrays_come_back(tmp_path):
         np.array_equal(found[name], array) and found[name].dtype == array.dtype for name, array in arrays.items()
     )
     assert json.dumps(sorted(found)) == json.dumps(sorted(arrays))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        {"plain_key": 1, "a key": [1.5, True, "x"]},
+        'ä \x7f " \n\t\\',
+        [],
+        [{"a": {"*/kernel": 0.5}}],
+        -3,
+        1e-300,
+        False,
+    ],
+)
+def test_what_is_written_as_toml_is_read_as_the_same(value):
+    assert tomllib.loads(f"{toml_key('a.b c')} = {toml_value(value)}") == {"a.b c": value}

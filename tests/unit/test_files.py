@@ -12,7 +12,7 @@ import pytest
 
 from fpgaprune import cli
 from fpgaprune.errors import SHOWN, ConfigError, FpgaPruneError, StorageError, shown
-from fpgaprune.files import make_folder, storage_error, write_bytes
+from fpgaprune.files import locked_file, make_folder, require_unlocked, storage_error, write_bytes
 from fpgaprune.files import whole_files as files
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.values import MaskSet
@@ -145,3 +145,19 @@ def test_temporary_files_that_nobody_can_make_are_one_line(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         cli.main()
     assert "name one with TMPDIR" in capsys.readouterr().err
+
+
+def test_a_lock_of_a_file_says_who_holds_it_and_is_free_afterwards(tmp_path):
+    def in_use(owner):
+        return FpgaPruneError(f"used by {owner}")
+
+    path = tmp_path / "lock"
+    require_unlocked(path, in_use)
+    assert not path.exists()
+    with locked_file(path, in_use):
+        for refused in (lambda: require_unlocked(path, in_use), lambda: locked_file(path, in_use).__enter__()):
+            with pytest.raises(FpgaPruneError, match=f"used by process {os.getpid()}$"):
+                refused()
+    require_unlocked(path, in_use)
+    with locked_file(path):
+        assert path.read_text() == f"process {os.getpid()}"
