@@ -17,6 +17,7 @@ from fpgaprune.emulate import emulate
 from fpgaprune.errors import DesignError
 from fpgaprune.fit.knobs import WIDTHS, Knobs
 from fpgaprune.fit.result import FitPoint
+from fpgaprune.flow import arrays_of
 
 # A network whose loss is far from the limit says little of the loss near it: it counts as if its error were this share
 # of the distance.
