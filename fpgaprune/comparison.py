@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import EquivalenceError
+from fpgaprune.values import Array
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Equivalence:
     tolerance: float
     worst_sample: int
     worst_output: int
-    worst_input: tuple[NDArray[Any], ...]
+    worst_input: tuple[Array, ...]
 
     @property
     def ok(self) -> bool:

@@ -19,7 +19,7 @@ _HARMLESS = frozenset(
 )
 
 
-def is_of_keras(thing: Any) -> bool:
+def is_of_keras(thing: object) -> bool:
     """Whether `thing`, a class or a function, is one of Keras's own."""
     return str(getattr(thing, "__module__", "")).split(".")[0] == "keras"
 
@@ -42,17 +42,17 @@ def class_of_keras(kind: type) -> type | None:
     return known if all(_is_harmless(name, value, known) for one in own for name, value in vars(one).items()) else None
 
 
-def keras_class(layer: Any) -> type | None:
+def keras_class(layer: object) -> type | None:
     """The class of Keras whose computation `layer` does, as `class_of_keras`; None also if its `call` was replaced."""
     kind: Any = type(layer)
     return None if "call" in vars(layer) else class_of_keras(kind)
 
 
-def is_of_a_user(layer: Any) -> bool:
+def is_of_a_user(layer: object) -> bool:
     """Whether `layer` does a computation that neither Keras nor fpgaprune says, in a precision of its own perhaps."""
     return keras_class(layer) is None and not type(layer).__module__.startswith("fpgaprune.")
 
 
-def _is_harmless(name: str, value: Any, known: type) -> bool:
+def _is_harmless(name: str, value: object, known: type) -> bool:
     adds_method = isinstance(value, FunctionType | classmethod | staticmethod) and not hasattr(known, name)
     return name in _HARMLESS or adds_method

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError, UnsupportedLayerError
 from fpgaprune.files import (
@@ -38,7 +37,7 @@ from fpgaprune.files import (
     write_bytes,
 )
 from fpgaprune.keras_functions import described, own_functions
-from fpgaprune.values import NamedWeights, keras_names
+from fpgaprune.values import Array, NamedWeights, keras_names
 
 _KERNEL_BIAS = ("kernel", "bias")
 _RECURRENT = ("kernel", "recurrent_kernel", "bias")
@@ -81,7 +80,7 @@ _ERRNO = re.compile(r"errno = (\d+)")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def save_keras(model: Any, path: str | os.PathLike[str]) -> Path:
+def save_keras(model: object, path: str | os.PathLike[str]) -> Path:
     """Writes the model to `path` (.keras); equal models saved by equal versions give equal bytes.
 
     Raises:
@@ -103,7 +102,7 @@ def save_keras(model: Any, path: str | os.PathLike[str]) -> Path:
     return write_bytes(target, data)
 
 
-def _require_same_functions(model: Any) -> None:
+def _require_same_functions(model: object) -> None:
     """Keras writes a function by its name, and reads its own of that name."""
     for layer in getattr(model, "layers", ()):
         for own in own_functions(layer):
@@ -142,7 +141,7 @@ def _reproducible(path: Path) -> bytes:
     return buffer.getvalue()
 
 
-def _numbered(config: Any, numbers: dict[Any, int]) -> Any:
+def _numbered(config: object, numbers: dict[Any, int]) -> Any:
     """`config` with shared objects numbered in their order; Keras numbers them by their address in memory."""
     if isinstance(config, list):
         return [_numbered(item, numbers) for item in config]
@@ -154,7 +153,7 @@ def _numbered(config: Any, numbers: dict[Any, int]) -> Any:
     }
 
 
-def read_keras_weights(path: str | os.PathLike[str]) -> NamedWeights[NDArray[Any]]:
+def read_keras_weights(path: str | os.PathLike[str]) -> NamedWeights[Array]:
     """Weight path to array, for every layer of a class that this module knows; exact bits.
 
     Raises:
@@ -255,7 +254,7 @@ def trained_bits(path: str | os.PathLike[str]) -> str | None:
     return next((library for library, known in _LIBRARIES.items() if classes & known), None)
 
 
-def _named(document: Any, key: str) -> Iterator[str]:
+def _named(document: object, key: str) -> Iterator[str]:
     """The texts under `key` anywhere in `document`."""
     if isinstance(document, Mapping):
         name = document.get(key)
@@ -285,7 +284,7 @@ def _saved_layers(config: dict[str, Any]) -> Iterator[SavedLayer]:
             yield from _saved_layers(layer["config"])
 
 
-def _names(ends: Any) -> list[str]:
+def _names(ends: object) -> list[str]:
     """The names of the layers in `ends`: Keras writes one as [name, node, tensor], several as a list or a mapping."""
     if isinstance(ends, Mapping):
         return [name for end in ends.values() for name in _names(end)]
@@ -305,7 +304,7 @@ def _config(path: Path) -> dict[str, Any]:
     raise CertificateError(f"{path} is not a whole model file: its configuration has no list of layers")
 
 
-def _are_layers(layers: Any) -> bool:
+def _are_layers(layers: object) -> bool:
     return isinstance(layers, list) and all(
         isinstance(layer, dict)
         and isinstance(layer.get("class_name"), str)
@@ -315,7 +314,7 @@ def _are_layers(layers: Any) -> bool:
     )
 
 
-def _model_weights(config: dict[str, Any], group: Any, nested: str) -> Iterator[tuple[str, str, NDArray[Any]]]:
+def _model_weights(config: dict[str, Any], group: Any, nested: str) -> Iterator[tuple[str, str, Array]]:
     """The names of the nested models around each weight, the weight's path, and its array."""
     stored = {_name_of(entry): entry for entry in group.get("layers", {}).values()}
     for layer in config.get("layers", []):
@@ -341,7 +340,7 @@ def _owners(entry: Any, name: str) -> Iterator[tuple[str, Any]]:
             yield f"{name}/{child['vars'].attrs['name']}", child["vars"]
 
 
-def _legacy_weights(config: dict[str, Any], group: Any) -> Iterator[tuple[str, str, NDArray[Any]]]:
+def _legacy_weights(config: dict[str, Any], group: Any) -> Iterator[tuple[str, str, Array]]:
     """As `_model_weights`, of the group of an `.h5` file: Keras names each array there by the variable's path."""
     for layer in config.get("layers", []):
         name = layer["config"].get("name")
@@ -380,7 +379,7 @@ def _name_of(entry: Any) -> str | None:
     return str(entry["vars"].attrs["name"]) if "vars" in entry and "name" in entry["vars"].attrs else None
 
 
-def _is_known(layer: Mapping[str, Any]) -> bool:
+def _is_known(layer: Mapping[str, object]) -> bool:
     """Whether the class of `layer` is Keras's or HGQ2's, and not one of the user's own of that name."""
     registered = str(layer.get("registered_name") or "")
     # Keras 2 names no module.

@@ -40,7 +40,7 @@ class Activation:
 LINEAR = Activation("linear")
 
 
-def activation_of(thing: Any) -> Activation | None:
+def activation_of(thing: object) -> Activation | None:
     """The function that `thing` computes, a callable or a layer without any other computation; None if it is unknown.
 
     None itself, the activation of a layer that has none, is linear.
@@ -61,7 +61,7 @@ def activation_of(thing: Any) -> Activation | None:
     return _settled(name, defaults, changed)
 
 
-def activation_in(layer: Any) -> Activation | None:
+def activation_in(layer: object) -> Activation | None:
     """The function that `layer` is, or that it applies last; linear if there is none, None if it is unknown."""
     is_one = keras_class(layer) in _activation_layers()
     return activation_of(layer if is_one else getattr(layer, "activation", None))
@@ -107,7 +107,7 @@ def own_functions(layer: Any) -> list[OwnFunction]:
     ]
 
 
-def described(thing: Any) -> str:
+def described(thing: object) -> str:
     """What the activation `thing` is, for a message that refuses it."""
     known = activation_of(thing)
     if known is not None:
@@ -122,11 +122,11 @@ def described(thing: Any) -> str:
     return f"{name!r}, a function of {where} and not of Keras, which may compute anything whatever its name is"
 
 
-def _called(name: str, settings: Mapping[str, Any]) -> str:
+def _called(name: str, settings: Mapping[str, object]) -> str:
     return f"{name}({', '.join(f'{key}={value}' for key, value in settings.items())})"
 
 
-def _settings(layer: Any) -> Mapping[str, Any]:
+def _settings(layer: object) -> Mapping[str, Any]:
     """What tells apart two layers of an activation of one class."""
     names = ("max_value", "negative_slope", "threshold", "alpha", "axis")
     return {name: vars(layer)[name] for name in names if name in vars(layer)}
@@ -159,7 +159,7 @@ def _settled(name: str, defaults: Mapping[str, Any], changed: Mapping[str, Any])
     return None if changed else Activation(name)
 
 
-def _is_plain(key: str, value: Any, defaults: Mapping[str, Any]) -> bool:
+def _is_plain(key: str, value: object, defaults: Mapping[str, object]) -> bool:
     """Whether the parameter `key` has the value that it has where nothing is said."""
     return value in _PLAIN[key] if key in _PLAIN else key in defaults and value == defaults[key]
 
@@ -183,7 +183,7 @@ def _defaults(function: Any) -> dict[str, Any]:
     return {one.name: math.nan if one.default is one.empty else one.default for one in parameters}
 
 
-def _known(function: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
+def _known(function: object) -> Iterator[tuple[str, Callable[..., Any]]]:
     """The functions of each library that may be `function`, with the name in `keras.activations`."""
     import keras
 

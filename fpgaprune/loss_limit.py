@@ -16,7 +16,7 @@ _FORM = re.compile(r"\s*(?P<number>[0-9]*\.?[0-9]+(e[+-]?[0-9]+)?|[0-9]+\.)\s*%\
 _EXAMPLE = '"0.5 %", which is half a point of accuracy'
 
 
-def parse_loss(given: Any, unit: float = 0.01) -> float:
+def parse_loss(given: object, unit: float = 0.01) -> float:
     """The fraction that the text `given` states: 0.005 for `0.5 %`; a zero needs no unit.
 
     Args:

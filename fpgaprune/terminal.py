@@ -8,7 +8,6 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -72,7 +71,7 @@ def folded(text: str, width: int) -> str:
     return "\n".join(lines).replace(_TOGETHER, " ")
 
 
-def print_json(content: Any) -> None:
+def print_json(content: object) -> None:
     """Prints `content` as JSON with sorted keys."""
     sys.stdout.write(json.dumps(content, indent=1, sort_keys=True) + "\n")
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,7 @@ from fpgaprune.files import (
     read_weight_arrays,
     stored_forms,
 )
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
 
 # hls4ml names the array of a role by these letters and the layer's number.
 _LETTERS = {"weight": "w", "bias": "b", "scale": "s", "recurrent_weight": "wr", "recurrent_bias": "br"}
@@ -35,7 +34,7 @@ _LETTERS = {"weight": "w", "bias": "b", "scale": "s", "recurrent_weight": "wr", 
 _MATRICES = ("weight", "recurrent_weight")
 
 
-def read_firmware_weights(folder: Path, design: Design) -> dict[str, NDArray[Any]]:
+def read_firmware_weights(folder: Path, design: Design) -> dict[str, Array]:
     """Weight path to raw integers, in Keras's axis order, read from the project's firmware files.
 
     The files that the C simulation loads (`*.txt`), the files that synthesis reads (`*.h`) and `design` must agree;
@@ -47,7 +46,7 @@ def read_firmware_weights(folder: Path, design: Design) -> dict[str, NDArray[Any
     return by_path(read_layer_integers(folder, design), design)
 
 
-def by_path(weights: Mapping[tuple[str, str], NDArray[np.int64]], design: Design) -> dict[str, NDArray[Any]]:
+def by_path(weights: Mapping[tuple[str, str], NDArray[np.int64]], design: Design) -> dict[str, Array]:
     """Weight path to the integers of `weights`, which are listed by layer and role."""
     found = {}
     for layer in design.layers:
@@ -60,7 +59,7 @@ def by_path(weights: Mapping[tuple[str, str], NDArray[np.int64]], design: Design
     return found
 
 
-def as_numbers(integers: Mapping[str, NDArray[Any]], design: Design) -> dict[str, NDArray[np.float64]]:
+def as_numbers(integers: Mapping[str, Array], design: Design) -> dict[str, NDArray[np.float64]]:
     """What the integers of `read_firmware_weights` stand for, by weight path; exact."""
     kinds = {path: layer.types[role] for layer in design.layers for role, path in layer.sources.items()}
     return {path: kinds[path].to_float(raw) for path, raw in integers.items()}

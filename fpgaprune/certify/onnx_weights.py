@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError, shown
 from fpgaprune.files import LAYOUT_KEY, PARSER_ERRORS, in_a_line, parse_json, read_onnx
+from fpgaprune.values import Array
 
 
-def read_onnx_weights(path: Path) -> dict[str, NDArray[Any]]:
+def read_onnx_weights(path: Path) -> dict[str, Array]:
     """Weight path to array, transposed back to Keras's axes; exact bits.
 
     For each weight path, the file's metadata under `fpgaprune.layout` names the initialiser, the shape in Keras, and
@@ -28,7 +27,7 @@ def read_onnx_weights(path: Path) -> dict[str, NDArray[Any]]:
     if LAYOUT_KEY not in metadata:
         raise CertificateError(f"{path} has no metadata {LAYOUT_KEY!r}; write it with fpgaprune's export_onnx")
     stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
-    weights: dict[str, NDArray[Any]] = {}
+    weights: dict[str, Array] = {}
     try:
         for weight, place in parse_json(metadata[LAYOUT_KEY]).items():
             if place["initializer"] not in stored:

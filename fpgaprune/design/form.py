@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.design.reuse_factors import STRATEGIES
 from fpgaprune.errors import DesignError, shown
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
 
 _Value = TypeVar("_Value")
 # Values of one layer, and what a size or a setting may be; beyond, no device holds it and no array either.
@@ -37,7 +36,7 @@ class Roles(_Named[FixedType]):
     what = "type for"
 
 
-def check_design_form(document: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+def check_design_form(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Check that `document` and `arrays` have the form that `Design.save` writes.
 
     Raises:
@@ -54,7 +53,7 @@ def check_design_form(document: Mapping[str, Any], arrays: Mapping[str, NDArray[
         raise DesignError(f"the arrays beside it hold {shown(min(unread))}, which no layer has")
 
 
-def _check_layer(row: Any, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
+def _check_layer(row: object, arrays: Mapping[str, Array]) -> list[str]:
     """The names of the layer's arrays."""
     if not isinstance(row, dict):
         raise DesignError(f"a layer is {shown(row)}; wanted an object")
@@ -76,7 +75,7 @@ def _check_layer(row: Any, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
     return found
 
 
-def _check_array(where: str, array: NDArray[Any], kind: FixedType) -> None:
+def _check_array(where: str, array: Array, kind: FixedType) -> None:
     if array.dtype != np.int64:
         raise DesignError(f"{where} holds {array.dtype}; wanted int64")
     if not array.size:
@@ -86,11 +85,11 @@ def _check_array(where: str, array: NDArray[Any], kind: FixedType) -> None:
         raise DesignError(f"{where} holds {low} to {high}; {kind} holds {kind.raw_min} to {kind.raw_max}")
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= 500 and value.isprintable()
 
 
-def _is_text_or_null(value: Any) -> bool:
+def _is_text_or_null(value: object) -> bool:
     return value is None or _is_text(value)
 
 
@@ -104,11 +103,11 @@ def _is_shape(value: Any) -> bool:
     return whole and len(value) <= 16 and math.prod(value) <= _MAX_VALUES
 
 
-def _are_texts(value: Any) -> bool:
+def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(_is_text, value)) and len(set(value)) == len(value)
 
 
-def _is_table(value: Any) -> bool:
+def _is_table(value: object) -> bool:
     return isinstance(value, dict) and all(_is_text(text) for pair in value.items() for text in pair)
 
 

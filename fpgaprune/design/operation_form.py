@@ -44,7 +44,7 @@ def _read(kind: Any, document: Any) -> Any:
     return kind(**{name: _value(f"{kind.__name__}.{name}", hints[name], document[name]) for name in names})
 
 
-def _value(where: str, hint: Any, value: Any) -> Any:
+def _value(where: str, hint: object, value: object) -> Any:
     """`value` as `hint` says: a number, a text, a truth value, a tuple of numbers, a window, a type, or None."""
     if isinstance(hint, types.UnionType):
         if value is None:

@@ -10,7 +10,7 @@ from fpgaprune.keras_classes import keras_class
 from fpgaprune.network import cloned, copied, find_folds, folded_weights, unconnected
 
 
-def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
+def fold_batch_norms(model: keras.Model) -> tuple[Any, dict[str, str]]:
     """A model that computes the same at inference with its BatchNorms folded, and where each was folded.
 
     A BatchNorm that is the only reader of a linear convolution or Dense layer is folded into it in float64 and rounded
@@ -31,7 +31,7 @@ def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
         return functional, {}
     folded = {layer: bn.name for layer, bn in folds.items()}
 
-    def clone(layer: Any) -> Any:
+    def clone(layer: keras.Layer) -> Any:
         if layer.name not in folds and (layer.name not in other or not layer.weights):
             twin = unconnected(layer)
             if layer.name in other:
@@ -40,14 +40,14 @@ def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
         more = {"use_bias": True} if layer.name in folds else {}
         return copied(layer, **more, **({"dtype": "float32"} if layer.name in other else {}))
 
-    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(layer: keras.Layer, *args: object, **kwargs: object) -> Any:
         return args[0] if layer.name in folded.values() else layer(*args, **kwargs)
 
     weights = {name: folded_weights(known[name], bn) for name, bn in folds.items()}
     return cloned(functional, clone, call, weights, float_inputs="float32"), folded
 
 
-def _is_of_other_precision(layer: Any) -> bool:
+def _is_of_other_precision(layer: keras.Layer) -> bool:
     """Whether `layer` computes with floats other than float32, or keeps such weights."""
     kinds = {layer.compute_dtype, layer.variable_dtype}
     return any(kind and "float" in kind for kind in kinds) and kinds != {"float32"}

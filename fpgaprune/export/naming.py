@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError
 from fpgaprune.export.tags import Place
 from fpgaprune.export.weight_inputs import Constants
 from fpgaprune.files import bodies
-from fpgaprune.values import named_weights
+from fpgaprune.values import Array, named_weights
+
+if TYPE_CHECKING:
+    import keras
 
 # Each scaled weight was rounded once to float32.
 _SCALE_ROUNDING = 1e-6
 
 
 def name_initialisers(
-    graph: Any, constants: Constants, model: Any, folds: Mapping[str, str]
+    graph: Any, constants: Constants, model: keras.Model, folds: Mapping[str, str]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Replaces the tags in initialisers by their values, and names each initialiser that is a weight by its path.
 
@@ -102,7 +104,7 @@ def _rename(graph: Any, names: Mapping[str, str]) -> None:
         value.name = names.get(value.name, value.name)
 
 
-def is_scaled(array: NDArray[Any], found: NDArray[Any]) -> bool:
+def is_scaled(array: Array, found: Array) -> bool:
     """Whether `found` is `array` times a factor for each output, as if a BatchNorm was folded into a kernel."""
     zero = array == 0
     if found.dtype != array.dtype or not np.array_equal(zero, found == 0):

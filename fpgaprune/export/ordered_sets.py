@@ -16,7 +16,7 @@ from typing import Any
 class OrderedSet(MutableSet[Any]):
     """A set that iterates over its elements in the order in which they were added."""
 
-    def __init__(self, elements: Iterable[Any] = ()) -> None:
+    def __init__(self, elements: Iterable[object] = ()) -> None:
         self._elements = dict.fromkeys(elements)
 
     def __contains__(self, element: object) -> bool:
@@ -28,21 +28,21 @@ class OrderedSet(MutableSet[Any]):
     def __len__(self) -> int:
         return len(self._elements)
 
-    def __and__(self, other: Iterable[Any]) -> OrderedSet:
+    def __and__(self, other: Iterable[object]) -> OrderedSet:
         # In the order of this set, not of the other.
         return self.intersection(other)
 
     __rand__ = __and__
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         """Adds `value` at the end if it is new."""
         self._elements[value] = None
 
-    def discard(self, value: Any) -> None:
+    def discard(self, value: object) -> None:
         """Removes `value` if it is there."""
         self._elements.pop(value, None)
 
-    def update(self, *others: Iterable[Any]) -> None:
+    def update(self, *others: Iterable[object]) -> None:
         """Adds all elements of `others`."""
         for other in others:
             self._elements.update(dict.fromkeys(other))
@@ -51,27 +51,27 @@ class OrderedSet(MutableSet[Any]):
         """A set of the same elements."""
         return OrderedSet(self)
 
-    def union(self, *others: Iterable[Any]) -> OrderedSet:
+    def union(self, *others: Iterable[object]) -> OrderedSet:
         """The elements of this set and of all `others`."""
         found = self.copy()
         found.update(*others)
         return found
 
-    def intersection(self, *others: Iterable[Any]) -> OrderedSet:
+    def intersection(self, *others: Iterable[object]) -> OrderedSet:
         """The elements of this set that all `others` have."""
         shared = frozenset(self).intersection(*others)
         return OrderedSet(element for element in self if element in shared)
 
-    def difference(self, *others: Iterable[Any]) -> OrderedSet:
+    def difference(self, *others: Iterable[object]) -> OrderedSet:
         """The elements of this set that none of `others` has."""
         kept = frozenset(self).difference(*others)
         return OrderedSet(element for element in self if element in kept)
 
-    def issubset(self, other: Iterable[Any]) -> bool:
+    def issubset(self, other: Iterable[object]) -> bool:
         """Whether `other` has every element."""
         return self <= frozenset(other)
 
-    def issuperset(self, other: Iterable[Any]) -> bool:
+    def issuperset(self, other: Iterable[object]) -> bool:
         """Whether this set has every element of `other`."""
         return self >= frozenset(other)
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import ExportError
 from fpgaprune.files import replace_entries
 from fpgaprune.keras_classes import keras_class
 from fpgaprune.keras_functions import activation_of
+from fpgaprune.values import Array
 
 _ACTIVATIONS = {function.name: function.onnx for function in FUNCTIONS.values() if function.recurrent}
 # For each of ONNX's gates (z, r, h of a GRU; i, o, f, c of an LSTM), the index of Keras's block.
@@ -46,7 +46,7 @@ class _StandIn(keras.layers.Layer):
         return (*shape[:-1], self.units) if self.sequences else (shape[0], self.units)
 
 
-def with_stand_ins(functional: Any) -> tuple[Any, dict[float, Any]]:
+def with_stand_ins(functional: keras.Model) -> tuple[Any, dict[float, Any]]:
     """`functional` with a stand-in for each GRU and LSTM that ONNX has a node for, and mark to layer.
 
     If there is no such layer, it is `functional` itself. Other recurrent layers stay, and become loops.
@@ -61,7 +61,7 @@ def with_stand_ins(functional: Any) -> tuple[Any, dict[float, Any]]:
     marks = {float(number): layer for number, layer in enumerate(found, start=2)}
     names = {layer.name: mark for mark, layer in marks.items()}
 
-    def clone(layer: Any) -> Any:
+    def clone(layer: keras.Layer) -> Any:
         if layer.name in names:
             return _StandIn(layer.units, layer.return_sequences, names[layer.name], name=layer.name)
         # All other layers keep the model's own weights.
@@ -70,7 +70,7 @@ def with_stand_ins(functional: Any) -> tuple[Any, dict[float, Any]]:
     return keras.models.clone_model(functional, clone_function=clone), marks
 
 
-def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], NDArray[Any]]) -> None:
+def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], Array]) -> None:
     """Replaces each stand-in in `graph` by the node of its layer.
 
     Args:
@@ -105,7 +105,7 @@ def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], ND
     replace_entries(graph.initializer, (t for t in graph.initializer if t.name not in stood))
 
 
-def _has_node(layer: Any) -> bool:
+def _has_node(layer: keras.Layer) -> bool:
     """Whether ONNX has a node that computes the same as `layer`."""
     if keras_class(layer) not in (keras.layers.GRU, keras.layers.LSTM) or isinstance(layer.input, list):
         return False
@@ -113,13 +113,13 @@ def _has_node(layer: Any) -> bool:
     return plain and layer.compute_dtype == "float32" and None not in _functions(layer)
 
 
-def _functions(layer: Any) -> list[str | None]:
+def _functions(layer: keras.Layer) -> list[str | None]:
     """ONNX's names of the recurrent activation and of the activation of `layer`; None where there is none."""
     found = (activation_of(getattr(layer, what)) for what in ("recurrent_activation", "activation"))
     return [None if known is None else _ACTIVATIONS.get(known.name) for known in found]
 
 
-def _put(graph: Any, node: Any, layer: Any, values: Callable[[Any], NDArray[Any]]) -> None:
+def _put(graph: Any, node: Any, layer: keras.Layer, values: Callable[[Any], Array]) -> None:
     """Replaces `node` by the ONNX node of `layer`, and by nodes that reorder its inputs, weights and outputs."""
     kind = "GRU" if isinstance(layer, keras.layers.GRU) else "LSTM"
     made, path = _Nodes(graph, node.name.rpartition("/")[0]), layer.name

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError
 from fpgaprune.files import in_a_line
+from fpgaprune.values import Array
+
+if TYPE_CHECKING:
+    import keras
 
 # An axis of unknown size has this one in a trial; networks of images halve their axes up to six times.
 _SIZE = 64
@@ -25,7 +28,7 @@ def session_of(source: str | bytes) -> Any:
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
-def outputs_of(session: Any, given: Sequence[NDArray[Any]]) -> Any:
+def outputs_of(session: Any, given: Sequence[Array]) -> Any:
     """The outputs (N, ...) for one array (N, ...) for each input; a tuple if there are several."""
     names = [entry.name for entry in session.get_inputs()]
     arrays = [array.astype(_dtype(entry.type)) for array, entry in zip(given, session.get_inputs(), strict=True)]
@@ -42,7 +45,7 @@ def outputs_of(session: Any, given: Sequence[NDArray[Any]]) -> Any:
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def require_runs(content: bytes, functional: Any) -> None:
+def require_runs(content: bytes, functional: keras.Model) -> None:
     """Onnxruntime runs the file `content`: its inputs are those of `functional`, and its outputs have their shapes.
 
     The trial is one batch of zeros. If an axis has no known size, the file may fail at the size of the trial.

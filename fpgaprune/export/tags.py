@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError
+from fpgaprune.values import Array
 
 # The bits of the float32 numbers from 2**64 to 2**127; no constant of a layer is among these.
 _FIRST = 0x5F800000
@@ -38,11 +38,11 @@ class Tags:
         arrays: name to array, in the order in which the arrays got their tags.
     """
 
-    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    arrays: dict[str, Array] = field(default_factory=dict)
     _starts: dict[str, int] = field(default_factory=dict)
     _count: int = 0
 
-    def add(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+    def add(self, name: str, values: Array) -> Array:
         """Tags for `values`, of the same shape and dtype; no tag stands for two elements.
 
         If `name` already has tags, such as the kernel of a layer that is used twice, they are returned again.
@@ -63,12 +63,12 @@ class Tags:
         bits = np.arange(_FIRST + start, _FIRST + start + values.size, dtype=np.uint32)
         return bits.view(np.float32).astype(values.dtype).reshape(values.shape)
 
-    def knows(self, tagged: NDArray[Any]) -> bool:
+    def knows(self, tagged: Array) -> bool:
         """Whether every element of `tagged` is a tag that was given."""
         numbers = self._numbers(tagged)
         return numbers is not None and bool(((numbers >= 0) & (numbers < self._count)).all())
 
-    def values(self, tagged: NDArray[Any]) -> NDArray[Any]:
+    def values(self, tagged: Array) -> Array:
         """`tagged` with each tag replaced by its element; other numbers stay.
 
         Raises:
@@ -88,7 +88,7 @@ class Tags:
             found[own] = array.ravel()[numbers[own] - start]
         return found
 
-    def place(self, tagged: NDArray[Any]) -> Place | None:
+    def place(self, tagged: Array) -> Place | None:
         """The array that has each element in `tagged` once, and the order of its axes; None if there is none."""
         numbers = self._numbers(tagged)
         if numbers is None or not numbers.size:
@@ -116,7 +116,7 @@ class Tags:
         names = list(self._starts)
         return [names[place] for place in np.unique(np.searchsorted(starts, numbers, side="right") - 1)]
 
-    def _numbers(self, tagged: NDArray[Any]) -> NDArray[np.int64] | None:
+    def _numbers(self, tagged: Array) -> NDArray[np.int64] | None:
         """The number of each element's tag, from 0; a number outside the range of tags if it is not a tag."""
         if tagged.dtype not in _FLOATS:
             return None
@@ -126,6 +126,6 @@ class Tags:
         return np.where(narrow.astype(tagged.dtype) == tagged, numbers, -1).reshape(tagged.shape)
 
 
-def can_be_tagged(values: NDArray[Any]) -> bool:
+def can_be_tagged(values: Array) -> bool:
     """Whether an array of this dtype can have tags."""
     return values.dtype in _FLOATS

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError, FpgaPruneError
 from fpgaprune.export.ordered_sets import ordered_sets
@@ -16,7 +15,10 @@ from fpgaprune.export.rewriting import rewrite
 from fpgaprune.export.tags import can_be_tagged
 from fpgaprune.export.weight_inputs import Constants, find_constants
 from fpgaprune.files import in_a_line
-from fpgaprune.values import named_weights
+from fpgaprune.values import Array, named_weights
+
+if TYPE_CHECKING:
+    import keras
 
 # tf2onnx writes no later opset. In earlier ones axes are attributes, which the rewriting does not know.
 OPSETS = range(13, 19)
@@ -29,7 +31,7 @@ _WEIGHT = "weight_"
 _KERAS_SAYS = "Exception encountered when "
 
 
-def trace(functional: Any, opset: int, batch: int | None) -> tuple[Any, Constants]:
+def trace(functional: keras.Model, opset: int, batch: int | None) -> tuple[Any, Constants]:
     """The rewritten ONNX model of `functional` with all shapes, and the tags that stand for its weights.
 
     Args:
@@ -49,7 +51,7 @@ def trace(functional: Any, opset: int, batch: int | None) -> tuple[Any, Constant
         raise ExportError(f"model {functional.name!r} cannot be written as ONNX: {said}; use another layer") from error
 
 
-def _with_batch(functional: Any, opset: int, batch: int | None) -> tuple[Any, Constants]:
+def _with_batch(functional: keras.Model, opset: int, batch: int | None) -> tuple[Any, Constants]:
     exported, constants = _traced(functional, _TRACED_BATCH if batch is None else batch, opset)
     if batch is not None:
         _require_known_shapes(exported.graph, functional.name)
@@ -59,7 +61,7 @@ def _with_batch(functional: Any, opset: int, batch: int | None) -> tuple[Any, Co
     return exported, constants
 
 
-def _traced(functional: Any, batch: int | None, opset: int) -> tuple[Any, Constants]:
+def _traced(functional: keras.Model, batch: int | None, opset: int) -> tuple[Any, Constants]:
     # All of tf2onnx is loaded before its sets are replaced.
     import tf2onnx.tfonnx  # noqa: F401
     from tf2onnx.optimizer import optimize_graph
@@ -102,7 +104,7 @@ def _put_in(translated: Any, constants: Constants, inputs: Iterable[str]) -> Non
             translated.replace_inputs(node, list(reversed(node.input)))
 
 
-def _translated(functional: Any, variables: list[Any], batch: int | None, opset: int) -> Any:
+def _translated(functional: keras.Model, variables: list[Any], batch: int | None, opset: int) -> Any:
     """tf2onnx's graph of `functional` before its optimisation, with the values of `variables` as further inputs."""
     import keras
     import tensorflow as tf
@@ -115,7 +117,7 @@ def _translated(functional: Any, variables: list[Any], batch: int | None, opset:
     signature = [tf.TensorSpec((batch, *tensor.shape[1:]), tensor.dtype, name=name) for name, tensor in given]
     signature += [tf.TensorSpec(v.shape, v.dtype, name=f"{_WEIGHT}{number}") for number, v in enumerate(variables)]
 
-    def call(*tensors: Any) -> Any:
+    def call(*tensors: object) -> Any:
         with keras.StatelessScope(state_mapping=list(zip(variables, tensors[count:], strict=True))):
             return functional(list(tensors[:count]) if count > 1 else tensors[0], training=False)
 
@@ -144,7 +146,7 @@ def _complement(context: Any, node: Any, name: str, _: Any) -> None:
     context.make_node("Sub", [one.output[0], erf.output[0]], name=name, outputs=node.output)
 
 
-def _require_translated(exported: Any, functional: Any, opset: int) -> None:
+def _require_translated(exported: Any, functional: keras.Model, opset: int) -> None:
     from onnx import defs
 
     for node in exported.graph.node:
@@ -206,7 +208,7 @@ def _free_batch(graph: Any) -> bool:
     return True
 
 
-def _is_computed_from_batch(values: NDArray[Any]) -> bool:
+def _is_computed_from_batch(values: Array) -> bool:
     """Whether floats are a multiple of the batch size, or one over it, as in the mean of a batch; tags are larger."""
     if values.dtype.kind != "f":
         return False

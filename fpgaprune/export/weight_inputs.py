@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import NDArray
-
 from fpgaprune.export.tags import Tags, can_be_tagged
 from fpgaprune.files import IR_VERSION, bodies
+from fpgaprune.values import Array
 
 # No weight path begins with this.
 _COMPUTED = "computed: "
@@ -29,11 +28,11 @@ class Constants:
     """
 
     tags: Tags
-    arrays: dict[str, NDArray[Any]]
+    arrays: dict[str, Array]
     sources: dict[str, frozenset[str]]
 
 
-def find_constants(exported: Any, weights: Mapping[str, tuple[str, NDArray[Any]]]) -> Constants:
+def find_constants(exported: Any, weights: Mapping[str, tuple[str, Array]]) -> Constants:
     """Everything that `exported` computes from weights alone, with tags in place of numbers.
 
     A constant that holds unchanged elements of weights has their tags. Other constants, such as the scale of a
@@ -81,9 +80,7 @@ def find_constants(exported: Any, weights: Mapping[str, tuple[str, NDArray[Any]]
     return Constants(tags, arrays, sources)
 
 
-def _computed(
-    exported: Any, nodes: list[Any], given: Mapping[str, NDArray[Any]], wanted: list[str]
-) -> dict[str, NDArray[Any]]:
+def _computed(exported: Any, nodes: list[Any], given: Mapping[str, Array], wanted: list[str]) -> dict[str, Array]:
     """The tensors `wanted`, as `nodes` compute them from `given`."""
     import onnx
     import onnxruntime

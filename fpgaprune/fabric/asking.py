@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +46,7 @@ class Answers:
 
 def ask(
     board_or_port: str,
-    x: Any,
+    x: object,
     *,
     project: VerilogProject | None = None,
     digest: str | Collection[str] | None = None,

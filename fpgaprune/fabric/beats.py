@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +11,7 @@ from fpgaprune.rtl import RtlPort
 from fpgaprune.values import real_array
 
 
-def raw_samples(port: RtlPort, x: Any) -> NDArray[np.int64]:
+def raw_samples(port: RtlPort, x: object) -> NDArray[np.int64]:
     """The real samples `x` (N, ...) as raw integers of the type of `port`; they pass through float32, as in `emulate`.
 
     Raises:

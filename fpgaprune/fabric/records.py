@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -16,12 +16,12 @@ from fpgaprune.measure import to_plain
 Record = TypeVar("Record")
 
 
-def digest_of(*parts: Any) -> str:
+def digest_of(*parts: object) -> str:
     """Sixteen hex digits over `parts`, which are JSON data."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
-def write_record(path: Path, record: Any) -> None:
+def write_record(path: Path, record: object) -> None:
     """Write `record` to `path` as JSON; equal records give equal bytes."""
     write_bytes(path, (json.dumps(to_plain(record), indent=1, sort_keys=True) + "\n").encode())
 

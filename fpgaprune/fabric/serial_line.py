@@ -61,7 +61,7 @@ def open_line(board_or_port: str, baud: int | None, timeout_s: float) -> SerialL
     return line
 
 
-def _board(name: str, here: Iterable[Any]) -> Board:
+def _board(name: str, here: Iterable[object]) -> Board:
     if not name.endswith(".toml") and not is_serial_board(name):
         raise BoardError(
             f"{name!r} is neither a port nor a board; wanted a port such as /dev/ttyUSB0, a board's TOML file or "

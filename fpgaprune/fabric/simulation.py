@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from fpgaprune.fabric.verilator import build
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
 from fpgaprune.rtl import VerilogProject
+from fpgaprune.values import Array
 
 # What the simulator's exit codes mean (`hw/sim/harness.cpp`).
 _COMPLAINTS = {
@@ -67,7 +67,7 @@ class Simulation:
 
 def simulate(
     project: VerilogProject,
-    x: NDArray[Any] | Sequence[NDArray[Any]],
+    x: Array | Sequence[Array],
     *,
     stalls: float | tuple[float, float] = 0.0,
     seed: int = 0,
@@ -191,7 +191,7 @@ def _joined(parts: list[Simulation]) -> Simulation:
     )
 
 
-def _raw_samples(project: VerilogProject, x: NDArray[Any] | Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
+def _raw_samples(project: VerilogProject, x: Array | Sequence[Array]) -> list[NDArray[np.int64]]:
     several = isinstance(x, list | tuple) and len(project.inputs) > 1
     arrays = list(x) if several else [x]
     if len(arrays) != len(project.inputs):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.design import Design
 from fpgaprune.emulate import Exact, trace
 from fpgaprune.errors import DataError
 from fpgaprune.rtl import RtlPort, VerilogProject
-from fpgaprune.values import real_array
+from fpgaprune.values import Array, real_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class Vectors:
         return "".join(f"{word:0{digits}x}\n" for word in self.words[port.prefix])
 
 
-def golden_vectors(project: VerilogProject, design: Design, x: NDArray[Any] | Sequence[NDArray[Any]]) -> Vectors:
+def golden_vectors(project: VerilogProject, design: Design, x: Array | Sequence[Array]) -> Vectors:
     """The words that go into `project` for the samples `x`, and those that must come out: the bits of `emulate`.
 
     Args:
@@ -62,7 +60,7 @@ def golden_vectors(project: VerilogProject, design: Design, x: NDArray[Any] | Se
     return Vectors(len(arrays[0]), words)
 
 
-def pack(port: RtlPort, raw: NDArray[Any]) -> tuple[int, ...]:
+def pack(port: RtlPort, raw: Array) -> tuple[int, ...]:
     """The beats of `port` for raw integers (N, ...), in two's complement; value 0 of a beat is in its lowest bits."""
     width, mask = port.type.width, (1 << port.type.width) - 1
     rows = np.asarray(raw).reshape(-1, port.lanes).tolist()

@@ -108,7 +108,7 @@ def _one_line() -> Iterator[None]:
         raise ValueError("too large for the memory") from error
 
 
-def toml_value(value: Any) -> str:
+def toml_value(value: object) -> str:
     """Write `value` as one line of TOML: an array, an inline table, a text, a number or a boolean."""
     if isinstance(value, Mapping):
         entries = ", ".join(f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items())
@@ -170,7 +170,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _check(document: Any) -> None:
+def _check(document: object) -> None:
     """Check that texts can be written, whole numbers have at most 64 bits, and nothing is nested too deep to show."""
     rest: list[tuple[Any, int]] = [(document, 0)]
     while rest:

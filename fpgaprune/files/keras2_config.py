@@ -31,7 +31,7 @@ _WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
 _RANDOM = "rng_type"
 
 
-def layer_configs(document: Any) -> Iterator[dict[str, Any]]:
+def layer_configs(document: object) -> Iterator[dict[str, Any]]:
     """Each part of `document` that describes an object: it has `class_name` and `config`."""
     if isinstance(document, dict):
         if isinstance(document.get("class_name"), str) and isinstance(document.get("config"), dict):
@@ -43,7 +43,7 @@ def layer_configs(document: Any) -> Iterator[dict[str, Any]]:
             yield from layer_configs(value)
 
 
-def number_from_zero(document: Any) -> None:
+def number_from_zero(document: object) -> None:
     """Changes references to the results of a Sequential inside `document`: Keras 2 counts its calls from 1."""
     for model in layer_configs(document):
         layers = model["config"].get("layers")

@@ -134,13 +134,13 @@ def _document(text: str | bytes) -> dict[str, Any]:
     return found
 
 
-def _compilation(training: dict[str, Any]) -> dict[str, Any]:
+def _compilation(training: dict[str, object]) -> dict[str, Any]:
     """The attribute `training_config` of an `.h5` file in the form of a `.keras` file, whose classes have modules."""
     homes = {"optimizer_config": "optimizers", "loss": "losses", "metrics": "metrics"}
     return {key.removesuffix("_config"): _housed(value, homes.get(key)) for key, value in training.items()}
 
 
-def _housed(value: Any, home: str | None) -> Any:
+def _housed(value: object, home: str | None) -> Any:
     if isinstance(value, list):
         return [_housed(item, home) for item in value]
     if not isinstance(value, dict) or home is None:
@@ -171,7 +171,7 @@ def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     return archive.read(name)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8")
     if isinstance(value, str):

@@ -54,7 +54,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z]\w*(>\w+)?")
 _FILES = ("vocabulary", "filepath", "filename", "saved_model_path")
 
 
-def check_names(document: Any, registered: Collection[str] = ()) -> None:
+def check_names(document: object, registered: Collection[str] = ()) -> None:
     """Check that each class and function that `document` names is Keras's, TF-MOT's, or in `registered`.
 
     Names are checked everywhere: in wrappers, activations, initializers, optimizers.
@@ -74,7 +74,7 @@ def check_names(document: Any, registered: Collection[str] = ()) -> None:
             _check_entry(entry, registered)
 
 
-def require_layers(document: Mapping[str, Any]) -> None:
+def require_layers(document: Mapping[str, object]) -> None:
     """Check that the model with the configuration `document` consists of layers that its file tells.
 
     Raises:
@@ -88,7 +88,7 @@ def require_layers(document: Mapping[str, Any]) -> None:
         )
 
 
-def _check_entry(entry: dict[str, Any], registered: Collection[str]) -> None:
+def _check_entry(entry: dict[str, object], registered: Collection[str]) -> None:
     name, module, alias = (entry.get(key) for key in ("class_name", "module", "registered_name"))
     if not isinstance(name, str) or not isinstance(module, str | None) or not isinstance(alias, str | None):
         raise ValueError(f"the model names the class {shown(name)} of {shown(module)}; wanted texts")
@@ -108,7 +108,7 @@ def _check_entry(entry: dict[str, Any], registered: Collection[str]) -> None:
         )
 
 
-def _check_function(name: Any, module: str | None, registered: Collection[str]) -> None:
+def _check_function(name: object, module: str | None, registered: Collection[str]) -> None:
     if isinstance(name, str) and name in registered:
         return
     plain = isinstance(name, str) and _IDENTIFIER.fullmatch(name) is not None
@@ -117,7 +117,7 @@ def _check_function(name: Any, module: str | None, registered: Collection[str]) 
         raise ValueError(f"the model names the function {shown(name)} of {shown(module)}, whose code would run")
 
 
-def _objects(document: Any) -> Iterator[dict[str, Any]]:
+def _objects(document: object) -> Iterator[dict[str, Any]]:
     rest = [document]
     while rest:
         value = rest.pop()

@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import FpgaPruneError
 from fpgaprune.files import read_json
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.result import FitPoint
 from fpgaprune.flow import Dataset, FinetuneConfig, Flow, TrainConfig, count_of
+
+if TYPE_CHECKING:
+    import keras
 
 # A first trial trains for this part of the epochs of a usual one.
 _SHORT = 4
@@ -158,7 +161,7 @@ class Training:
             epochs //= 2
         yield self.whole
 
-    def of(self, data: Dataset, model: Any) -> Training:
+    def of(self, data: Dataset, model: keras.Model) -> Training:
         """Return the same training for `model`, for as many of the wanted epochs as there is time for."""
         whole = _affordable(self.wanted_epochs, data, model, self.seconds)
         long = _affordable(_LONGER * self.wanted_epochs if self.restarts else self.wanted_epochs, data, model, _SECONDS)
@@ -170,7 +173,7 @@ class Training:
         return None if self.restarts and epochs >= self.whole and not continues else parent
 
     @classmethod
-    def from_flow(cls, config: Flow, data: Dataset, model: Any, seconds: float = _SECONDS) -> Training:
+    def from_flow(cls, config: Flow, data: Dataset, model: keras.Model, seconds: float = _SECONDS) -> Training:
         """Train as the flow says; what it leaves out is its default, with more epochs of few samples.
 
         Epochs that the flow says are kept, whatever they take; others take at most `seconds`, as far as it is known.
@@ -182,7 +185,9 @@ class Training:
         return cls(0, 0, 0, wanted_epochs=max(settings.epochs, -(-_STEPS // steps)), seconds=seconds).of(data, model)
 
     @classmethod
-    def at_higher_rate(cls, config: Flow, data: Dataset, model: Any, seconds: float = _SECONDS) -> Training | None:
+    def at_higher_rate(
+        cls, config: Flow, data: Dataset, model: keras.Model, seconds: float = _SECONDS
+    ) -> Training | None:
         """Train at a higher rate, which falls, with larger batches; None if this does not suit the network or the data.
 
         What the flow says of epochs, batches, rates or of a training loop of its own is kept. Optimizers that do not
@@ -213,12 +218,12 @@ def seconds_of_training(minutes: float) -> float:
     return min(max(60 * minutes - _BESIDE_ALL, 0.0) / _TRAININGS, _SECONDS)
 
 
-def expected_seconds(model: Any, data: Dataset, epochs: int) -> float:
+def expected_seconds(model: keras.Model, data: Dataset, epochs: int) -> float:
     """Estimate the seconds of a training of `model` for `epochs`, before any has been measured."""
     return epochs * count_of(data.x_train) * _seconds(model)
 
 
-def most_samples(model: Any) -> int:
+def most_samples(model: keras.Model) -> int:
     """Return the most training samples of a trial of `model` with which its least epochs end in time."""
     return max(int(_SECONDS / _LEAST_EPOCHS / _seconds(model)), 1)
 
@@ -228,25 +233,25 @@ def _short(whole: int) -> int:
     return max(whole // _SHORT, min(whole, 2))
 
 
-def _affordable(epochs: int, data: Dataset, model: Any, seconds: float) -> int:
+def _affordable(epochs: int, data: Dataset, model: keras.Model, seconds: float) -> int:
     """Return at most `epochs`, as many as take `seconds`; a few in any case."""
     most = int(seconds / expected_seconds(model, data, 1))
     return max(min(epochs, most), min(epochs, _LEAST_EPOCHS))
 
 
-def _seconds(model: Any) -> float:
+def _seconds(model: keras.Model) -> float:
     """Estimate the seconds of one sample of one epoch: alike on every machine, so that a search can go on anywhere."""
     return _PER_VALUE * max(_values(model), 1) + _PER_PRODUCT * _products(model)
 
 
-def _values(model: Any) -> int:
+def _values(model: keras.Model) -> int:
     """Count the activations of all layers for one sample."""
     from fpgaprune.network import calls_of, graph_of
 
     return sum(_size(output.shape[1:]) for call in calls_of(graph_of(model)) for output in call.outputs)
 
 
-def _products(model: Any) -> int:
+def _products(model: keras.Model) -> int:
     """Count the multiplications by weights for one sample, about: those of a nested model count once."""
     from fpgaprune.network import calls_of, graph_of
 

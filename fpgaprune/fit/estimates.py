@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from fpgaprune.fit.surrogate import LayerSensitivity
 from fpgaprune.flow import Dataset, Flow, TargetConfig, at, parse_config, untrained_design
 from fpgaprune.layout import DesignLayout, joined
 
+if TYPE_CHECKING:
+    import keras
+
 # Of what the strongest knobs take, no knob saves this share. A network counts at least this share of its own size.
 _NEVER_SAVED, _LEAST = 0.9, 0.05
 # Designs are made with so many bits, and copies get fewer.
@@ -35,7 +38,9 @@ class Estimates:
     cent.
     """
 
-    def __init__(self, route: Route, document: dict[str, Any], data: Dataset, model: Any, limits: Limits) -> None:
+    def __init__(
+        self, route: Route, document: dict[str, Any], data: Dataset, model: keras.Model, limits: Limits
+    ) -> None:
         """Estimate `model`.
 
         Args:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError, RunError
 from fpgaprune.files import locked_file, make_folder, write_npz
 from fpgaprune.flow import Dataset, Samples, arrays_of, at, count_of
+from fpgaprune.values import Array
 
 FRONT, SPLIT, TRIALS, BEST, TENSORBOARD = "front.json", "split.npz", "trials", "best", "tensorboard"
 _OWN = {FRONT, SPLIT, TRIALS, BEST, "model.keras", "data.npz", "report.html", TENSORBOARD}
@@ -82,7 +81,7 @@ def write_split(path: Path, data: Dataset, seed: int, most: int = _TRAINED) -> N
         judging, order = order[:count], order[count:]
         source = "train"
     trained = np.sort(order[: min(most, _TRAINED)])
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     for axis, names in (("x", data.inputs), ("y", data.outputs), ("sample_weight", data.outputs)):
         for part, origin, rows in (("train", "train", trained), ("test", source, judging)):
             samples: Samples | None = getattr(data, f"{axis}_{origin}")

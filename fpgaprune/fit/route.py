@@ -69,7 +69,7 @@ class Route(Protocol):
             EstimateError: it has no estimate.
         """
 
-    def counting(self, design: Design, document: Mapping[str, Any]) -> dict[str, Any] | None:
+    def counting(self, design: Design, document: Mapping[str, object]) -> dict[str, Any] | None:
         """Return what a whole run of the flow `document` needs too, so that a tool counts `design`; None if none can.
 
         Raises:
@@ -196,7 +196,7 @@ class VerilogRoute:
             return min(map(self._named, slower_layouts(design, self.part)), key=lambda layout: layout.share)
         return self._as_chosen(chosen, "", asked.interval)
 
-    def counting(self, design: Design, document: Mapping[str, Any]) -> dict[str, Any] | None:  # noqa: ARG002
+    def counting(self, design: Design, document: Mapping[str, object]) -> dict[str, Any] | None:  # noqa: ARG002
         """Ask for nothing more: each layout asks for open synthesis."""
         return {}
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import ConfigError, HlsError, RunError, UnsupportedLayerError
 from fpgaprune.files import write_bytes
@@ -44,6 +44,9 @@ from fpgaprune.flow import (
 from fpgaprune.keras_file import trained_bits
 from fpgaprune.layout import joined
 from fpgaprune.measure import LABELS
+
+if TYPE_CHECKING:
+    import keras
 
 # A trial that only measures what the trained network gains from having seen the validation samples is made if so many
 # times its time is left.
@@ -94,7 +97,9 @@ class FitSearch:
         with locked_folder(self.out), closing(self.options.executor(self.progress)) as executor:
             return self._run(executor, log, document, data, model)
 
-    def _run(self, executor: Executor, log: SearchLog, document: dict[str, Any], data: Dataset, model: Any) -> Fit:
+    def _run(
+        self, executor: Executor, log: SearchLog, document: dict[str, object], data: Dataset, model: keras.Model
+    ) -> Fit:
         source = self.out / SPLIT
         write_split(source, data, self.config.seed, most_samples(model))
         split = load_data(str(source))
@@ -139,7 +144,9 @@ class FitSearch:
         write_bytes(self.out / FRONT, (json.dumps(found.to_json(), indent=1) + "\n").encode())
         return found
 
-    def _train(self, phases: Phases, start: Knobs, split: Dataset, model: Any, more: float, *, seen: bool) -> None:
+    def _train(
+        self, phases: Phases, start: Knobs, split: Dataset, model: keras.Model, more: float, *, seen: bool
+    ) -> None:
         """Fill the log of `phases` with trials: descent first, then neighbours of the best network.
 
         A final run trains on `more` times the samples of a trial. If the trained network has `seen` the validation
@@ -201,7 +208,7 @@ class FitSearch:
         return Knobs(granularity), [name for name in self.route.knobs if name not in fixed]
 
 
-def search_document(config: Flow, model: Any, notes: list[str]) -> dict[str, Any]:
+def search_document(config: Flow, model: keras.Model, notes: list[str]) -> dict[str, Any]:
     """Return the flow of every trial as plain data; the network rounds in fine-tuning, else `notes` says why not.
 
     Raises:

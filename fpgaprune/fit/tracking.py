@@ -59,7 +59,7 @@ class Tracker(ABC):
             ) from error
 
     @abstractmethod
-    def _send(self, label: str, parameters: Mapping[str, Any], figures: Mapping[str, float]) -> None: ...
+    def _send(self, label: str, parameters: Mapping[str, object], figures: Mapping[str, float]) -> None: ...
 
 
 class _TensorBoard(Tracker):
@@ -67,7 +67,7 @@ class _TensorBoard(Tracker):
 
     name, module = "tensorboard", "tensorboard.plugins.hparams.api"
 
-    def _send(self, label: str, parameters: Mapping[str, Any], figures: Mapping[str, float]) -> None:
+    def _send(self, label: str, parameters: Mapping[str, object], figures: Mapping[str, float]) -> None:
         import tensorflow as tf
 
         writer = tf.summary.create_file_writer(str(self.folder / TENSORBOARD / label.replace(" ", "-")))
@@ -83,7 +83,7 @@ class _MLflow(Tracker):
 
     name, module = "mlflow", "mlflow"
 
-    def _send(self, label: str, parameters: Mapping[str, Any], figures: Mapping[str, float]) -> None:
+    def _send(self, label: str, parameters: Mapping[str, object], figures: Mapping[str, float]) -> None:
         tags = {"search": str(self.folder.resolve())}
         with self._library.start_run(run_name=label, nested=True, tags=tags):
             self._library.log_params(dict(parameters))

@@ -52,7 +52,7 @@ def _document(path: Path) -> dict[str, Any]:
     return found
 
 
-def _hdf5(document: dict[str, Any], data: bytes, path: Path) -> Path:
+def _hdf5(document: dict[str, object], data: bytes, path: Path) -> Path:
     import h5py
 
     config = {key: document[key] for key in ("class_name", "config")}
@@ -71,7 +71,7 @@ def _hdf5(document: dict[str, Any], data: bytes, path: Path) -> Path:
     return path
 
 
-def _archive(document: dict[str, Any], data: bytes, path: Path) -> Path:
+def _archive(document: dict[str, object], data: bytes, path: Path) -> Path:
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("config.json", json.dumps(document))
         file.writestr("metadata.json", json.dumps({"keras_version": str(document.get("keras_version", "3.0.0"))}))

@@ -56,7 +56,7 @@ class ImportedModel:
     left_nonzero: dict[str, int]
     max_abs_error: float
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """All but the model and the masks, as JSON data."""
         return {
             "wrappers": list(self.wrappers),

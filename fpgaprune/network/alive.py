@@ -7,7 +7,7 @@ that only locked kernels read changes no output, and neither does a channel that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +15,14 @@ from fpgaprune.network.flat import Flags, FlatStep, Network, network_of
 from fpgaprune.network.role import MAKERS, Role
 from fpgaprune.network.weight_axes import Weight, weights_of
 
+if TYPE_CHECKING:
+    import keras
+
 # Layer path to one flag for each output channel.
 Alive = dict[str, Flags]
 
 
-def alive_channels(model: Any, masks: Mapping[str, Flags]) -> Alive | None:
+def alive_channels(model: keras.Model, masks: Mapping[str, Flags]) -> Alive | None:
     """For each layer with a kernel, which of its output channels are alive in at least one of its calls.
 
     A layer without a rule is assumed to read all its inputs, and all its outputs are assumed to depend on the input.

@@ -26,14 +26,14 @@ def scale_and_shift(bn: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return scale, beta - mean * scale
 
 
-def normalization(layer: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def normalization(layer: keras.Layer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The factor and the summand of a `Normalization`, (1, ...) as they are broadcast to its input, in float64."""
     mean, variance = (np.asarray(array, dtype=np.float64) for array in (layer.mean, layer.variance))
     deviation = np.maximum(np.sqrt(variance), keras.config.epsilon())
     return (deviation, mean) if layer.invert else (1.0 / deviation, -mean / deviation)
 
 
-def find_folds(functional: Any) -> dict[str, Any]:
+def find_folds(functional: keras.Model) -> dict[str, Any]:
     """Layer name to BatchNorm, for linear layers whose only reader is a BatchNorm that can be folded into them.
 
     Args:
@@ -51,7 +51,7 @@ def find_folds(functional: Any) -> dict[str, Any]:
     return folds
 
 
-def folded_weights(layer: Any, bn: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def folded_weights(layer: keras.Layer, bn: object) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Kernel and bias of `layer` with `bn` folded in: computed in float64, rounded once to float32; no -0.0."""
     scale, shift = scale_and_shift(bn)
     kernel = np.asarray(layer.kernel, dtype=np.float64)
@@ -62,7 +62,7 @@ def folded_weights(layer: Any, bn: Any) -> tuple[NDArray[np.float32], NDArray[np
     return (kernel + 0.0).astype("float32"), (bias + 0.0).astype("float32")
 
 
-def _is_linear(layer: Any) -> bool:
+def _is_linear(layer: keras.Layer) -> bool:
     if getattr(layer, "data_format", "channels_last") != "channels_last":
         return False
     return role_of(layer) in KERNEL | {Role.DEPTHWISE} and activation_in(layer) == LINEAR

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.network.graph import producer
+from fpgaprune.values import Array
+
+if TYPE_CHECKING:
+    import keras
 
 
 def cloned(
-    functional: Any,
+    functional: keras.Model,
     clone: Callable[[Any], Any],
     call: Callable[..., Any] | None = None,
-    weights: Mapping[str, Sequence[NDArray[Any]]] | None = None,
+    weights: Mapping[str, Sequence[Array]] | None = None,
     names: Mapping[str, str] | None = None,
     float_inputs: str | None = None,
 ) -> Any:
@@ -50,7 +52,7 @@ def cloned(
     return copy
 
 
-def set_weights(layer: Any, weights: Sequence[NDArray[Any]]) -> None:
+def set_weights(layer: keras.Layer, weights: Sequence[Array]) -> None:
     """Let `layer` compute with `weights`, also if it is an adapted `Normalization`, which computes with copies."""
     layer.set_weights(weights)
     if hasattr(layer, "finalize_state"):

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.keras_classes import keras_class
 from fpgaprune.keras_functions import OwnFunction, described, own_functions
 
+if TYPE_CHECKING:
+    import keras
 
-def copied(layer: Any, revise: Callable[[Any], Any] = dict, /, **changes: Any) -> Any:
+
+def copied(layer: keras.Layer, revise: Callable[[Any], Any] = dict, /, **changes: object) -> Any:
     """A new layer with the settings of `layer`, but for `changes`, and without its weights.
 
     A layer of a subclass that computes what its parent of Keras computes becomes one of that parent.
@@ -46,12 +49,12 @@ def copied(layer: Any, revise: Callable[[Any], Any] = dict, /, **changes: Any) -
     return twin
 
 
-def _parts(layer: Any) -> list[Any]:
+def _parts(layer: keras.Layer) -> list[Any]:
     return list(layer._flatten_layers())
 
 
 @contextmanager
-def _written_as_linear(layer: Any, places: list[OwnFunction]) -> Iterator[None]:
+def _written_as_linear(layer: keras.Layer, places: list[OwnFunction]) -> Iterator[None]:
     """Within the block, `layer` has no activation at `places`: Keras cannot write each of them."""
     import keras
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fpgaprune.network.flat import Network, network_of
 from fpgaprune.network.role import MAKERS, Role
 from fpgaprune.network.slots import Ids, Slots
+
+if TYPE_CHECKING:
+    import keras
 
 _KERNEL_NAMES = ("kernel", "depthwise_kernel")
 
@@ -62,7 +65,7 @@ def groups_of(network: Network) -> Groups:
     )
 
 
-def coupled_outputs(model: Any, paths: Iterable[str]) -> dict[str, Ids]:
+def coupled_outputs(model: keras.Model, paths: Iterable[str]) -> dict[str, Ids]:
     """For each weight path in `paths` that makes channels, the group of each output channel.
 
     The result is empty if the model's graph cannot be read.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ from fpgaprune.keras_functions import activation_in
 from fpgaprune.network.graph import calls_of, graph_of, nested_graph
 from fpgaprune.network.role import CHANNELWISE, Role
 from fpgaprune.network.slots import Ids
+from fpgaprune.values import Array
+
+if TYPE_CHECKING:
+    import keras
 
 Flags = NDArray[np.bool_]
 
@@ -119,8 +123,8 @@ class Network:
         return [None for _ in step.inputs]
 
     def carried(
-        self, step: FlatStep, facts: Mapping[int, NDArray[Any]], join: Callable[[Any, Any], Any], none: bool | int
-    ) -> NDArray[Any] | None:
+        self, step: FlatStep, facts: Mapping[int, Array], join: Callable[[Any, Any], Any], none: bool | int
+    ) -> Array | None:
         """The facts of the output channels of `step`, from those of its inputs; None if a route is None.
 
         Args:
@@ -129,7 +133,7 @@ class Network:
             join: makes one fact of the facts of two inputs.
             none: the fact of a route -1.
         """
-        found: NDArray[Any] | None = None
+        found: Array | None = None
         for tensor, route in zip(step.inputs, self.routes(step), strict=True):
             if route is None:
                 return None
@@ -146,7 +150,7 @@ class Network:
         rank = len(self.shape(step.inputs[0]))
         return step.layer.axis in (-1, rank - 1) and all(self.width(tensor) for tensor in step.inputs)
 
-    def _add(self, tensors: Sequence[Any]) -> tuple[int, ...]:
+    def _add(self, tensors: Sequence[object]) -> tuple[int, ...]:
         self.tensors += tensors
         return tuple(range(len(self.tensors) - len(tensors), len(self.tensors)))
 
@@ -164,7 +168,7 @@ class Network:
         return tuple(numbers[id(tensor)] for tensor in graph.outputs)
 
 
-def network_of(model: Any) -> Network | None:
+def network_of(model: keras.Model) -> Network | None:
     """The network of `model`; None if its graph does not say all that it computes, as with an overridden `call`."""
     try:
         graph = graph_of(model)
@@ -176,7 +180,7 @@ def network_of(model: Any) -> Network | None:
     return network
 
 
-def role_of(layer: Any) -> Role | None:
+def role_of(layer: keras.Layer) -> Role | None:
     """What `layer`, by its exact class, does to channels; None if that is unknown."""
     from fpgaprune.network.rules import rule_of
 
@@ -184,5 +188,5 @@ def role_of(layer: Any) -> Role | None:
     return None if rule is None else rule.role
 
 
-def _last_axis_role(layer: Any) -> Role | None:
+def _last_axis_role(layer: keras.Layer) -> Role | None:
     return None if getattr(layer, "data_format", None) == "channels_first" else role_of(layer)

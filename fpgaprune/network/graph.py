@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
 from fpgaprune.keras_classes import is_of_keras
+from fpgaprune.values import Array
+
+if TYPE_CHECKING:
+    import keras
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Call:
     outputs: tuple[Any, ...]
 
 
-def is_keras_model(model: Any) -> bool:
+def is_keras_model(model: keras.Model) -> bool:
     """Whether `model` is Keras's, and not only layers with named arrays, which compute nothing."""
     return any(is_of_keras(kind) for kind in type(model).__mro__)
 
@@ -57,7 +60,7 @@ def is_model(operation: Any) -> bool:
     return known is not None and own.call is known.call and own.__call__ is known.__call__
 
 
-def graph_of(model: Any) -> Any:
+def graph_of(model: keras.Model) -> Any:
     """The functional graph of `model`.
 
     Raises:
@@ -113,7 +116,7 @@ def count_uses(calls: Iterable[Call]) -> Counter[int]:
     return Counter(id(call.operation) for call in calls)
 
 
-def readers_of(graph: Any) -> dict[int, list[Any]]:
+def readers_of(graph: object) -> dict[int, list[Any]]:
     """`id(operation)` to the operations that read its tensors, one for each tensor read."""
     readers: dict[int, list[Any]] = {}
     for call in calls_of(graph):
@@ -132,7 +135,7 @@ def structures(graph: Any) -> tuple[Any, Any]:
     return graph._inputs_struct, graph._outputs_struct
 
 
-def signature_of(model: Any) -> Any:
+def signature_of(model: keras.Model) -> Any:
     """The inputs of `model`, nested as it takes them, as TensorFlow's own description of each.
 
     Raises:
@@ -150,7 +153,7 @@ def signature_of(model: Any) -> Any:
     return keras.tree.map_shape_structure(lambda shape: tf.TensorSpec((None, *shape[1:]), model.input_dtype), shapes[0])
 
 
-def unconnected(operation: Any) -> Any:
+def unconnected(operation: object) -> Any:
     """A copy of an operation that is in no graph, because calling the operation itself would change its graph.
 
     It shares everything with `operation`, weights too. `copy.copy` would save and load it, and fail at a layer of a
@@ -162,6 +165,6 @@ def unconnected(operation: Any) -> Any:
     return twin
 
 
-def value_of(variable: Any, dtype: Any = None) -> NDArray[Any]:
+def value_of(variable: keras.Variable, dtype: Any = None) -> Array:
     """The value of a variable or tensor as a NumPy array, in its own dtype or in `dtype`."""
     return np.asarray(variable, dtype=dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,11 @@ from fpgaprune.files import in_a_line
 from fpgaprune.network.graph import is_keras_model, signature_of
 from fpgaprune.network.meetings import Meetings
 from fpgaprune.network.parts import require_whole
-from fpgaprune.values import named_weights
+from fpgaprune.values import Array, named_weights
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    import keras
+
 # They read, cut and move elements, and leave zero zero and each other number what its type makes of it.
 _MOVES = frozenset(
     {
@@ -36,7 +38,7 @@ class _Traced:
     values: Mapping[str, Array]
 
     @classmethod
-    def of(cls, model: Any) -> _Traced:
+    def of(cls, model: keras.Model) -> _Traced:
         import tensorflow as tf
 
         computes = tf.function(lambda inputs: model(inputs, training=False), autograph=False)
@@ -80,13 +82,13 @@ class _Traced:
                 return None
 
 
-def _copies(variable: Any) -> Sequence[Any]:
+def _copies(variable: keras.Variable) -> Sequence[Any]:
     """The TensorFlow variables of a Keras variable: one, or one for each device."""
     return getattr(variable.value, "values", None) or [variable.value]
 
 
 def require_in_use(
-    model: Any,
+    model: keras.Model,
     masks: Mapping[str, NDArray[np.bool_]],
     problem: type[FpgaPruneError],
     values: Mapping[str, Array] | None = None,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.network.channels import AxisChannels
 from fpgaprune.network.slots import Ids
+from fpgaprune.values import Array
 
 _CHUNK = 256
 
@@ -21,7 +21,7 @@ class Taps:
     Only the places of zero kernels are kept. The values are read again when needed, so a trace stays small.
     """
 
-    def __init__(self, read: Callable[[], NDArray[Any]], groups: int = 1, tolerance: float = 0.0) -> None:
+    def __init__(self, read: Callable[[], Array], groups: int = 1, tolerance: float = 0.0) -> None:
         """The taps of a kernel (..., C_in / groups, C_out).
 
         Args:
@@ -60,7 +60,7 @@ class Taps:
             total += np.einsum("tio,i->o", rows, line.value[part])
         return total
 
-    def _kernel(self) -> NDArray[Any]:
+    def _kernel(self) -> Array:
         kernel = self._read()
         return kernel.reshape(-1, *kernel.shape[-2:])
 

@@ -59,12 +59,12 @@ class Meetings:
             self._facts[_key(tensor)] = _DATA if name is None else _Fact(frozenset({name}), handle=True)
         self._walk(function.graph)
 
-    def variables(self, tensor: Any) -> frozenset[str]:
+    def variables(self, tensor: object) -> frozenset[str]:
         """The names of the variables that `tensor` is made of; none if it depends on the data."""
         fact = self._fact(tensor)
         return frozenset() if fact.data else fact.variables
 
-    def _fact(self, tensor: Any) -> _Fact:
+    def _fact(self, tensor: object) -> _Fact:
         return self._facts.get(_key(tensor), _DATA)
 
     def _walk(self, graph: Any) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fpgaprune.errors import FpgaPruneError
 from fpgaprune.network.graph import is_keras_model
 from fpgaprune.values import named_weights
 
+if TYPE_CHECKING:
+    import keras
 
-def in_parts(layer: Any) -> str | None:
+
+def in_parts(layer: keras.Layer) -> str | None:
     """Why no single array is the kernel of `layer`, and what to do: LoRA or Keras's `quantize()`; None if one is."""
     mode = getattr(layer, "quantization_mode", None)
     if mode:
@@ -23,7 +26,7 @@ def in_parts(layer: Any) -> str | None:
     return None
 
 
-def require_whole(model: Any, paths: Iterable[str], problem: type[FpgaPruneError]) -> None:
+def require_whole(model: keras.Model, paths: Iterable[str], problem: type[FpgaPruneError]) -> None:
     """Check that no layer of the weights `paths` has its kernel in parts.
 
     Raises:

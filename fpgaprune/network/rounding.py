@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ from numpy.typing import NDArray
 from fpgaprune.keras_functions import activation_in
 from fpgaprune.network.graph import Call, calls_of, graph_of, nested_graph, unconnected, value_of
 from fpgaprune.network.weight_axes import Weight
+from fpgaprune.values import Array
+
+if TYPE_CHECKING:
+    import keras
 
 # Half a unit in the last place, relative to the number.
 UNIT = 2.0**-24
@@ -43,7 +47,7 @@ def unit_of(dtype: str | None) -> float:
     return _UNITS.get(dtype or "", UNIT)
 
 
-def rounding_noise(model: Any, inputs: Sequence[NDArray[Any]], seed: int = 0) -> list[NDArray[np.float64]]:
+def rounding_noise(model: keras.Model, inputs: Sequence[Array], seed: int = 0) -> list[NDArray[np.float64]]:
     """For each output of `model`, how far rounding moves it from its exact value, in each of a few draws.
 
     Each layer rounds as its own precision does; one of float64 as float32, so that the noise of a copy in float64 is
@@ -68,7 +72,7 @@ def rounding_noise(model: Any, inputs: Sequence[NDArray[Any]], seed: int = 0) ->
 
 
 def largest_difference(
-    model: Any, inputs: Sequence[NDArray[Any]], wanted: Sequence[NDArray[Any]], found: Sequence[NDArray[Any]]
+    model: keras.Model, inputs: Sequence[Array], wanted: Sequence[Array], found: Sequence[Array]
 ) -> tuple[float, float]:
     """The difference of `found` from `wanted` that rounding explains least, and the largest that it explains there.
 
@@ -94,20 +98,20 @@ def largest_difference(
     return _worst(errors, [np.maximum(TIMES * one, few) for one, few in zip(drawn, least, strict=True)])
 
 
-def _worst(errors: Sequence[NDArray[Any]], allowed: Sequence[NDArray[Any]]) -> tuple[float, float]:
+def _worst(errors: Sequence[Array], allowed: Sequence[Array]) -> tuple[float, float]:
     error, limit = np.concatenate(errors), np.concatenate(allowed)
     place = int((error / limit).argmax())
     return float(error[place]), float(limit[place])
 
 
-def _gap(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+def _gap(first: Array, second: Array) -> NDArray[np.float64]:
     a, b = _by_channel(first), _by_channel(second)
     with np.errstate(invalid="ignore"):
         gap = np.where(a == b, 0.0, np.abs(a - b))
     return np.where(np.isnan(gap), np.inf, gap)
 
 
-def _by_channel(array: NDArray[Any]) -> NDArray[np.float64]:
+def _by_channel(array: Array) -> NDArray[np.float64]:
     """`array` (N, ..., C) as (N, positions, C)."""
     whole = np.asarray(array).astype(np.float64)
     return whole.reshape(len(whole), -1, whole.shape[-1] if whole.ndim > 1 else 1)
@@ -147,7 +151,7 @@ class _Rounding:
             found.append(_like(z + self._signs(y.shape) * size, y))
         return found
 
-    def _weights(self, operation: Any, unit: float) -> dict[int, tuple[Any, NDArray[np.float64]]]:
+    def _weights(self, operation: object, unit: float) -> dict[int, tuple[Any, NDArray[np.float64]]]:
         """The weights of `operation`, each moved as the roundings of the sum that it is in move its term."""
         found = {}
         for holder in getattr(operation, "_flatten_layers", list)():
@@ -217,7 +221,7 @@ def _results(operation: Any, args: Any, kwargs: Any, weights: dict[int, tuple[An
     return [_like(tf.cast(y, tf.float64), y) if _is_float(y) else y for y in keras.tree.flatten(made)]
 
 
-def _in_float64(array: NDArray[Any], kind: str) -> Any:
+def _in_float64(array: Array, kind: str) -> Any:
     """`array` as an input of dtype `kind` takes it, and in float64 if that is a float."""
     import tensorflow as tf
 
@@ -239,7 +243,7 @@ def _like(value: Any, old: Any) -> Any:
     return value
 
 
-def _loses_digits(operation: Any) -> bool:
+def _loses_digits(operation: object) -> bool:
     import keras
 
     if not isinstance(operation, keras.Layer):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import RemovalError
 from fpgaprune.network.weight_axes import leaf_layers
 from fpgaprune.values import named_weights
 
+if TYPE_CHECKING:
+    import keras
 
-def require_unshared(model: Any) -> None:
+
+def require_unshared(model: keras.Model) -> None:
     """Check that each weight of `model` is held by one layer; a layer that is called several times is one.
 
     Raises:

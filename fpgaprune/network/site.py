@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,10 @@ from fpgaprune.network.linear import Linear, Taps
 from fpgaprune.network.role import Role
 from fpgaprune.network.slots import Ids
 from fpgaprune.network.trace import Owner, Trace
+from fpgaprune.values import Array
+
+if TYPE_CHECKING:
+    import keras
 
 Values = Callable[["Site"], "Channels | list[Channels]"]
 
@@ -115,11 +119,11 @@ class Site:
         """Makes the plan explain `ids` under this layer's name."""
         self.trace.owners.setdefault(self.path, Owner(type(self.layer).__name__, ids))
 
-    def shrinks(self, **entries: Any) -> None:
+    def shrinks(self, **entries: object) -> None:
         """Notes config entries of this layer that shrink to `Count`s (or tuples with them) or `Listed`s."""
         self.trace.configs.setdefault(self.path, {}).update(entries)
 
-    def weight(self, variable: Any, *axes: Ids | None, uses: int = 0) -> str:
+    def weight(self, variable: keras.Variable, *axes: Ids | None, uses: int = 0) -> str:
         """Notes the slots on the axes of `variable`, and returns its path."""
         path = self.trace.paths.get(id(variable))
         if path is None:
@@ -181,7 +185,7 @@ class Site:
         before = self.trace.linears.get(path)
         if before is None:
 
-            def read() -> NDArray[Any]:
+            def read() -> Array:
                 if flat_outputs:
                     return value_of(kernel).reshape(1, kernel.shape[0], -1)
                 return np.moveaxis(value_of(kernel), (in_axis, out_axis), (-2, -1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from fpgaprune.network.graph import Call, calls_of, graph_of, nested_graph, prod
 from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.trace import Count, Trace
 
+if TYPE_CHECKING:
+    import keras
 
-def trace_channels(model: Any, trace: Trace) -> list[Channels]:
+
+def trace_channels(model: keras.Model, trace: Trace) -> list[Channels]:
     """Fills `trace`, and returns the channels of the outputs of `model`.
 
     Raises:
@@ -31,7 +34,7 @@ class _Walk:
     rule_of: Callable[[type], LayerRule | None]
     _nested: dict[int, list[Channels]] = field(default_factory=dict)
 
-    def run(self, model: Any) -> list[Channels]:
+    def run(self, model: keras.Model) -> list[Channels]:
         graph = graph_of(model)
         inputs = []
         for tensor in graph.inputs:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.keras_classes import keras_ancestor
 from fpgaprune.network.flat import role_of
 from fpgaprune.network.role import Role
-from fpgaprune.values import named_weights
+from fpgaprune.values import Array, named_weights
+
+if TYPE_CHECKING:
+    import keras
 
 _ATTENTION = frozenset({"EinsumDense", "MultiHeadAttention", "GroupedQueryAttention", "GroupQueryAttention"})
 
@@ -103,7 +105,7 @@ class Weight:
         return PLAIN
 
 
-def weights_of(model: Any) -> dict[str, Weight]:
+def weights_of(model: keras.Model) -> dict[str, Weight]:
     """Weight path to `Weight`, for every weight of `model` in the model's order."""
     layers = {id(variable): layer for layer in leaf_layers(model) for variable in layer.variables}
     return {
@@ -112,19 +114,19 @@ def weights_of(model: Any) -> dict[str, Weight]:
     }
 
 
-def per_output(values: NDArray[Any], axes: ChannelAxes, shape: tuple[int, ...]) -> NDArray[Any]:
+def per_output(values: Array, axes: ChannelAxes, shape: tuple[int, ...]) -> Array:
     """`values`, one for each output channel, reshaped to broadcast to a weight of `shape`."""
     kept = {axis % len(shape) for axis in axes.outputs}
     return np.reshape(values, tuple(size if axis in kept else 1 for axis, size in enumerate(shape)))
 
 
-def _class_name(layer: Any) -> str:
+def _class_name(layer: keras.Layer) -> str:
     """The name of the class of Keras from which that of `layer` inherits; empty if there is none."""
     known = keras_ancestor(type(layer))
     return "" if known is None else known.__name__
 
 
-def leaf_layers(model: Any) -> Iterator[Any]:
+def leaf_layers(model: keras.Model) -> Iterator[Any]:
     """The layers of `model` and of the models inside it; one that is in several of them comes several times."""
     for layer in model.layers:
         if hasattr(layer, "layers"):

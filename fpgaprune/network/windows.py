@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fpgaprune.network.channels import Shape
 
+if TYPE_CHECKING:
+    import keras
 
-def channel_axis(layer: Any) -> int:
+
+def channel_axis(layer: keras.Layer) -> int:
     """The axis of channels in a shape without the batch axis."""
     return 0 if layer.data_format == "channels_first" else -1
 
 
-def spatial(layer: Any, shape: Shape) -> Shape:
+def spatial(layer: keras.Layer, shape: Shape) -> Shape:
     """The sizes of the spatial axes."""
     return shape[1:] if layer.data_format == "channels_first" else shape[:-1]
 
@@ -23,7 +26,7 @@ def positions(sizes: Shape) -> int:
     return math.prod(size or 1 for size in sizes)
 
 
-def pads_zeros(layer: Any, sizes: Shape) -> bool:
+def pads_zeros(layer: keras.Layer, sizes: Shape) -> bool:
     """Whether some tap of the kernel reads a zero of the padding."""
     if layer.padding == "valid":
         return False

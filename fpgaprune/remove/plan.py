@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError, RemovalError, shown
 from fpgaprune.files import read_json
-from fpgaprune.values import MaskSet, by_weight_path, near_misses
+from fpgaprune.values import Array, MaskSet, by_weight_path, near_misses
 
 FORMAT = 1
 Indices = tuple[NDArray[np.intp], ...]
@@ -165,7 +165,7 @@ class RemovalPlan:
         """Whether everything that stays is as it was, so that `spread` leads back."""
         return not (self.deltas or self.made or self.collapsed)
 
-    def spread(self, small: Mapping[str, NDArray[Any]], whole: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def spread(self, small: Mapping[str, Array], whole: Mapping[str, Array]) -> dict[str, Array]:
         """`whole`, weight path to array, with the elements of `small` in the places that the plan kept.
 
         Raises:
@@ -223,7 +223,7 @@ class RemovalPlan:
         lines += [f"{path} ({kind}): no rule, unchanged" for path, kind in self.unsupported.items()]
         return "\n".join(lines)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The plan as JSON data, which `from_json` reads."""
         plain = msgspec.to_builtins(self, enc_hook=lambda numbers: numbers.tolist())
         shapes, kept = plain.pop("shapes"), plain.pop("kept")
@@ -255,7 +255,7 @@ class RemovalPlan:
             raise RemovalError(f"a removal plan is not whole: {shown(error)}; plan the removal again") from error
 
 
-def _array(kind: Any, numbers: Any) -> NDArray[Any]:
+def _array(kind: object, numbers: object) -> Array:
     """`numbers` as an array of the annotated type `kind`, such as `NDArray[np.intp]`."""
     (dtype,) = get_args(get_args(kind)[1])
     return np.array(numbers, dtype=dtype)

@@ -9,7 +9,6 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
 from fpgaprune.files import in_a_line
@@ -29,7 +28,7 @@ from fpgaprune.network import (
 )
 from fpgaprune.remove.plan import Collapse, RemovalPlan
 from fpgaprune.remove.squashing import squashing_layers
-from fpgaprune.values import every_path, named_weights
+from fpgaprune.values import Array, every_path, named_weights
 
 Swap = Callable[[Any], Any]
 
@@ -37,7 +36,7 @@ _FLOATS = ("float", "bfloat", "mixed_")
 
 
 def rebuild(
-    model: Any,
+    model: keras.Model,
     plan: RemovalPlan | None = None,
     dtype: str | None = None,
     bare: bool = False,
@@ -71,7 +70,7 @@ def rebuild(
     return copy
 
 
-def small_value(source: Any, shape: tuple[int, ...], path: str, plan: RemovalPlan | None) -> NDArray[Any]:
+def small_value(source: object, shape: tuple[int, ...], path: str, plan: RemovalPlan | None) -> Array:
     """The value of the weight at `path` in the small model of `plan`; sums are computed in float64.
 
     Raises:
@@ -98,7 +97,7 @@ class _Builder:
     swaps: Mapping[str, Swap]
     _layers: dict[int, Any] = field(default_factory=dict)
 
-    def build(self, model: Any, key_prefix: str, path_prefix: str) -> Any:
+    def build(self, model: keras.Model, key_prefix: str, path_prefix: str) -> Any:
         graph = graph_of(model)
         inputs, outputs = structures(graph)
         found = {id(tensor): self._input(tensor, path_prefix) for tensor in graph.inputs}
@@ -149,7 +148,7 @@ class _Builder:
         for tensor, result in zip(call.outputs, keras.tree.flatten(results), strict=True):
             found[id(tensor)] = result
 
-    def _collapsed(self, call: Call, collapse: Collapse, operand: Any) -> Any:
+    def _collapsed(self, call: Call, collapse: Collapse, operand: object) -> Any:
         if collapse.kind is None:
             return operand
         dtype = self.dtype or getattr(call.operation, "dtype_policy", None)
@@ -167,7 +166,7 @@ class _Builder:
             self._layers[id(operation)] = copy
         return self._layers[id(operation)]
 
-    def _layer(self, layer: Any, path: str) -> Any:
+    def _layer(self, layer: keras.Layer, path: str) -> Any:
         changes = dict(self._entries(path))
         plain = not layer.weights and not changes
         hers = is_of_a_user(layer)
@@ -189,12 +188,12 @@ class _Builder:
             ) from error
 
 
-def _replaced(value: Any, found: Mapping[int, Any]) -> Any:
+def _replaced(value: object, found: Mapping[int, Any]) -> Any:
     """`value` with each tensor in `found` replaced."""
     return keras.tree.map_structure(lambda leaf: found.get(id(leaf), leaf), value)
 
 
-def _filled(value: Any, found: Mapping[int, Any]) -> Any:
+def _filled(value: object, found: Mapping[int, Any]) -> Any:
     """`value` with its symbolic tensors replaced, and without those that have left."""
     if isinstance(value, keras.KerasTensor):
         return found[id(value)]
@@ -203,7 +202,7 @@ def _filled(value: Any, found: Mapping[int, Any]) -> Any:
     return _replaced(value, found)
 
 
-def _cleaned(config: Any, dtype: str | None) -> Any:
+def _cleaned(config: object, dtype: str | None) -> Any:
     """`config` with `dtype`, and without the input shapes for which layers inside a wrapper were built."""
     if isinstance(config, Mapping):
         return {

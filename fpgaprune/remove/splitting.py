@@ -35,6 +35,7 @@ from fpgaprune.network import (
     value_of,
 )
 from fpgaprune.remove.rebuilding import rebuild
+from fpgaprune.values import Array
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,13 @@ class KernelGroups:
 class SelectChannels(keras.layers.Layer):
     """The channels `indices` of its input, in that order."""
 
-    def __init__(self, indices: Sequence[int], axis: int = -1, **kwargs: Any) -> None:
+    def __init__(self, indices: Sequence[int], axis: int = -1, **kwargs: object) -> None:
         """Selects `indices` along `axis`, which counts the batch axis."""
         super().__init__(**kwargs)
         self.indices = [int(k) for k in indices]
         self.axis = axis
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: object) -> Any:
         """The chosen channels."""
         return keras.ops.take(inputs, self.indices, axis=self.axis)
 
@@ -83,7 +84,7 @@ class SelectChannels(keras.layers.Layer):
         return {**super().get_config(), "indices": self.indices, "axis": self.axis}
 
 
-def find_groups(model: Any) -> tuple[KernelGroups, ...]:
+def find_groups(model: keras.Model) -> tuple[KernelGroups, ...]:
     """Finds every convolution of `model` whose kernels form two or more groups; the model is unchanged.
 
     Only convolutions at the top level are examined that are called once, are not grouped and have an element-wise
@@ -112,7 +113,7 @@ def find_groups(model: Any) -> tuple[KernelGroups, ...]:
     return tuple(found)
 
 
-def split_groups(model: Any, groups: Sequence[KernelGroups] | None = None, *, grouped: bool = True) -> Any:
+def split_groups(model: keras.Model, groups: Sequence[KernelGroups] | None = None, *, grouped: bool = True) -> Any:
     """A new model with these convolutions split, which computes the same; `model` is unchanged.
 
     If all groups of a layer NAME have the same size, one grouped convolution NAME replaces it, else the parallel
@@ -132,7 +133,7 @@ def split_groups(model: Any, groups: Sequence[KernelGroups] | None = None, *, gr
     for path, group in chosen.items():
         if fitting.get(path) != group:
             raise RemovalError(f"layer {path!r} does not have these groups of kernels now; find the groups again")
-    made: list[tuple[Any, list[NDArray[Any]]]] = []
+    made: list[tuple[Any, list[Array]]] = []
     swaps = {
         path: partial(_split, model.get_layer(path), group, grouped and group.even, made)
         for path, group in chosen.items()
@@ -144,7 +145,7 @@ def split_groups(model: Any, groups: Sequence[KernelGroups] | None = None, *, gr
 
 
 def _split(
-    layer: Any, group: KernelGroups, as_one: bool, made: list[tuple[Any, list[NDArray[Any]]]], tensor: Any
+    layer: keras.Layer, group: KernelGroups, as_one: bool, made: list[tuple[Any, list[Array]]], tensor: object
 ) -> Any:
     """The output of the convolutions that replace `layer` for the input `tensor`; `made` gets them, with weights."""
     axis = channel_axis(layer)
@@ -152,7 +153,7 @@ def _split(
     kernel = value_of(layer.kernel)
     bias = value_of(layer.bias) if layer.use_bias else None
 
-    def convolution(inputs: Sequence[int], weights: NDArray[Any], outputs: Sequence[int], **changes: Any) -> Any:
+    def convolution(inputs: Sequence[int], weights: Array, outputs: Sequence[int], **changes: object) -> Any:
         part = copied(layer, **{"filters": len(outputs), **changes})
         made.append((part, [weights] if bias is None else [weights, bias[list(outputs)]]))
         return part(_select(tensor, inputs, axis, f"{changes.get('name', layer.name)}_inputs"))

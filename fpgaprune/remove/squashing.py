@@ -16,7 +16,7 @@ from fpgaprune.network import IDENTITIES, Call, calls_of, graph_of, nested_graph
 _HANDING_ON = IDENTITIES | {"Flatten", "Permute", "Reshape"}
 
 
-def squashing_layers(model: Any) -> tuple[Any | None, ...]:
+def squashing_layers(model: keras.Model) -> tuple[Any | None, ...]:
     """For each output of `model`, the layer whose softmax or sigmoid makes it and nothing else; None if there is none.
 
     The layer may stand in a model inside `model`, and before layers that only reshape.
@@ -26,17 +26,17 @@ def squashing_layers(model: Any) -> tuple[Any | None, ...]:
     return tuple(_squashing(graph, tensor, uses) for tensor in graph.outputs)
 
 
-def squashing_functions(model: Any) -> tuple[str | None, ...]:
+def squashing_functions(model: keras.Model) -> tuple[str | None, ...]:
     """For each output of `model`, which function the layer of `squashing_layers` applies, as `softmax`."""
     return tuple(None if layer is None else _function(layer) for layer in squashing_layers(model))
 
 
-def _function(layer: Any) -> str:
+def _function(layer: keras.Layer) -> str:
     known = activation_in(layer)
     return known.name if known is not None else f"softmax over {layer.axis}"
 
 
-def _all_calls(graph: Any) -> Iterator[Call]:
+def _all_calls(graph: object) -> Iterator[Call]:
     for call in calls_of(graph):
         yield call
         inner = nested_graph(call)
@@ -65,6 +65,6 @@ def _squashing(graph: Any, tensor: Any, uses: Counter[int]) -> Any | None:
     return None
 
 
-def _squashes(layer: Any) -> bool:
+def _squashes(layer: keras.Layer) -> bool:
     known = activation_in(layer)
     return type(layer) is keras.layers.Softmax or (known is not None and known.name in ("softmax", "sigmoid"))

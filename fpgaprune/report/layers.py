@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.report.contents import LayerReport, count_kernels
-from fpgaprune.values import MaskSet, by_weight_path
+from fpgaprune.values import Array, MaskSet, by_weight_path
 
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, Array]
 
 
 def layer_reports(

@@ -11,7 +11,7 @@ from fpgaprune.values import real_array
 
 
 def batches(
-    data: Any, batch_size: int, progress: OnStep | None = None, note: str = ""
+    data: object, batch_size: int, progress: OnStep | None = None, note: str = ""
 ) -> Iterator[tuple[Any, Any, Any]]:
     """Up to `batch_size` samples at a time, in order, as `(x, y, sample_weight)`; what the data lack is None.
 
@@ -38,7 +38,7 @@ def batches(
         raise DataError("the data hold no samples; wanted at least one batch")
 
 
-def _source(data: Any, batch_size: int) -> tuple[Iterable[Any], int]:
+def _source(data: object, batch_size: int) -> tuple[Iterable[Any], int]:
     if hasattr(data, "shape") and len(data.shape):
         return _slices((data,), batch_size)
     if isinstance(data, tuple | list) and data and all(hasattr(part, "shape") and len(part.shape) for part in data):

@@ -12,13 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.values import FixedType, HeldValues, MaskSet
+from fpgaprune.values import Array, FixedType, HeldValues, MaskSet
 
 FORMS = "digits(1), or digits(n) for values of at most n signed digits"
 _CALL = re.compile(r"^digits\(\s*(?P<most>\d{1,9})\s*\)$")
@@ -48,7 +47,7 @@ class Digits:
             found |= {value + sign * power for value in found for power in powers for sign in (1, -1)}
         return np.array(sorted(value for value in found if kind.raw_min <= value <= kind.raw_max), dtype=np.int64)
 
-    def nearest(self, weights: NDArray[Any], kind: FixedType) -> NDArray[Any]:
+    def nearest(self, weights: Array, kind: FixedType) -> Array:
         """The nearest such value of type `kind` for each of `weights`, in their dtype; of two the smaller in size."""
         choices = self.raws(kind).astype(np.float64) * kind.lsb
         given = np.asarray(weights, dtype=np.float64)
@@ -74,7 +73,7 @@ def parse_hold(text: str | Digits) -> Digits:
 
 
 def hold_largest(
-    weights: Mapping[str, NDArray[Any]],
+    weights: Mapping[str, Array],
     masks: MaskSet,
     types: Mapping[str, FixedType],
     share: float,

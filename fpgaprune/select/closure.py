@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.network import KERNEL, Flags, FlatStep, Network, Role, Zeros, network_of, none_of
 from fpgaprune.values import Mask, MaskSet, weight_shapes
+
+if TYPE_CHECKING:
+    import keras
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Closure:
 
 def close(
     masks: MaskSet,
-    model: Any,
+    model: keras.Model,
     *,
     bias: bool = True,
     batch_norm: bool = True,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.select.units import Partition
-from fpgaprune.values import FixedType, count_digits
+from fpgaprune.values import Array, FixedType, count_digits
 
 FORMS = "none, or adders(weight_bits) as adders(6), or adders(weight_bits, power) as adders(6, 3)"
 _CALL = re.compile(r"^adders\(\s*(?P<bits>\d{1,9})\s*(?:,\s*(?P<power>\d{1,9}(?:\.\d{1,9})?)\s*)?\)$")
@@ -48,7 +47,7 @@ class Adders:
             raise MaskError(f"cost has the power {self.power}; wanted a number from 0 on, as 2")
 
     def divided(
-        self, scores: NDArray[np.float64], path: str, weight: NDArray[Any], partition: Partition
+        self, scores: NDArray[np.float64], path: str, weight: Array, partition: Partition
     ) -> NDArray[np.float64]:
         """The score of each unit of `partition`, divided by the cost of the unit.
 

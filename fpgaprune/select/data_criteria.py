@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,11 @@ from fpgaprune.errors import DataError, MaskError
 from fpgaprune.network import CHANNELWISE, FlatStep, Network, Role, network_of, per_output
 from fpgaprune.processes import OnStep
 from fpgaprune.select.batches import batches
-from fpgaprune.select.question import Array, Question, Scores
-from fpgaprune.values import named_weights
+from fpgaprune.select.question import Question, Scores
+from fpgaprune.values import Array, named_weights
+
+if TYPE_CHECKING:
+    import keras
 
 
 def taylor(question: Question) -> Scores:
@@ -69,7 +72,7 @@ def activation(question: Question) -> Scores:
 
 
 def mean_gradient_size(
-    model: Any, paths: Sequence[str], data: Any, batch_size: int = 32, progress: OnStep | None = None
+    model: keras.Model, paths: Sequence[str], data: object, batch_size: int = 32, progress: OnStep | None = None
 ) -> Scores:
     """The absolute gradient of the loss over all samples, for each element of the weights at `paths`.
 
@@ -101,7 +104,7 @@ def _mean_square_change(question: Question, name: str, *, single: bool) -> Score
 
 
 def _gradients(
-    model: Any, paths: Sequence[str], source: Iterator[tuple[Any, Any, Any]], who: str, *, single: bool = False
+    model: keras.Model, paths: Sequence[str], source: Iterator[tuple[Any, Any, Any]], who: str, *, single: bool = False
 ) -> Iterator[tuple[int, dict[str, Array]]]:
     """Samples and the gradients of their mean loss: for each batch, or for each sample where `single`."""
     import tensorflow as tf
@@ -112,7 +115,7 @@ def _gradients(
     tensors = [weights[path].value for path in paths]
 
     @tf.function(reduce_retracing=True)  # type: ignore[untyped-decorator, unused-ignore]
-    def slopes(x: Any, y: Any, weights: Any) -> list[Any]:
+    def slopes(x: object, y: object, weights: object) -> list[Any]:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(tensors)
             loss = model.compute_loss(x=x, y=y, y_pred=model(x, training=False), sample_weight=weights, training=False)

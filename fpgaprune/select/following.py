@@ -7,15 +7,18 @@ named weights does not score depthwise kernels; it locks those whose channels ot
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fpgaprune.network import Role, alive_channels, network_of, weights_of
 from fpgaprune.values import Mask, named_weights
 
+if TYPE_CHECKING:
+    import keras
 
-def following_paths(model: Any) -> list[str]:
+
+def following_paths(model: keras.Model) -> list[str]:
     """The paths of the depthwise kernels that follow their channels: those in the model's graph."""
     network = network_of(model)
     steps = [] if network is None else network.steps
@@ -25,7 +28,7 @@ def following_paths(model: Any) -> list[str]:
     ]
 
 
-def follow(model: Any, masks: Mapping[str, Mask]) -> dict[str, Mask]:
+def follow(model: keras.Model, masks: Mapping[str, Mask]) -> dict[str, Mask]:
     """A mask for each depthwise kernel that follows: it locks the channels that are not alive under `masks`."""
     paths = following_paths(model)
     alive = alive_channels(model, masks) if paths else None

@@ -63,7 +63,7 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         self._options = options
         self._step = 0
 
-    def initial_masks(self, model: Any) -> MaskSet:
+    def initial_masks(self, model: keras.Model) -> MaskSet:
         """Masks for every weight that may be locked later; only `base` is locked."""
         free = select(model, 0.0, **self._options)
         return free if self._base is None else free & self._base.fitted(model)
@@ -72,7 +72,7 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         """Continue at `step` of a stopped training, with the masks and the history of that step."""
         self.masks, self.history, self._step = masks, list(history), step
 
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+    def on_train_batch_begin(self, batch: int, logs: object = None) -> None:  # noqa: ARG002
         """Sets the locks of the steps that begin; steps count on over epochs and calls of `fit`."""
         together = range(self._step, self._step + self.model.steps_per_execution)
         asked = [sparsity for due, sparsity in map(self._schedule, together) if bool(due)]

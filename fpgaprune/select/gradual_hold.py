@@ -66,12 +66,12 @@ class GradualHold(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         self._schedule, self._relock = dict(schedule), relock
         self._masks, self._types, self._cheap = masks, dict(types), parse_hold(cheap)
 
-    def initial_masks(self, model: Any) -> MaskSet:
+    def initial_masks(self, model: keras.Model) -> MaskSet:
         """The masks before the first round: `masks`, and a free mask for each other weight that will be held."""
         weights = weight_arrays(model)
         return MaskSet({**{path: np.ones(weights[path].shape, bool) for path in self._types}, **self._masks})
 
-    def initial_values(self, model: Any) -> dict[str, Any]:
+    def initial_values(self, model: keras.Model) -> dict[str, Any]:
         """Zeros for each of these masks; a lock that began with values can be given others later."""
         weights = weight_arrays(model)
         return {path: np.zeros_like(weights[path]) for path in self.initial_masks(model)}
@@ -80,12 +80,12 @@ class GradualHold(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         """Go on with what a stopped training held."""
         self.held = held
 
-    def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
+    def on_train_begin(self, logs: object = None) -> None:  # noqa: ARG002
         """Hold again what a stopped training held."""
         if self.held.count:
             self._lock()
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+    def on_epoch_begin(self, epoch: int, logs: object = None) -> None:  # noqa: ARG002
         """As many weights are held as the schedule asks for at this epoch."""
         if epoch in self._schedule:
             share = self._schedule[epoch]

@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fpgaprune.network import Alive, Weight, alive_channels, groups_of, network_of, weights_of
 from fpgaprune.select.pools import pool_of
 from fpgaprune.values import Mask, MaskSet
+
+if TYPE_CHECKING:
+    import keras
 
 # A layer with a smaller share of its channels alive is a bottleneck.
 FEW_CHANNELS = 1 / 8
@@ -42,13 +45,18 @@ class SelectionWarning:
     total_channels: int | None
     text: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The warning as JSON data."""
         return asdict(self)
 
 
 def guard(
-    model: Any, masks: MaskSet, *, sparsity: float | None = None, scope: str = "network", normalize: str = "none"
+    model: keras.Model,
+    masks: MaskSet,
+    *,
+    sparsity: float | None = None,
+    scope: str = "network",
+    normalize: str = "none",
 ) -> tuple[SelectionWarning, ...]:
     """The warnings about the layers, in the model's order; none for a sound selection.
 
@@ -124,7 +132,7 @@ def _advice(masks: MaskSet, scope: str, normalize: str) -> Callable[[str], str]:
     return text
 
 
-def _filters_left(model: Any, masks: MaskSet, alive: Alive) -> Alive:
+def _filters_left(model: keras.Model, masks: MaskSet, alive: Alive) -> Alive:
     """For each layer of `alive`, the output channels that have a free element in the layer's kernel."""
     found = {layer: np.ones(len(flags), dtype=bool) for layer, flags in alive.items()}
     for path, weight in weights_of(model).items():
@@ -135,7 +143,7 @@ def _filters_left(model: Any, masks: MaskSet, alive: Alive) -> Alive:
     return found
 
 
-def _output_layers(model: Any) -> set[str]:
+def _output_layers(model: keras.Model) -> set[str]:
     """The layers whose channels are outputs of the model and are not added to those of other layers."""
     network = network_of(model)
     if network is None:
@@ -150,7 +158,7 @@ def _output_layers(model: Any) -> set[str]:
     return {layer for layer, ids in channels.made.items() if np.isin(ids, alone).all()}
 
 
-def _shares(model: Any, masks: MaskSet) -> dict[str, tuple[str, float, float]]:
+def _shares(model: keras.Model, masks: MaskSet) -> dict[str, tuple[str, float, float]]:
     """For each kernel that is not depthwise: its layer, its free share, and the free share of its whole pool."""
     weights = weights_of(model)
     network = network_of(model)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fpgaprune.errors import MaskError
 from fpgaprune.network import FlatStep, Network, Role, Weight, network_of, weights_of
 from fpgaprune.values import match_paths, named_weights
+
+if TYPE_CHECKING:
+    import keras
 
 # A default selection leaves Dense and recurrent weights alone if they do less than this share of multiplications.
 DENSE_SHARE = 0.25
@@ -23,7 +26,7 @@ def pool_of(weight: Weight) -> str:
     return "convolution" if weight.kind in ("convolution", "depthwise") else "dense"
 
 
-def chosen_paths(model: Any, patterns: Sequence[str], known: Collection[str]) -> list[str]:
+def chosen_paths(model: keras.Model, patterns: Sequence[str], known: Collection[str]) -> list[str]:
     """The weight paths among `known` that match `patterns`; without patterns those of `default_paths`.
 
     Raises:
@@ -33,7 +36,7 @@ def chosen_paths(model: Any, patterns: Sequence[str], known: Collection[str]) ->
     return list(dict.fromkeys(found)) or default_paths(model)
 
 
-def default_paths(model: Any) -> list[str]:
+def default_paths(model: keras.Model) -> list[str]:
     """The weights that a selection chooses from if the user names none, in the model's order.
 
     These are the kernels of convolutions, and those of Dense and recurrent layers if these do at least a quarter of the
@@ -61,7 +64,7 @@ def default_paths(model: Any) -> list[str]:
     return [path for path in weights if path in chosen]
 
 
-def _carry(model: Any, dense: list[str], convolutions: list[str], weights: Mapping[str, Weight]) -> bool:
+def _carry(model: keras.Model, dense: list[str], convolutions: list[str], weights: Mapping[str, Weight]) -> bool:
     """Whether the weights `dense` do at least `DENSE_SHARE` of the multiplications of both; False if unknown."""
     network = network_of(model) if dense else None
     if network is None:

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import NDArray
-
 from fpgaprune.network import ChannelAxes
 from fpgaprune.processes import OnStep
+from fpgaprune.values import Array
 
-Array = NDArray[Any]
 # For each weight path an array that broadcasts to the weight.
 Scores = dict[str, Array]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,12 +19,15 @@ from fpgaprune.select.protection import Protection
 from fpgaprune.select.units import Granularity, NofM
 from fpgaprune.values import MaskSet, by_weight_path, named_weights
 
+if TYPE_CHECKING:
+    import keras
+
 
 def regrow(
     masks: MaskSet,
     fraction: float,
-    model: Any = None,
-    data: Any = None,
+    model: keras.Model = None,
+    data: object = None,
     granularity: str | Granularity = "kernel",
     *,
     base: MaskSet | None = None,
@@ -84,7 +87,7 @@ def regrow(
     return MaskSet({path: masks[path] | partition.spread(flags) for (path, partition), flags in of_each})
 
 
-def check_regrowth(fraction: float, options: Mapping[str, Any]) -> None:
+def check_regrowth(fraction: float, options: Mapping[str, object]) -> None:
     """Requires that `advance` can use the fraction with these options.
 
     Raises:
@@ -97,7 +100,7 @@ def check_regrowth(fraction: float, options: Mapping[str, Any]) -> None:
 
 
 def advance(
-    model: Any,
+    model: keras.Model,
     sparsity: float,
     held: MaskSet | None,
     base: MaskSet | None,

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.select.regrowth import advance, check_regrowth
-from fpgaprune.values import MaskSet, NamedWeights, by_weight_path, named_weights, weight_arrays
+from fpgaprune.values import Array, MaskSet, NamedWeights, by_weight_path, named_weights, weight_arrays
 
-Weights = NamedWeights[NDArray[Any]]
+if TYPE_CHECKING:
+    import keras
+
+Weights = NamedWeights[Array]
 
 
-def snapshot(model: Any) -> Weights:
+def snapshot(model: keras.Model) -> Weights:
     """A copy of every weight of `model`, by weight path, for `rewind`."""
     return weight_arrays(model)
 
 
-def rewind(model: Any, weights: Mapping[str, NDArray[Any]], masks: MaskSet) -> None:
+def rewind(model: keras.Model, weights: Mapping[str, Array], masks: MaskSet) -> None:
     """Sets free elements of `model` to `weights` and locked ones to zero; the optimizer keeps its state.
 
     Source: Frankle, Dziugaite, Roy, Carbin, "Linear Mode Connectivity and the Lottery Ticket Hypothesis", 2020,
@@ -42,16 +44,16 @@ def rewind(model: Any, weights: Mapping[str, NDArray[Any]], masks: MaskSet) -> N
 
 
 def prune_rounds(
-    model: Any,
+    model: keras.Model,
     sparsities: Sequence[float],
     finetune: Callable[[Any, MaskSet], Any],
     *,
     base: MaskSet | None = None,
-    rewind_to: Mapping[str, NDArray[Any]] | None = None,
+    rewind_to: Mapping[str, Array] | None = None,
     regrow_fraction: float = 0.0,
     after_round: Callable[[int, MaskSet], None] | None = None,
     within: tuple[int, MaskSet] | None = None,
-    **options: Any,
+    **options: object,
 ) -> MaskSet:
     """Fine-tunes `model` at each sparsity in turn; returns the masks of the last round.
 

@@ -77,7 +77,7 @@ def _is_due(step: int, begin: int, end: int, frequency: int) -> bool:
     return begin <= step and (end < 0 or step <= end) and (step - begin) % frequency == 0
 
 
-def _check(schedule: Any, sparsities: tuple[float, ...], begin: int, end: int, frequency: int) -> None:
+def _check(schedule: object, sparsities: tuple[float, ...], begin: int, end: int, frequency: int) -> None:
     name = type(schedule).__name__
     for sparsity in sparsities:
         if not 0 <= sparsity <= 1:

@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.files import read_json, write_bytes
@@ -20,7 +19,10 @@ from fpgaprune.processes import OnStep
 from fpgaprune.select.allot import UnreachableSparsityError
 from fpgaprune.select.choose import select
 from fpgaprune.select.pools import chosen_paths
-from fpgaprune.values import MaskSet, named_weights
+from fpgaprune.values import Array, MaskSet, named_weights
+
+if TYPE_CHECKING:
+    import keras
 
 FORMAT = 1
 SPARSITIES = (0.25, 0.5, 0.75, 0.9)
@@ -75,7 +77,7 @@ class Sensitivity:
             reached = sparsity
         return reached
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The whole as JSON data."""
         rows = [asdict(point) for point in self.points]
         return {"format": FORMAT, "measure": self.measure, "baseline": self.baseline, "points": rows}
@@ -124,7 +126,7 @@ class Sensitivity:
 
 
 def sensitivity(
-    model: Any,
+    model: keras.Model,
     evaluate: Callable[[Any], float],
     sparsities: Sequence[float] = SPARSITIES,
     paths: Sequence[str] = (),
@@ -133,7 +135,7 @@ def sensitivity(
     results: str | os.PathLike[str] | None = None,
     progress: OnStep | None = None,
     measure: str = "accuracy",
-    **options: Any,
+    **options: object,
 ) -> Sensitivity:
     """The model's accuracy with one weight at a time pruned to each sparsity. The model's weights do not change.
 
@@ -184,8 +186,8 @@ def sensitivity(
 
 
 def _measure(
-    model: Any,
-    variable: Any,
+    model: keras.Model,
+    variable: keras.Variable,
     path: str,
     sparsity: float,
     base: MaskSet | None,
@@ -199,7 +201,7 @@ def _measure(
         return {"path": path, "sparsity": sparsity, "zeros": None, "accuracy": None}
     before = np.array(variable.numpy())
     try:
-        pruned: NDArray[Any] = np.where(mask, before, np.zeros_like(before))
+        pruned: Array = np.where(mask, before, np.zeros_like(before))
         variable.assign(pruned)
         accuracy = _number(evaluate(model))
     finally:
@@ -243,6 +245,6 @@ def _read(results: str | os.PathLike[str] | None, question: str) -> dict[str, An
     return known
 
 
-def _write(results: str | os.PathLike[str] | None, known: Mapping[str, Any]) -> None:
+def _write(results: str | os.PathLike[str] | None, known: Mapping[str, object]) -> None:
     if results is not None:
         write_bytes(results, (json.dumps(known, indent=1, sort_keys=True) + "\n").encode())

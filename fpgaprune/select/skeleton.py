@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.network import ChannelAxes, Flags, FlatStep, Groups, Ids, Network, groups_of, network_of, weights_of
 from fpgaprune.select.units import Partition
+
+if TYPE_CHECKING:
+    import keras
 
 Scores = NDArray[np.float64]
 
@@ -38,7 +41,7 @@ class _Pairs:
 
 
 def skeleton(
-    model: Any,
+    model: keras.Model,
     partitions: Mapping[str, Partition],
     axes: Mapping[str, ChannelAxes],
     scores: Mapping[str, Scores],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import MaskError
 from fpgaprune.network import ChannelAxes
 from fpgaprune.select.multipliers import check_sharing, multiplier_labels, used_reuse_factor
+from fpgaprune.values import Array
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Partition:
         per_label = math.prod(self.shape) // max(self.labels.size, 1)
         return np.bincount(self.labels.ravel(), minlength=self.count) * per_label
 
-    def mean(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+    def mean(self, scores: Array) -> NDArray[np.float64]:
         """The mean of `scores` over each unit; `scores` broadcast to the weight."""
         # The mean along axes where labels do not vary comes first, which is faster and gives the same mean.
         full = np.broadcast_to(scores, self.shape)
@@ -53,7 +54,7 @@ class Partition:
         sums = np.bincount(self.labels.ravel(), weights=small.ravel(), minlength=self.count)
         return sums / np.bincount(self.labels.ravel(), minlength=self.count)
 
-    def first(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+    def first(self, scores: Array) -> NDArray[np.float64]:
         """The score of the first element of each unit."""
         found = np.empty(self.count)
         found[self.flat[::-1]] = np.broadcast_to(scores, self.shape).ravel()[::-1]

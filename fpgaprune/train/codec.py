@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import LockError
-from fpgaprune.values import Mask
+from fpgaprune.values import Array, Mask
 
 
 def encode_mask(mask: Mask) -> dict[str, Any]:
@@ -35,12 +34,12 @@ def decode_mask(path: str, config: Mapping[str, Any]) -> Mask:
     return np.unpackbits(packed, count=count).astype(bool).reshape(shape)
 
 
-def encode_values(held: NDArray[Any], mask: Mask) -> str:
+def encode_values(held: Array, mask: Mask) -> str:
     """The bits of the locked elements of `held`; free elements are left out."""
     return _pack(np.ascontiguousarray(held[~mask]).tobytes())
 
 
-def decode_values(path: str, text: str, mask: Mask, dtype: Any) -> NDArray[Any]:
+def decode_values(path: str, text: str, mask: Mask, dtype: Any) -> Array:
     """An array of the mask's shape: the locked elements that `encode_values` wrote, and zeros elsewhere.
 
     Raises:

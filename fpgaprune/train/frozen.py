@@ -18,7 +18,7 @@ class Frozen(keras.layers.Wrapper):
     A layer that is also used elsewhere is frozen there too, because it has the same variables.
     """
 
-    def __init__(self, layer: Any, move_statistics: bool = False, **kwargs: Any) -> None:
+    def __init__(self, layer: keras.Layer, move_statistics: bool = False, **kwargs: object) -> None:
         """A frozen layer.
 
         Args:
@@ -40,12 +40,12 @@ class Frozen(keras.layers.Wrapper):
     def trainable(self, value: bool) -> None:
         self._trainable = bool(value)
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: object = None) -> None:
         """Build the wrapped layer, and freeze it."""
         super().build(input_shape)
         self._freeze()
 
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
+    def call(self, inputs: object, training: bool | None = None) -> Any:
         """What the wrapped layer computes."""
         frozen = [(variable, keras.ops.stop_gradient(_uncast(variable))) for variable in self.layer.variables]
         with keras.StatelessScope() as scope:
@@ -61,7 +61,7 @@ class Frozen(keras.layers.Wrapper):
                 variable.assign(after)
         return outputs
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: object) -> Any:
         """The output shape of the wrapped layer."""
         return self.layer.compute_output_shape(input_shape)
 
@@ -75,6 +75,6 @@ class Frozen(keras.layers.Wrapper):
             variable.trainable = False
 
 
-def _uncast(variable: Any) -> Any:
+def _uncast(variable: keras.Variable) -> Any:
     # Under a mixed policy `variable.value` is cast to the dtype of the wrapper; the layer may use another.
     return variable.value if variable._value is None else variable._value

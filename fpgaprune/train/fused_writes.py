@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from fpgaprune.train.places import tf_variable
+
+if TYPE_CHECKING:
+    import keras
 
 _READS = frozenset({"ReadVariableOp", "ResourceGather", "VariableShape"})
 
@@ -23,7 +26,7 @@ class Destination:
     locked: Any | None
 
 
-def write_selected(target: Destination, new: Any) -> None:
+def write_selected(target: Destination, new: object) -> None:
     """Writes `new` to the variable where its mask is True, and the locked bits elsewhere."""
     new = tf.convert_to_tensor(new)
     locked = tf.zeros_like(new) if target.locked is None else target.locked
@@ -49,7 +52,7 @@ class FusedWrites:
         self._untouched = dict(self._seen)
 
     @contextmanager
-    def of(self, optimizers: Sequence[Any]) -> Iterator[None]:
+    def of(self, optimizers: Sequence[object]) -> Iterator[None]:
         """Fuses the writes of `optimizers` inside the block."""
         ways: dict[str, Callable[[Any, Any], Any]] = {
             "assign": lambda _, value: value,
@@ -75,7 +78,7 @@ class FusedWrites:
         ]
 
     def _write(self, original: Callable[[Any, Any], None], combine: Callable[[Any, Any], Any]) -> Any:
-        def write(variable: Any, value: Any) -> None:
+        def write(variable: keras.Variable, value: object) -> None:
             inside = tf_variable(variable)
             target = self._targets.get(id(inside))
             here = tf.compat.v1.get_default_graph() is self._graph
@@ -87,7 +90,7 @@ class FusedWrites:
 
         return write
 
-    def _touches(self, variable: Any) -> frozenset[Any]:
+    def _touches(self, variable: keras.Variable) -> frozenset[Any]:
         """Operations of this graph that may have changed `variable`."""
         handle = self._graph.capture(variable.handle)
         return frozenset(operation.name for operation in handle.consumers() if operation.type not in _READS)

@@ -25,7 +25,7 @@ _ELEMENTWISE = frozenset(
 )
 
 
-def is_elementwise(optimizer: Any) -> bool:
+def is_elementwise(optimizer: keras.optimizers.Optimizer) -> bool:
     """Whether each element's update, apart from clipping, is known to depend on that element alone.
 
     False for Lamb (trust ratio), Adafactor (factors), Muon (orthogonal update) and any class that is not Keras's own.
@@ -33,17 +33,17 @@ def is_elementwise(optimizer: Any) -> bool:
     return type(optimizer) in _ELEMENTWISE
 
 
-def clips_by_norm(optimizer: Any) -> bool:
+def clips_by_norm(optimizer: keras.optimizers.Optimizer) -> bool:
     """Whether a large gradient of one element makes the updates of the others smaller."""
     return bool(optimizer.clipnorm or optimizer.global_clipnorm)
 
 
-def divides_by_gradients(optimizer: Any) -> bool:
+def divides_by_gradients(optimizer: keras.optimizers.Optimizer) -> bool:
     """Whether a row or column of zero gradients makes the whole weight NaN, as in Keras's Adafactor (0 / 0)."""
     return isinstance(optimizer, keras.optimizers.Adafactor)
 
 
-def zero_locked(gradient: Any, mask: Any) -> Any:
+def zero_locked(gradient: object, mask: object) -> Any:
     """`gradient` where `mask` is True, and +0.0 where it is False, even in place of NaN.
 
     Args:

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from fpgaprune.train.fused_writes import Destination, FusedWrites, write_selected
 from fpgaprune.train.places import tf_variable
+
+if TYPE_CHECKING:
+    import keras
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Hold:
 
 
 @contextmanager
-def held(holds: Sequence[Hold], optimizers: Sequence[Any], strategy: Any) -> Iterator[None]:
+def held(holds: Sequence[Hold], optimizers: Sequence[object], strategy: object) -> Iterator[None]:
     """After the block, locked elements of weights have their held values, and those of slots the bits from before.
 
     Args:
@@ -67,7 +70,7 @@ def _targets(hold: Hold) -> Iterator[Destination]:
         yield Destination(variable, mask, tf.convert_to_tensor(variable))
 
 
-def _merge(strategy: Any, holds: Sequence[Hold], before: list[list[Any]]) -> None:
+def _merge(strategy: object, holds: Sequence[Hold], before: list[list[Any]]) -> None:
     if tf.distribute.in_cross_replica_context():
         _restore(strategy, holds, before)
     else:
@@ -77,7 +80,7 @@ def _merge(strategy: Any, holds: Sequence[Hold], before: list[list[Any]]) -> Non
 
 
 def _restore(strategy: Any, holds: Sequence[Hold], before: list[list[Any]]) -> None:
-    def update(variable: Any, mask: Any, locked: Any = None) -> None:
+    def update(variable: keras.Variable, mask: object, locked: object = None) -> None:
         write_selected(Destination(variable, mask, locked), variable)
 
     for hold, kept in zip(holds, before, strict=True):

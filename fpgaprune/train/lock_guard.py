@@ -19,11 +19,11 @@ class LockGuard(keras.constraints.Constraint):
     file without its optimizer. The lock itself removes the guard while it works. `constraint` is the weight's own.
     """
 
-    def __init__(self, path: str, constraint: Any) -> None:
+    def __init__(self, path: str, constraint: object) -> None:
         self.path = path
         self.constraint = constraint
 
-    def __call__(self, w: Any) -> NoReturn:
+    def __call__(self, w: object) -> NoReturn:
         """Never returns.
 
         Raises:
@@ -60,7 +60,7 @@ def remove_guards(variables: Iterable[Any]) -> bool:
     return bool(guarded)
 
 
-def write_guards(model: Any, weights: Iterable[tuple[str, Any]]) -> None:
+def write_guards(model: keras.Model, weights: Iterable[tuple[str, Any]]) -> None:
     """Writes guards into the configuration of each layer that names constraints of locked weights.
 
     A model that is made from the configuration (for example from a file without the optimizer) then refuses to train
@@ -78,13 +78,13 @@ def write_guards(model: Any, weights: Iterable[tuple[str, Any]]) -> None:
         setattr(layer, attribute, LockGuard(path, _unguarded(getattr(layer, attribute))))
 
 
-def erase_guards(model: Any) -> None:
+def erase_guards(model: keras.Model) -> None:
     """Removes the guards from the configuration of each layer."""
     for layer, attribute, _ in _constrained(model):
         setattr(layer, attribute, _unguarded(getattr(layer, attribute)))
 
 
-def _layers(model: Any) -> Iterator[Any]:
+def _layers(model: keras.Model) -> Iterator[Any]:
     for layer in model.layers:
         if hasattr(layer, "layers"):
             yield from _layers(layer)
@@ -92,7 +92,7 @@ def _layers(model: Any) -> Iterator[Any]:
             yield layer
 
 
-def _constrained(model: Any) -> Iterator[tuple[Any, str, Any]]:
+def _constrained(model: keras.Model) -> Iterator[tuple[Any, str, Any]]:
     """Each layer with the name of a constraint attribute and the weight that it constrains.
 
     Keras names the attribute after the weight, except `recurrent_kernel`, `depthwise_kernel` and
@@ -119,9 +119,9 @@ def constraints_aside(variables: Iterable[Any]) -> Iterator[dict[int, Any]]:
             variable.constraint = guard
 
 
-def _own(variable: Any) -> Any:
+def _own(variable: keras.Variable) -> Any:
     return _unguarded(variable.constraint)
 
 
-def _unguarded(constraint: Any) -> Any:
+def _unguarded(constraint: object) -> Any:
     return constraint.constraint if isinstance(constraint, LockGuard) else constraint

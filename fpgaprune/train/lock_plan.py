@@ -17,7 +17,7 @@ from fpgaprune.values import MaskSet
 class Plan:
     """A lock as data: its masks and values, and after `build` the variables that hold it."""
 
-    def __init__(self, masks: MaskSet, values: Values, weights: Mapping[str, Any]) -> None:
+    def __init__(self, masks: MaskSet, values: Values, weights: Mapping[str, object]) -> None:
         """A lock that holds nothing yet; `weights` may be empty if the model is unknown."""
         self.masks = masks
         self.weights = weights
@@ -27,7 +27,7 @@ class Plan:
         self._values: Values = values
         self._encoded: dict[str, str] = {}
 
-    def arrays(self, weights: Mapping[str, Any]) -> dict[str, Any]:
+    def arrays(self, weights: Mapping[str, object]) -> dict[str, Any]:
         """Weight path to the array with the values of its locked elements."""
         if self._encoded:
             return {

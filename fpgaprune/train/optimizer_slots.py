@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.train.places import place_of
 
+if TYPE_CHECKING:
+    import keras
 
-def find_slots(optimizer: Any, variables: Sequence[Any]) -> list[list[Any]]:
+
+def find_slots(optimizer: keras.optimizers.Optimizer, variables: Sequence[object]) -> list[list[Any]]:
     """For each of `variables`, the slots in which `optimizer` keeps one number for each element.
 
     A slot is a variable of the optimizer that `add_variable_from_reference` made for a weight (moments,
@@ -32,7 +35,7 @@ def find_slots(optimizer: Any, variables: Sequence[Any]) -> list[list[Any]]:
     return found
 
 
-def members(optimizer: Any) -> Iterator[Any]:
+def members(optimizer: keras.optimizers.Optimizer) -> Iterator[Any]:
     """`optimizer` and every optimizer inside it."""
     yield optimizer
     for inner in getattr(optimizer, "optimizers", ()):
@@ -59,7 +62,7 @@ def _attribute(owner: Any, trained: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
             yield slot, reference
 
 
-def _slot_prefix(variable: Any) -> str:
+def _slot_prefix(variable: keras.Variable) -> str:
     if hasattr(variable, "path"):
         return str(variable.path).replace("/", "_") + "_"
     return str(variable.name).replace("/", "_").replace(":", "_") + "_"

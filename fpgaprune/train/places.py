@@ -11,12 +11,12 @@ from fpgaprune.errors import LockError
 from fpgaprune.values import MaskSet, NamedWeights, near_misses
 
 
-def tf_variable(variable: Any) -> Any:
+def tf_variable(variable: keras.Variable) -> Any:
     """The tf.Variable inside a Keras variable; a tf.Variable itself."""
     return variable.value if isinstance(variable, keras.Variable) else variable
 
 
-def place_of(variable: Any) -> int:
+def place_of(variable: keras.Variable) -> int:
     """One number for a weight, the same for the Keras variable and for the tf.Variable inside it."""
     return id(tf_variable(variable))
 
@@ -56,16 +56,16 @@ def resolve_places(
     return places
 
 
-def known_variables(variables: Mapping[str, Any]) -> NamedWeights[Any]:
+def known_variables(variables: Mapping[str, object]) -> NamedWeights[Any]:
     """`variables` by the names that a lock gives them; Keras's own paths find them too."""
     return NamedWeights(variables, {path: [_keras_path(variable)] for path, variable in variables.items()})
 
 
-def _keras_path(variable: Any) -> str:
+def _keras_path(variable: keras.Variable) -> str:
     return str(getattr(variable, "path", variable.name))
 
 
-def _by_name(path: str, variables: Sequence[Any]) -> int:
+def _by_name(path: str, variables: Sequence[object]) -> int:
     names = [_keras_path(variable) for variable in variables]
     fitting = [at for at, name in enumerate(names) if name == path]
     fitting = fitting or [at for at, name in enumerate(names) if name.endswith("/" + path) or path.endswith("/" + name)]

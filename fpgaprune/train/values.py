@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fpgaprune.errors import LockError
-from fpgaprune.values import Mask, MaskSet, by_weight_path, near_misses
+from fpgaprune.values import Array, Mask, MaskSet, by_weight_path, near_misses
+
+if TYPE_CHECKING:
+    import keras
 
 Values = Literal["zero", "current"] | Mapping[str, ArrayLike]
-Array = NDArray[Any]
 
 
-def held_values(values: Values, masks: MaskSet, weights: Mapping[str, Any]) -> dict[str, Array]:
+def held_values(values: Values, masks: MaskSet, weights: Mapping[str, object]) -> dict[str, Array]:
     """Weight path to an array of the weight's shape and dtype; only its locked elements matter.
 
     Args:
@@ -48,17 +50,17 @@ def held_values(values: Values, masks: MaskSet, weights: Mapping[str, Any]) -> d
     return held
 
 
-def read(variable: Any) -> Array:
+def read(variable: keras.Variable) -> Array:
     """A copy of the bits of `variable`, a Keras variable or a tf.Variable."""
     return np.array(variable.numpy())
 
 
-def _named(values: str, variable: Any) -> Array:
+def _named(values: str, variable: keras.Variable) -> Array:
     current = read(variable)
     return current if values == "current" else np.zeros_like(current)
 
 
-def _given(path: str, value: ArrayLike, variable: Any) -> Array:
+def _given(path: str, value: ArrayLike, variable: keras.Variable) -> Array:
     current = read(variable)
     try:
         return np.array(np.broadcast_to(np.asarray(value).astype(current.dtype), current.shape))

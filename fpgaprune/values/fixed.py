@@ -10,12 +10,12 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fpgaprune.errors import DesignError, shown
+from fpgaprune.values.real_arrays import Array
 
 ROUNDING_MODES = ("TRN", "TRN_ZERO", "RND", "RND_ZERO", "RND_INF", "RND_MIN_INF", "RND_CONV")
 OVERFLOW_MODES = ("WRAP", "SAT", "SAT_ZERO", "SAT_SYM")
@@ -102,7 +102,7 @@ class FixedType:
         return replace(kind, integer=kind.integer + 1) if overshoot else kind
 
     @classmethod
-    def with_least_error(cls, values: NDArray[Any], width: int, signed: bool = True) -> FixedType:
+    def with_least_error(cls, values: Array, width: int, signed: bool = True) -> FixedType:
         """The `width`-bit type that rounds and cuts off `values` with the least sum of squared errors.
 
         Few bits are better spent on the many values than on the largest few.
@@ -122,7 +122,7 @@ class FixedType:
                 best, least = one, error
         return best
 
-    def _squared_error(self, values: NDArray[Any], most: float) -> float:
+    def _squared_error(self, values: Array, most: float) -> float:
         """The sum of squared errors of `values` (N,) in a type that rounds and saturates; `most` or more if so large.
 
         A part of the values at a time stays in the processor's cache, and a type that is worse ends early: that takes a
@@ -214,13 +214,13 @@ def integer_bits(magnitude: float) -> int:
     return math.floor(math.log2(magnitude)) + 1 if magnitude > 0 else 0
 
 
-def _ties_to_even(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[Any]:
+def _ties_to_even(part: NDArray[np.float64], whole: NDArray[np.float64]) -> Array:
     beyond = np.where(np.fmod(whole, 2.0) == 0, np.abs(part) > 0.5, np.abs(part) >= 0.5)
     return beyond * np.sign(part)
 
 
 # Each gives the number to add after cutting a number towards zero, where `part` was cut off and `whole` is left.
-_ROUND: Mapping[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[Any]]] = {
+_ROUND: Mapping[str, Callable[[NDArray[np.float64], NDArray[np.float64]], Array]] = {
     "TRN": lambda part, _: -1.0 * (part < 0),
     "TRN_ZERO": lambda part, _: np.zeros_like(part),
     "RND": lambda part, _: 1.0 * (part >= 0.5) - (part < -0.5),

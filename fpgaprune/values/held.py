@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.files import read_npz, write_npz
 from fpgaprune.values.masks import MaskSet
+from fpgaprune.values.real_arrays import Array
 
-Array = NDArray[Any]
 _FREE, _VALUE = "free/", "value/"
 
 

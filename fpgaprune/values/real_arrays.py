@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError
 
+# Of any type of numbers.
+Array = NDArray[Any]
+
 # A larger class number is a mistake, such as an identifier; no network has so many classes.
 MOST_CLASSES = 1 << 20
 
 
-def real_array(values: Any, what: str) -> NDArray[Any]:
+def real_array(values: object, what: str) -> Array:
     """`values` as an array of finite real numbers within float32; a type of bool, whole or float numbers stays.
 
     A type that NumPy itself does not have, such as bfloat16, becomes float32.
@@ -48,7 +51,7 @@ def real_array(values: Any, what: str) -> NDArray[Any]:
     return array
 
 
-def sample_arrays(samples: Any, shapes: Sequence[tuple[int, ...]], taker: str) -> list[NDArray[Any]]:
+def sample_arrays(samples: object, shapes: Sequence[tuple[int, ...]], taker: str) -> list[Array]:
     """`samples` as one array (N, ...) for each input.
 
     Args:
@@ -68,7 +71,7 @@ def sample_arrays(samples: Any, shapes: Sequence[tuple[int, ...]], taker: str) -
     return arrays
 
 
-def class_numbers(labels: NDArray[Any], what: str, classes: int | None = None) -> NDArray[np.int64]:
+def class_numbers(labels: Array, what: str, classes: int | None = None) -> NDArray[np.int64]:
     """`labels` as int64, each from 0 to `classes` - 1.
 
     Args:

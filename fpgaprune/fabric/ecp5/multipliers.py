@@ -70,7 +70,7 @@ def register_multipliers(module: dict[str, Any]) -> int:
     return held
 
 
-def _only(names: list[str], cells: dict[str, Cell], bit: Any) -> Cell | None:
+def _only(names: list[str], cells: dict[str, Cell], bit: object) -> Cell | None:
     """The register that stores `bit`, if nothing else reads it."""
     cell = cells.get(names[0]) if len(names) == 1 else None
     return cell if cell is not None and cell["connections"].get("DI") == [bit] else None
@@ -91,7 +91,7 @@ def _clock(registers: Iterable[Cell | None]) -> Any:
     return found.pop() if len(found) == 1 else None
 
 
-def _hold(cell: Cell, names: tuple[str, ...], clock: Any) -> None:
+def _hold(cell: Cell, names: tuple[str, ...], clock: object) -> None:
     """Give the multiplier `cell` the registers `names`, always enabled and never reset."""
     for name in names:
         cell["parameters"].update({f"REG_{name}_{kind}": f"{kind}0" for kind in ("CLK", "CE", "RST")})

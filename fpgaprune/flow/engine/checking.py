@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import ConfigError, DataError, FpgaPruneError, MaskError
 from fpgaprune.flow.file import DataConfig, Flow, TrainConfig, all_problems, is_function_name
 from fpgaprune.flow.run import Progress
 from fpgaprune.flow.stages import STAGES, Known
 from fpgaprune.flow.task import Dataset, count_of, load_data
+
+if TYPE_CHECKING:
+    import keras
 
 
 def check_flow(config: Flow, progress: Progress | None = None) -> Dataset:
@@ -63,7 +66,7 @@ def read_data(config: Flow, progress: Progress | None = None) -> Dataset:
     return found
 
 
-def check_task(config: Flow, data: Dataset, model: Any) -> None:
+def check_task(config: Flow, data: Dataset, model: keras.Model) -> None:
     """Check that `model` can be trained on `data` and judged by them: its loss and metric take their labels.
 
     Raises:

@@ -162,7 +162,7 @@ def _comment(text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
 
 
-def _default(value: Any) -> str:
+def _default(value: object) -> str:
     return "–" if value is None else f"`{toml_value(value)}`"
 
 

@@ -75,7 +75,7 @@ def _meaning(run: RunDirectory) -> Iterator[tuple[LinkCheck | None, list[str]]]:
             yield link, list(_link_problems(link, claims.get(name)))
 
 
-def _mask_problems(run: RunDirectory, certificate: Mapping[str, Any]) -> Iterator[str]:
+def _mask_problems(run: RunDirectory, certificate: Mapping[str, object]) -> Iterator[str]:
     """A line for each mask file that is not the certified one."""
     for stage in STAGES:
         for key in stage.masks:

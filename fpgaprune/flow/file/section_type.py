@@ -87,7 +87,7 @@ def read_by(check: Callable[[str], Any], *words: str) -> AfterValidator:
     return AfterValidator(checked)
 
 
-def _with_unit(given: Any) -> Any:
+def _with_unit(given: object) -> Any:
     """A largest loss, if it is a text with its unit; a zero needs none."""
     try:
         return loss_text(parse_loss(given, unit=1))
@@ -117,7 +117,7 @@ def all_problems(where: str, problems: Sequence[str]) -> str:
     return "\n  ".join((f"{where} has {len(problems)} mistakes:", *problems))
 
 
-def _beside(value: Any, folder: Path) -> Any:
+def _beside(value: object, folder: Path) -> Any:
     if isinstance(value, Section):
         return value.beside(folder)
     if isinstance(value, Path):
@@ -127,7 +127,7 @@ def _beside(value: Any, folder: Path) -> Any:
     return beside(value, folder) if isinstance(value, str) else value
 
 
-def sections_in(annotation: Any) -> tuple[list[type[Section]], bool]:
+def sections_in(annotation: object) -> tuple[list[type[Section]], bool]:
     """The sections that a key of this type may hold, and whether it holds many of them by name."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Section):

@@ -15,6 +15,7 @@ from fpgaprune.errors import DataError, RunError
 from fpgaprune.fabric import Answers, ask, digest_of_verilog
 from fpgaprune.files import read_npz, write_npz
 from fpgaprune.flow.run import RunDirectory, known_verilog
+from fpgaprune.values import Array
 
 # The names under which a file may hold samples, and their labels, the first that is there.
 _NAMES = (("x", "y"), ("x_test", "y_test"))
@@ -36,7 +37,7 @@ class BoardAnswers:
     right: float | None
     unlike_emulation: int | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The figures and the classes as JSON data."""
         return {
             "samples": len(self.answers.raw),
@@ -92,7 +93,7 @@ def ask_board(
     return BoardAnswers(answers, classes, right, unlike)
 
 
-def _samples(source: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _samples(source: Path) -> tuple[Array, Array | None]:
     try:
         arrays = read_npz(source)
     except FileNotFoundError:

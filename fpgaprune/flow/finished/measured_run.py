@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from fpgaprune.errors import ConfigError, ToolError
 from fpgaprune.fabric import family_of
@@ -13,7 +12,7 @@ from fpgaprune.flow.stages import MeasureConfig, MeasureStage
 from fpgaprune.target import find_part
 
 
-def settings_of(run_dir: Path, families: tuple[str, ...], **asked: Any) -> MeasureConfig:
+def settings_of(run_dir: Path, families: tuple[str, ...], **asked: object) -> MeasureConfig:
     """The settings of a command line; if they ask for nothing, the family of the run's part is added.
 
     `asked` are other fields of `MeasureConfig`.

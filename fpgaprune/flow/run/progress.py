@@ -66,17 +66,17 @@ def epochs_shown(progress: Progress, total: int, passed: int = 0) -> Any:
             self._epoch = passed
             self._due = 0.0
 
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:  # noqa: ARG002
             self._epoch = passed + epoch
 
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        def on_train_batch_end(self, batch: int, logs: object = None) -> None:
             now = time.monotonic()
             # In the first epoch over a generator, the number of batches is unknown.
             if now >= self._due and self.params.get("steps"):
                 self._due = now + EVERY_S
                 self._tell(batch + 1, logs)
 
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+        def on_epoch_end(self, epoch: int, logs: object = None) -> None:  # noqa: ARG002
             self._tell(self.params.get("steps"), logs)
 
         def _tell(self, batches: int | None, logs: Any) -> None:
@@ -90,7 +90,7 @@ def epochs_shown(progress: Progress, total: int, passed: int = 0) -> Any:
     return EpochsShown()
 
 
-def flat_figures(logs: Mapping[str, Any]) -> dict[str, Any]:
+def flat_figures(logs: Mapping[str, object]) -> dict[str, Any]:
     """Name to value of Keras's metrics; one that has a dict of values has an entry for each of them."""
     found: dict[str, Any] = {}
     for name, value in logs.items():
@@ -98,7 +98,7 @@ def flat_figures(logs: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _figures(logs: Mapping[str, Any]) -> list[str]:
+def _figures(logs: Mapping[str, object]) -> list[str]:
     """The loss and the first other metric of the training, as text; a metric with many values by their mean."""
     values = flat_figures(logs)
     names = [name for name in values if not name.startswith("val_") and not name.endswith("loss")]

@@ -84,7 +84,7 @@ def staged_counts(
     run: RunDirectory | None,
     made: VerilogPrice,
     family: str,
-    fields: Mapping[str, Any],
+    fields: Mapping[str, object],
     bitstream: Mapping[str, Any] | None = None,
 ) -> StagedCounts:
     """The counts of the design that `made` estimates for `family`, with what tools counted of the same layout.
@@ -106,5 +106,5 @@ def staged_counts(
     return StagedCounts.of(made, family, found.synthesis.get(family), route, own)
 
 
-def _family_of(bitstream: Mapping[str, Any]) -> str:
+def _family_of(bitstream: Mapping[str, object]) -> str:
     return str(family_of(find_part(str(bitstream["device"]))))

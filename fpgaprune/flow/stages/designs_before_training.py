@@ -20,10 +20,12 @@ from fpgaprune.flow.task import Dataset, network_before_finetuning, start_sessio
 from fpgaprune.layout import Settings
 
 if TYPE_CHECKING:
+    import keras
+
     from fpgaprune.lowering import FoundWidths
 
 
-def untrained_design(config: Flow, data: Dataset, model: Any) -> Design:
+def untrained_design(config: Flow, data: Dataset, model: keras.Model) -> Design:
     """The design of `model` with the locks of `[select]` at zero and without the channels that they end.
 
     Nothing is fine-tuned: what the design takes is known, what the network would be worth is not. The weights of

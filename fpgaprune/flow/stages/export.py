@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -14,6 +14,9 @@ from fpgaprune.flow.stages.requirements import Row, package
 from fpgaprune.flow.stages.stage import MASKS, NETWORK, FlowStage, ReportPart, StageContext, StageResult
 from fpgaprune.flow.task import Dataset, count_of
 from fpgaprune.report import Check
+
+if TYPE_CHECKING:
+    import keras
 
 
 class ExportConfig(Section):
@@ -69,7 +72,7 @@ class ExportStage(FlowStage[ExportResult]):
         settings = config[ExportConfig]
         return [settings.batch, settings.opset]
 
-    def foresee(self, config: Flow, _: Dataset, model: Any) -> Iterator[str]:
+    def foresee(self, config: Flow, _: Dataset, model: keras.Model) -> Iterator[str]:
         """The line in which the export would end after the training: it hangs on the layers, and not on the weights."""
         from fpgaprune.export import onnx_bytes
 

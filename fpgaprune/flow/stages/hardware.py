@@ -30,6 +30,8 @@ from fpgaprune.target import Target
 from fpgaprune.values import FixedType
 
 if TYPE_CHECKING:
+    import keras
+
     from fpgaprune.flow.task import Judge
 
 # Samples that show the ranges of values, unless the search of precision 'auto' asks for another number.
@@ -64,7 +66,7 @@ class ProjectSettings:
     backend_options: Mapping[str, Any] = field(default_factory=dict)
 
     def project(
-        self, model: Any, folder: Path, judge: Callable[..., Judge], searched: Path, progress: Progress
+        self, model: keras.Model, folder: Path, judge: Callable[..., Judge], searched: Path, progress: Progress
     ) -> HlsProject:
         """Makes the project of `model` in `folder`.
 
@@ -90,7 +92,7 @@ class ProjectSettings:
         return project
 
     def lowered(
-        self, model: Any, folder: Path, judge: Callable[..., Judge], searched: Path, progress: Progress
+        self, model: keras.Model, folder: Path, judge: Callable[..., Judge], searched: Path, progress: Progress
     ) -> Lowered:
         """The design of `model` without a project, and its golden samples in `folder`; all else as for `project`."""
         x, labels = self._labelled(judge)
@@ -111,12 +113,12 @@ class ProjectSettings:
         write_golden(folder, made.design, for_keras(at(self.data.x_test, slice(_GOLDEN))))
         return made
 
-    def rounding(self, model: Any, judge: Callable[..., Judge]) -> Any:
+    def rounding(self, model: keras.Model, judge: Callable[..., Judge]) -> Any:
         """A network with the weights of `model` that rounds in Keras as its hardware does; `judge` as for `project`."""
         x, labels = self._labelled(judge)
         return quantize(model, self.target, x, self.precision, labels=labels, layers=self.layers)
 
-    def types_of(self, rounded: Any) -> dict[str, dict[str, str]]:
+    def types_of(self, rounded: object) -> dict[str, dict[str, str]]:
         """The types of `rounded`, which was trained while it rounds, as text, by layer and role."""
         return settled_types(rounded, self._samples[0])
 
@@ -128,7 +130,7 @@ class ProjectSettings:
         layers = {**own, **{layer: {**own.get(layer, {}), **kinds} for layer, kinds in types.items()}}
         return replace(self, precision=Precision(sum_bits=self.sum_bits), layers=layers)
 
-    def design(self, model: Any, found: FoundWidths | None = None, types: Types | None = None) -> Design:
+    def design(self, model: keras.Model, found: FoundWidths | None = None, types: Types | None = None) -> Design:
         """The design of `model`, for comparison with another network.
 
         Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import ExportError
 from fpgaprune.export import run_logits, run_onnx
@@ -11,8 +11,11 @@ from fpgaprune.flow.task import Samples, arrays_of, for_keras, predict
 from fpgaprune.network import largest_difference
 from fpgaprune.remove import rebuild, squashing_layers
 
+if TYPE_CHECKING:
+    import keras
 
-def onnx_file_error(model: Any, path: Path, x: Samples) -> tuple[float, float]:
+
+def onnx_file_error(model: keras.Model, path: Path, x: Samples) -> tuple[float, float]:
     """As `onnx_error`, of what onnxruntime computes with the file at `path` for samples `x`.
 
     The inputs of a final softmax or sigmoid are compared, too: where it saturates, another network has its outputs.
@@ -32,7 +35,7 @@ def onnx_file_error(model: Any, path: Path, x: Samples) -> tuple[float, float]:
     return max(found, onnx_error(bare, x, predict(bare, x), logits), key=lambda pair: pair[0] / pair[1])
 
 
-def onnx_error(model: Any, x: Samples, wanted: Samples, found: Any) -> tuple[float, float]:
+def onnx_error(model: keras.Model, x: Samples, wanted: Samples, found: Any) -> tuple[float, float]:
     """The difference of `found` (ONNX) from `wanted` (Keras) that rounding explains least, and how much it explains.
 
     Both compute in float32, but add in different orders, and ONNX has BatchNorms folded.

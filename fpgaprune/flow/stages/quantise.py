@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from msgspec import Struct
@@ -33,6 +33,9 @@ from fpgaprune.keras_file import save_keras
 from fpgaprune.report import Check
 from fpgaprune.select import parse_hold
 from fpgaprune.values import HeldValues, MaskSet
+
+if TYPE_CHECKING:
+    import keras
 
 _MODEL, _MASKS, _TYPES = "quantised.keras", "quantised_masks.npz", "quantised_types.json"
 _HELD, _TYPES_BEFORE = "quantised_held.npz", "finetuned_types.json"
@@ -76,7 +79,7 @@ class QuantiseConfig(Section):
         return text
 
 
-def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
+def _train(context: StageContext, rounded: object, masks: MaskSet) -> HeldValues:
     """`rounded` is trained on under `masks`; what it holds at cheap values in the end."""
     from fpgaprune.flow.run import epochs_shown
     from fpgaprune.flow.task import FINETUNE_RATE, Resume, shuffled_batches, steps_in_epoch, steps_together
@@ -216,7 +219,7 @@ class QuantiseStage(FlowStage[QuantiseResult]):
         if settings.hold is not None:
             yield partial(_check_rounds, settings)
 
-    def foresee(self, config: Flow, _: Dataset, model: Any) -> Iterator[str]:
+    def foresee(self, config: Flow, _: Dataset, model: keras.Model) -> Iterator[str]:
         """Each layer of the network can be rounded in Keras."""
         if config[QuantiseConfig].epochs:
             yield from unroundable(model, "quantise.epochs", "0")

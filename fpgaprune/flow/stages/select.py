@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fpgaprune.errors import MaskError
 from fpgaprune.flow.file import (
@@ -24,6 +24,9 @@ from fpgaprune.flow.stages.stage import FlowStage, Known, MaskCounts, StageConte
 from fpgaprune.flow.task import Dataset
 from fpgaprune.select import Addition
 from fpgaprune.values import MaskSet, match_paths
+
+if TYPE_CHECKING:
+    import keras
 
 
 class SelectStage(FlowStage[MaskCounts]):
@@ -79,7 +82,7 @@ class SelectStage(FlowStage[MaskCounts]):
             masks = settings.masks
             yield lambda: MaskSet.load(masks).fitted(shapes)
 
-    def foresee(self, config: Flow, _: Dataset, model: Any) -> Iterator[str]:
+    def foresee(self, config: Flow, _: Dataset, model: keras.Model) -> Iterator[str]:
         """The weights can be divided into the units of `granularity`."""
         from fpgaprune.flow.task import check_units
 

@@ -24,6 +24,8 @@ from fpgaprune.select import Addition
 from fpgaprune.values import HeldValues, MaskSet
 
 if TYPE_CHECKING:
+    import keras
+
     from fpgaprune.flow.task import Checkpoint, Judge, Task
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -139,18 +141,18 @@ class StageContext:
         arrays = tuple(array for _, array in sorted(read_npz(self.run.file("trained_outputs.npz")).items()))
         return arrays if len(arrays) > 1 else arrays[0]
 
-    def task(self, model: Any) -> Task:
+    def task(self, model: keras.Model) -> Task:
         """How `model` is trained and judged."""
         from fpgaprune.flow.task import read_task
 
         return read_task(self.config[TrainConfig], model, self.data)
 
-    def judge(self, model: Any, some: slice = slice(None)) -> Judge:
+    def judge(self, model: keras.Model, some: slice = slice(None)) -> Judge:
         """The judge for held-out samples, or for `some` of them; `model` has the outputs that are judged."""
         weights = self.data.sample_weight_test
         return self.judge_of(model, at(self.data.y_test, some), None if weights is None else at(weights, some))
 
-    def judge_of(self, model: Any, labels: Samples, weights: Samples | None = None) -> Judge:
+    def judge_of(self, model: keras.Model, labels: Samples, weights: Samples | None = None) -> Judge:
         """The judge for samples with these `labels` and `weights`."""
         from fpgaprune.flow.task import Judge
 
@@ -286,7 +288,7 @@ class FlowStage(ABC, Generic[R]):
         """Functions that raise if the flow cannot succeed; they are called before anything is trained."""
         return iter(())
 
-    def foresee(self, config: Flow, data: Dataset, model: Any) -> Iterator[str]:
+    def foresee(self, config: Flow, data: Dataset, model: keras.Model) -> Iterator[str]:
         """What is wrong with the untrained Keras model, line by line; asked again only if `settings` change."""
         return iter(())
 
@@ -346,14 +348,14 @@ class FlowStage(ABC, Generic[R]):
             ) from error
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A number of NumPy's as a number of Python's."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a {type(value).__name__} has no JSON form")
 
 
-def _decoded(kind: type, plain: Any) -> Any:
+def _decoded(kind: type, plain: object) -> Any:
     """JSON data stay what they are; a class that chooses its form by itself, as `Compared`, reads them."""
     return plain if kind is object else kind.from_json(plain)  # type: ignore[attr-defined]
 

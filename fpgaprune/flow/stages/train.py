@@ -32,6 +32,8 @@ from fpgaprune.lowering import class_problem
 from fpgaprune.values import NamedWeights, weight_arrays
 
 if TYPE_CHECKING:
+    import keras
+
     from fpgaprune.flow.task import Judge
 
 
@@ -54,7 +56,7 @@ def _after_epoch(number: int | None, act: Callable[[], None]) -> Any:
     return keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, _: act() if epoch + 1 == number else None)
 
 
-def _save_early(context: StageContext, model: Any) -> None:
+def _save_early(context: StageContext, model: keras.Model) -> None:
     write_npz(context.run.file("early.npz"), weight_arrays(model))
 
 

@@ -23,7 +23,7 @@ EVERY_S = 0.5
 # Called with the samples that were read, all samples (0 if that is unknown), and what they are.
 
 
-def as_arrays(datasets: Mapping[str, Any], source: str, most: int | None, on_step: OnStep) -> dict[str, Any]:
+def as_arrays(datasets: Mapping[str, object], source: str, most: int | None, on_step: OnStep) -> dict[str, Any]:
     """The arrays `x_train`, `y_train`, ... of `datasets`, in memory, because every stage of a flow reads them again.
 
     Args:
@@ -55,7 +55,7 @@ def as_arrays(datasets: Mapping[str, Any], source: str, most: int | None, on_ste
     return found
 
 
-def _read(dataset: Any, part: str, where: str, most: int | None, on_step: OnStep) -> Iterator[tuple[Any, ...]]:
+def _read(dataset: object, part: str, where: str, most: int | None, on_step: OnStep) -> Iterator[tuple[Any, ...]]:
     """The batches of `dataset` as tuples of arrays, up to `most` samples."""
     batches, length = _source(dataset, where)
     if length == np.inf and most is None:
@@ -118,7 +118,7 @@ def _endless(where: str, what: str, samples: int) -> DataError:
     )
 
 
-def _array_tree(part: Any, where: str) -> Any:
+def _array_tree(part: object, where: str) -> Any:
     """`part` of a batch with an array in each of its places."""
     if isinstance(part, Mapping):
         return {name: _array_tree(value, where) for name, value in part.items()}
@@ -135,7 +135,7 @@ def _array_tree(part: Any, where: str) -> Any:
     return array
 
 
-def _arrays_in(part: Any) -> Iterator[Any]:
+def _arrays_in(part: object) -> Iterator[Any]:
     """Every array of what `_array_tree` made."""
     if isinstance(part, Mapping):
         part = list(part.values())
@@ -174,7 +174,7 @@ def _joined(values: tuple[Any, ...], where: str) -> Any:
     return np.concatenate(values)
 
 
-def _names(value: Any) -> Any:
+def _names(value: object) -> Any:
     """What a value of a batch consists of: its names, their number, nothing, or one array."""
     if isinstance(value, Mapping):
         return list(value)

@@ -10,11 +10,9 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.files import read_npz, write_npz
-
-Array = NDArray[Any]
+from fpgaprune.values import Array
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class State:
     model: tuple[Array, ...] = ()
     optimizer: tuple[Array, ...] = ()
 
-    def restore(self, model: Any) -> None:
+    def restore(self, model: keras.Model) -> None:
         """Give the variables of `model` and of its optimizer, which is built, the bits of this state."""
         for variables, arrays in ((model.variables, self.model), (model.optimizer.variables, self.optimizer)):
             for variable, array in zip(variables, arrays, strict=True):
@@ -72,7 +70,7 @@ class Checkpoint:
         model, optimizer = (tuple(array for _, array in sorted(of(kind).items())) for kind in ("model", "optimizer"))
         return State(head["epoch"], head["facts"], of("own"), model, optimizer)
 
-    def save(self, state: State, model: Any) -> None:
+    def save(self, state: State, model: keras.Model) -> None:
         """Write `state` and the variables of `model` and its optimizer to the file."""
         head = json.dumps({"key": self._key, "epoch": state.epoch, "facts": dict(state.facts)}, sort_keys=True)
         kinds = {"model": model.variables, "optimizer": model.optimizer.variables}
@@ -96,12 +94,12 @@ class Resume(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]
         self._start = start
         self._facts: Callable[[], tuple[Mapping[str, Any], Mapping[str, Array]]] = facts or (lambda: ({}, {}))
 
-    def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
+    def on_train_begin(self, logs: object = None) -> None:  # noqa: ARG002
         """Give the variables the bits of the saved state."""
         if self._start is not None:
             self._start.restore(self.model)
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+    def on_epoch_end(self, epoch: int, logs: object = None) -> None:  # noqa: ARG002
         """Save the state after this epoch."""
         facts, arrays = self._facts()
         self._checkpoint.save(State(epoch + 1, facts, arrays), self.model)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.certificate import digest_array
 from fpgaprune.errors import DataError, shown
@@ -19,7 +18,7 @@ from fpgaprune.flow.task.batched_data import as_arrays
 from fpgaprune.flow.task.sample_weights import read_weights
 from fpgaprune.flow.task.samples import Samples, arrays_of, at
 from fpgaprune.processes import OnStep
-from fpgaprune.values import class_numbers, real_array
+from fpgaprune.values import Array, class_numbers, real_array
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 # Neither the training nor the final figures use these samples. They may be missing.
@@ -126,7 +125,7 @@ def load_data(source: str, samples: int | None = None, on_step: OnStep | None = 
     return data if samples is None else data.first(samples)
 
 
-def check_data(name: str, arrays: Mapping[str, Any]) -> Dataset:
+def check_data(name: str, arrays: Mapping[str, object]) -> Dataset:
     """A `Dataset` of `arrays`, which must fit each other.
 
     For several inputs there is one key for each, as `x_train.left` and `x_train.right` with the names of the network's
@@ -166,7 +165,7 @@ def check_data(name: str, arrays: Mapping[str, Any]) -> Dataset:
     return Dataset(name, **loaded)
 
 
-def _parts_of(arrays: Mapping[str, Any], key: str) -> dict[str, NDArray[Any]]:
+def _parts_of(arrays: Mapping[str, object], key: str) -> dict[str, Array]:
     """Name of an input or output to its array; the name is empty if there is only one without a name."""
     if key in arrays:
         value = arrays[key]
@@ -184,14 +183,14 @@ def _parts_of(arrays: Mapping[str, Any], key: str) -> dict[str, NDArray[Any]]:
     }
 
 
-def _array(values: Any, key: str) -> NDArray[Any]:
+def _array(values: object, key: str) -> Array:
     try:
         return np.asarray(values)
     except (ValueError, TypeError) as error:
         raise DataError(f"data {key} are no array: {' '.join(str(error).split())[:120]}; wanted one shape") from error
 
 
-def _check_part(name: str, part: str, x: Mapping[str, NDArray[Any]], y: Mapping[str, NDArray[Any]]) -> None:
+def _check_part(name: str, part: str, x: Mapping[str, Array], y: Mapping[str, Array]) -> None:
     for label, array in x.items():
         key = _key(f"x_{part}", label)
         if array.ndim < 2 or not len(array):
@@ -212,7 +211,7 @@ def _check_part(name: str, part: str, x: Mapping[str, NDArray[Any]], y: Mapping[
             class_numbers(array, f"data {name!r}: the labels {key}")
 
 
-def _check_alike(name: str, key: str, first: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> None:
+def _check_alike(name: str, key: str, first: Mapping[str, Array], other: Mapping[str, Array]) -> None:
     if list(first) != list(other):
         raise DataError(
             f"data {name!r}: {key} has {_named(other)}; {key[0]}_train has {_named(first)}; wanted the same"
@@ -232,12 +231,12 @@ def _check_alike(name: str, key: str, first: Mapping[str, NDArray[Any]], other: 
             )
 
 
-def _typed(array: NDArray[Any], key: str) -> NDArray[Any]:
+def _typed(array: Array, key: str) -> Array:
     is_label = key[0] == "y" and (np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_)
     return array.astype(np.int64 if is_label else np.float32)
 
 
-def _samples(parts: Mapping[str, NDArray[Any]]) -> Samples:
+def _samples(parts: Mapping[str, Array]) -> Samples:
     return parts[""] if list(parts) == [""] else tuple(parts.values())
 
 
@@ -286,7 +285,7 @@ def _digits() -> Dataset:
     return Dataset("digits", x[~held_out], y[~held_out], x[held_out], y[held_out])
 
 
-def _npz(path: Path) -> dict[str, NDArray[Any]]:
+def _npz(path: Path) -> dict[str, Array]:
     try:
         return read_npz(path)
     except FileNotFoundError as error:

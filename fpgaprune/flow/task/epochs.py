@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.flow.file import FinetuneConfig, Flow
 from fpgaprune.flow.task.data import Dataset
 from fpgaprune.flow.task.samples import Samples, arrays_of, count_of
+
+if TYPE_CHECKING:
+    import keras
 
 # Keras is called back after so many steps at most, because a user may want to stop a training.
 MOST_STEPS_TOGETHER = 100
@@ -37,11 +40,11 @@ def shuffled_batches(
     samples = (x, y) if weights is None else (x, y, weights)
     parts = [[tf.constant(array) for array in arrays_of(part)] for part in samples]
 
-    def batches(number: Any) -> Any:
+    def batches(number: object) -> Any:
         order = tf.random.experimental.stateless_shuffle(tf.range(count_of(x)), seed=tf.stack([seed, number]))
         return tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
 
-    def gathered(rows: Any) -> Any:
+    def gathered(rows: object) -> Any:
         found = [tuple(tf.gather(array, rows) for array in part) for part in parts]
         return tuple(
             arrays if isinstance(part, tuple) else arrays[0] for part, arrays in zip(samples, found, strict=True)
@@ -66,7 +69,7 @@ def steps_of(config: Flow, data: Dataset) -> int:
 
 
 @contextmanager
-def steps_together(model: Any, steps: int) -> Iterator[None]:
+def steps_together(model: keras.Model, steps: int) -> Iterator[None]:
     """Within the block, `fit` takes many of the `steps` of an epoch in one call of TensorFlow, with the same bits.
 
     A step of a small network takes less time than its call. A callback may act at a batch only if its number is a

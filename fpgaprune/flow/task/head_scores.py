@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from fpgaprune.values import Array
 
 # Called with labels, outputs, and their weights or None.
-Score = Callable[[NDArray[Any], NDArray[Any], NDArray[Any] | None], float]
+Score = Callable[[Array, Array, Array | None], float]
 
 
 def score_of(question: str, logits: bool) -> tuple[str, Score]:
@@ -27,14 +27,14 @@ def score_of(question: str, logits: bool) -> tuple[str, Score]:
     return "r2", r2
 
 
-def share_right(labels: NDArray[Any], outputs: NDArray[Any], weights: NDArray[Any] | None = None) -> float:
+def share_right(labels: Array, outputs: Array, weights: Array | None = None) -> float:
     """Keras's accuracy of classes. A run computes it some hundred times, and Keras would take 50 ms each time."""
     classes = outputs.argmax(axis=-1)
     wanted = labels.argmax(axis=-1) if labels.shape == outputs.shape else labels.reshape(classes.shape)
     return _mean(classes == wanted, weights)
 
 
-def r2(labels: NDArray[Any], outputs: NDArray[Any], weights: NDArray[Any] | None = None) -> float:
+def r2(labels: Array, outputs: Array, weights: Array | None = None) -> float:
     """The share of the labels' variance that the outputs explain."""
     from sklearn.metrics import r2_score
 
@@ -47,14 +47,12 @@ def r2(labels: NDArray[Any], outputs: NDArray[Any], weights: NDArray[Any] | None
     return float(r2_score(*flat, sample_weight=weights, multioutput="variance_weighted"))
 
 
-def _share_answered(
-    threshold: float, labels: NDArray[Any], outputs: NDArray[Any], weights: NDArray[Any] | None
-) -> float:
+def _share_answered(threshold: float, labels: Array, outputs: Array, weights: Array | None) -> float:
     right = (outputs > threshold) == (labels.reshape(outputs.shape) > 0.5)
     return _mean(right.mean(axis=-1), weights)
 
 
-def _mean(values: NDArray[Any], weights: NDArray[Any] | None) -> float:
+def _mean(values: Array, weights: Array | None) -> float:
     return float(
         values.mean() if weights is None else np.average(values, weights=np.broadcast_to(weights, values.shape))
     )

@@ -7,16 +7,16 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError
 from fpgaprune.flow.task.data import Dataset
 from fpgaprune.flow.task.samples import arrays_of
+from fpgaprune.values import Array
 
 _ELSE = "or name another loss with train.loss"
 
 
-def check_labels(loss: Any, model: Any, data: Dataset) -> None:
+def check_labels(loss: object, model: keras.Model, data: Dataset) -> None:
     """Check that the labels of `data` are those that the crossentropies in `loss` are defined for.
 
     Keras does not look: with answers 1 and 2 a binary crossentropy falls without end, and some class numbers that are
@@ -41,7 +41,7 @@ def check_labels(loss: Any, model: Any, data: Dataset) -> None:
             _check(one, tuple(output.shape), labels, where)
 
 
-def _for_outputs(loss: Any, model: Any) -> list[Any]:
+def _for_outputs(loss: object, model: keras.Model) -> list[Any]:
     """The loss of each output of `model`; None if it has none."""
     if isinstance(loss, Mapping):
         return [loss.get(name) for name in model.output_names]
@@ -50,7 +50,7 @@ def _for_outputs(loss: Any, model: Any) -> list[Any]:
     return [loss] * len(model.outputs)
 
 
-def _check(loss: Any, shape: tuple[int | None, ...], labels: NDArray[Any], where: str) -> None:
+def _check(loss: object, shape: tuple[int | None, ...], labels: Array, where: str) -> None:
     name = _name(loss)
     classes = shape[-1]
     if name == "binary_crossentropy":
@@ -70,7 +70,7 @@ def _check(loss: Any, shape: tuple[int | None, ...], labels: NDArray[Any], where
             _within(labels, classes - 1, where, name, f"number the classes 0, 1, 2, ..., {_ELSE}")
 
 
-def _name(loss: Any) -> str:
+def _name(loss: object) -> str:
     """The name of a loss of Keras, as `binary_crossentropy`; "" if it is none of Keras's."""
     found = keras.losses.get(loss) if isinstance(loss, str) else loss
     kind = found if isinstance(found, type) or not isinstance(found, keras.losses.Loss) else type(found)
@@ -82,7 +82,7 @@ def _name(loss: Any) -> str:
     return next((function.__name__ for function, cls in known if kind in (function, cls)), "")
 
 
-def _within(labels: NDArray[Any], most: int, where: str, name: str, advice: str) -> None:
+def _within(labels: Array, most: int, where: str, name: str, advice: str) -> None:
     low, high = np.min(labels), np.max(labels)
     if low < 0 or high > most:
         raise DataError(f"{where} holds {low:g} to {high:g}, and the loss {name} takes 0 to {most}: {advice}")

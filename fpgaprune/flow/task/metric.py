@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import structs
@@ -18,6 +18,9 @@ from fpgaprune.flow.task.readings import Loss, Reading
 from fpgaprune.flow.task.sample_weights import at_places
 from fpgaprune.flow.task.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.flow.task.task import Task, gives_probabilities, question_of, some_outputs
+
+if TYPE_CHECKING:
+    import keras
 
 # For a standard error, the samples are divided into this many parts, and each part is left out once.
 GROUPS = 20
@@ -43,7 +46,7 @@ class Judge:
     """
 
     def __init__(
-        self, settings: TrainConfig, task: Task, model: Any, labels: Samples, weights: Samples | None = None
+        self, settings: TrainConfig, task: Task, model: keras.Model, labels: Samples, weights: Samples | None = None
     ) -> None:
         """A judge of outputs for `labels`. The metric is the first of `task`.
 
@@ -116,7 +119,7 @@ class Judge:
         standard error counts only where they differ.
         """
 
-        def lost(index: Any) -> float:
+        def lost(index: object) -> float:
             was, now = self._of(before, index), self._of(after, index)
             if self.higher_is_better:
                 return was - now
@@ -124,7 +127,7 @@ class Judge:
 
         return Loss(lost(slice(None)), self._error(lost))
 
-    def _of(self, outputs: Samples, index: Any) -> float:
+    def _of(self, outputs: Samples, index: object) -> float:
         weights = None if self._weights is None else at(self._weights, index)
         return self._value(at(self._labels, index), at(outputs, index), weights)
 

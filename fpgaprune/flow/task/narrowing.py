@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.remove import RemovalPlan, apply_removal, plan_removal
-from fpgaprune.values import MaskSet, named_weights, weight_arrays
+from fpgaprune.values import Array, MaskSet, named_weights, weight_arrays
+
+if TYPE_CHECKING:
+    import keras
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Narrowed:
     small: Any
     masks: MaskSet
     plan: RemovalPlan
-    arrays: dict[str, NDArray[Any]]
+    arrays: dict[str, Array]
 
     @property
     def small_masks(self) -> MaskSet:
@@ -41,14 +43,14 @@ class Narrowed:
         free = {path: np.ones(self.arrays[path].shape, dtype=bool) for path in small}
         return MaskSet(self.plan.spread(small, {**free, **self.masks}))
 
-    def take_back(self, trained: Any, model: Any) -> None:
+    def take_back(self, trained: object, model: keras.Model) -> None:
         """Copy the weights of the narrow network `trained` into the whole `model`; what left keeps its own."""
         variables = named_weights(model)
         for path, array in self.plan.spread(weight_arrays(trained), self.arrays).items():
             variables[path].assign(array)
 
 
-def narrowed(model: Any, masks: MaskSet) -> Narrowed:
+def narrowed(model: keras.Model, masks: MaskSet) -> Narrowed:
     """`model`, which is unchanged, with the locks of `masks` at zero and without the channels that they end.
 
     Raises:
@@ -67,7 +69,7 @@ def narrowed(model: Any, masks: MaskSet) -> Narrowed:
     return Narrowed(small, masks, plan, arrays)
 
 
-def folded_under(model: Any, masks: MaskSet) -> tuple[Any, MaskSet]:
+def folded_under(model: keras.Model, masks: MaskSet) -> tuple[Any, MaskSet]:
     """`model` with the locks of `masks` at zero and each BatchNorm in the layer before it, and the masks of that.
 
     Raises:
@@ -82,7 +84,7 @@ def folded_under(model: Any, masks: MaskSet) -> tuple[Any, MaskSet]:
 
 
 @contextmanager
-def locked_at_zero(model: Any, masks: MaskSet) -> Iterator[None]:
+def locked_at_zero(model: keras.Model, masks: MaskSet) -> Iterator[None]:
     """Within the block, all elements of `model` that `masks` lock are zero; afterwards it has its weights again."""
     variables = named_weights(model)
     before = {path: variables[path].numpy() for path in masks}

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ConfigError, DataError, shown
 from fpgaprune.flow.task.samples import Samples, arrays_of
-from fpgaprune.values import real_array
+from fpgaprune.values import Array, real_array
 
-Arrays = Mapping[str, NDArray[Any]]
+if TYPE_CHECKING:
+    import keras
+
+Arrays = Mapping[str, Array]
 # Class number to the weight of its samples.
 ClassWeights = Mapping[str, float]
 
@@ -47,7 +50,7 @@ def read_weights(where: str, given: Arrays, labels: Arrays) -> Samples | None:
     return found[0] if list(labels) == [""] else found
 
 
-def _fitting(where: str, weights: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float32]:
+def _fitting(where: str, weights: Array, labels: Array) -> NDArray[np.float32]:
     """`weights` as float32; it has an entry for each sample, or for each place of each sample."""
     found = real_array(weights, where)
     if found.ndim == 2 and found.shape[1] == 1 and labels.ndim < 3:
@@ -69,7 +72,7 @@ def training_weights(
     classes: Mapping[str, float | ClassWeights] | None,
     labels: Samples,
     questions: Sequence[str],
-    model: Any,
+    model: keras.Model,
 ) -> Samples | None:
     """The weight of each training sample, and of each place of it, in the loss; None if all of them are 1.
 
@@ -114,7 +117,7 @@ def at_places(weights: Samples, outputs: Sequence[Any]) -> Samples:
     return found if isinstance(weights, tuple) else found[0]
 
 
-def _at_places(weights: NDArray[Any], places: int) -> NDArray[Any]:
+def _at_places(weights: Array, places: int) -> Array:
     return weights.reshape(*weights.shape, *[1] * max(places + 1 - weights.ndim, 0))
 
 
@@ -143,7 +146,7 @@ def _tables(
 
 
 def _of_classes(
-    table: ClassWeights, labels: NDArray[Any], question: str, shape: Sequence[int | None], where: str
+    table: ClassWeights, labels: Array, question: str, shape: Sequence[int | None], where: str
 ) -> NDArray[np.float32]:
     """The weight of the class of each label; a class that `table` leaves out has weight 1."""
     if question == "one-hot":

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from fpgaprune.values import Array
+
+if TYPE_CHECKING:
+    import keras
 
 _BATCH = 256
 
-Samples = NDArray[Any] | tuple[NDArray[Any], ...]
+Samples = Array | tuple[Array, ...]
 
 
-def arrays_of(samples: Samples) -> tuple[NDArray[Any], ...]:
+def arrays_of(samples: Samples) -> tuple[Array, ...]:
     """One array for each input or output."""
     return samples if isinstance(samples, tuple) else (samples,)
 
@@ -44,7 +48,7 @@ def in_shape(samples: Samples, wanted: Samples) -> Samples:
     return turned if isinstance(wanted, tuple) else turned[0]
 
 
-def predict(model: Any, x: Samples) -> Samples:
+def predict(model: keras.Model, x: Samples) -> Samples:
     """The outputs of `model` for `x`.
 
     `model.predict` computes the same bits, but it traces a model twice where the last batch is smaller, and makes a
@@ -59,7 +63,7 @@ def predict(model: Any, x: Samples) -> Samples:
     given = [np.asarray(array, one.dtype) for array, one in zip(arrays_of(x), keras.tree.flatten(inputs), strict=True)]
 
     @tf.function(input_signature=[tf.TensorSpec((None, *array.shape[1:]), array.dtype) for array in given])  # type: ignore[untyped-decorator, unused-ignore]
-    def forward(*batch: Any) -> Any:
+    def forward(*batch: object) -> Any:
         return keras.tree.flatten(model(keras.tree.pack_sequence_as(inputs, list(batch)), training=False))
 
     starts = range(0, count_of(x), _BATCH)

@@ -123,7 +123,7 @@ def inspect_model(path: Path, folder: Path | None = None) -> dict[str, Any]:
     return {"model": str(path), "layers": layers, "heat_maps": [str(heat_map) for heat_map in heat_maps]}
 
 
-def _shape(layer: Any) -> list[int | None]:
+def _shape(layer: object) -> list[int | None]:
     shape = getattr(getattr(layer, "output", None), "shape", None)
     return [] if shape is None else list(shape[1:])
 

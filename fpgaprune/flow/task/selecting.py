@@ -26,6 +26,8 @@ from fpgaprune.target import Target
 from fpgaprune.values import MaskSet
 
 if TYPE_CHECKING:
+    import keras
+
     from fpgaprune.flow.task.metric import Judge
     from fpgaprune.flow.task.task import Task
 
@@ -34,7 +36,7 @@ Data = tuple[Samples, ...]
 
 
 def choose_masks(
-    model: Any,
+    model: keras.Model,
     settings: SelectConfig,
     data: Data | None,
     seed: int,
@@ -70,7 +72,7 @@ def choose_masks(
 
 
 def first_masks(
-    model: Any, settings: SelectConfig, data: Data | None, seed: int, on_step: OnStep | None = None
+    model: keras.Model, settings: SelectConfig, data: Data | None, seed: int, on_step: OnStep | None = None
 ) -> tuple[MaskSet, list[dict[str, Any]]]:
     """The locks that are there before `sparsity` counts: named ones and whole filters; those that follow from filters.
 
@@ -87,7 +89,7 @@ def first_masks(
     return closed.masks, closed.to_json()
 
 
-def check_units(model: Any, settings: SelectConfig, target: Target | None) -> None:
+def check_units(model: keras.Model, settings: SelectConfig, target: Target | None) -> None:
     """Check that the weights of `model`, trained or not, divide into the units that `settings` ask for.
 
     Warns:
@@ -105,7 +107,7 @@ def check_units(model: Any, settings: SelectConfig, target: Target | None) -> No
     select(model, None if ":" in settings.granularity else none, **options)
 
 
-def guard_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> list[dict[str, Any]]:
+def guard_masks(model: keras.Model, settings: SelectConfig, masks: MaskSet) -> list[dict[str, Any]]:
     """The warnings of `fpgaprune.select.guard` about `masks`, as JSON data; empty if there are none.
 
     Raises:
@@ -125,7 +127,7 @@ def counts(masks: MaskSet) -> dict[str, Any]:
     return {"locked": masks.locked_count, "elements": masks.size, "digest": masks.digest()}
 
 
-def explicit_masks(model: Any, settings: SelectConfig) -> MaskSet:
+def explicit_masks(model: keras.Model, settings: SelectConfig) -> MaskSet:
     """The locks of `settings` that do not depend on scores.
 
     Raises:
@@ -189,7 +191,7 @@ def criterion_data(settings: SelectConfig, data: Data) -> Any:
     return [tuple(for_keras(at(part, index)) for part in some) for index in rows]
 
 
-def close_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> tuple[MaskSet, list[dict[str, Any]]]:
+def close_masks(model: keras.Model, settings: SelectConfig, masks: MaskSet) -> tuple[MaskSet, list[dict[str, Any]]]:
     """`masks` with the locks that follow from them, if `settings` ask for these, and a list of the added locks.
 
     Raises:
@@ -227,7 +229,7 @@ def select_masks(
     return masks, additions, guard_masks(model, settings, masks)
 
 
-def _compiled(settings: TrainConfig, model: Any, data: Dataset) -> Task:
+def _compiled(settings: TrainConfig, model: keras.Model, data: Dataset) -> Task:
     """The task of a saved `model`, which is compiled for criteria that read `data`."""
     from fpgaprune.flow.task.task import read_task
 
@@ -236,7 +238,7 @@ def _compiled(settings: TrainConfig, model: Any, data: Dataset) -> Task:
     return task
 
 
-def _judge(settings: TrainConfig, task: Task, model: Any, data: Dataset) -> Judge:
+def _judge(settings: TrainConfig, task: Task, model: keras.Model, data: Dataset) -> Judge:
     """Judges a saved `model`, which is compiled, by the held-out samples."""
     from fpgaprune.flow.task.metric import Judge
 
@@ -290,7 +292,7 @@ def measure_sensitivity(
     return found, files
 
 
-def network_before_finetuning(config: Flow, data: Dataset, model: Any) -> Any:
+def network_before_finetuning(config: Flow, data: Dataset, model: keras.Model) -> Any:
     """`model` with the locks of `[select]` at zero and without the channels that they end.
 
     The weights of `model` are unchanged; it may be compiled anew.

@@ -51,7 +51,7 @@ class Task:
 
     def compile(
         self,
-        model: Any,
+        model: keras.Model,
         rate: float | None,
         default: float,
         steps: int,
@@ -79,7 +79,7 @@ class Task:
         metrics = {"weighted_metrics" if weighted else "metrics": _fresh(self.metrics)}
         model.compile(optimizer, self.loss, loss_weights=self.loss_weights, **metrics)
 
-    def compile_for_scores(self, model: Any) -> None:
+    def compile_for_scores(self, model: keras.Model) -> None:
         """Compile `model` with the loss that criteria read; it is not to be trained."""
         self.compile(model, None, FINETUNE_RATE, steps=1)
 
@@ -87,7 +87,7 @@ class Task:
         """The training samples of `data`, their labels, and, if there are some, their weights."""
         return (data.x_train, data.y_train) if self.weights is None else (data.x_train, data.y_train, self.weights)
 
-    def check_loss(self, model: Any, labels: Samples) -> None:
+    def check_loss(self, model: keras.Model, labels: Samples) -> None:
         """Check that the loss of the compiled `model` takes its outputs and `labels`.
 
         Raises:
@@ -121,13 +121,13 @@ class Task:
         return tuple(found) if isinstance(self.weights, tuple) else found[0]
 
     @staticmethod
-    def _loss_of(model: Any, labels: Samples, weights: Samples | None) -> Any:
+    def _loss_of(model: keras.Model, labels: Samples, weights: Samples | None) -> Any:
         outputs = for_keras(some_outputs(model, count_of(labels)))
         return model.compute_loss(
             y=for_keras(labels), y_pred=outputs, sample_weight=None if weights is None else for_keras(weights)
         )
 
-    def prepare(self, model: Any, labels: Samples) -> None:
+    def prepare(self, model: keras.Model, labels: Samples) -> None:
         """Loss and metrics of the compiled `model` have their variables, so that its training is traced once.
 
         Keras makes them in the first step of the training. TensorFlow traces a function that makes variables twice.
@@ -140,7 +140,7 @@ class Task:
             model.reset_metrics()
 
 
-def learning_rate_of(settings: TrainConfig, model: Any, data: Dataset) -> tuple[str, float]:
+def learning_rate_of(settings: TrainConfig, model: keras.Model, data: Dataset) -> tuple[str, float]:
     """The optimizer of the task of `model`: the name of its class, and its learning rate at the first step.
 
     Raises:
@@ -152,18 +152,18 @@ def learning_rate_of(settings: TrainConfig, model: Any, data: Dataset) -> tuple[
     return type(optimizer).__name__, float(optimizer.learning_rate) if task.has_rate else FINETUNE_RATE
 
 
-def _has_known_sizes(model: Any) -> bool:
+def _has_known_sizes(model: keras.Model) -> bool:
     return all(size is not None for output in model.outputs for size in output.shape[1:])
 
 
-def some_outputs(model: Any, samples: int) -> Samples:
+def some_outputs(model: keras.Model, samples: int) -> Samples:
     """`samples` outputs of the shape and the structure of those of `model`, all 0.5; an unknown size is 1."""
     shapes = [tuple(size or 1 for size in output.shape[1:]) for output in model.outputs]
     outputs = tuple(np.full((samples, *shape), 0.5, np.float32) for shape in shapes)
     return outputs if len(outputs) > 1 else outputs[0]
 
 
-def read_task(settings: TrainConfig, model: Any, data: Dataset) -> Task:
+def read_task(settings: TrainConfig, model: keras.Model, data: Dataset) -> Task:
     """The task of `model`: from `settings`, else from its compilation, else from the labels of `data`.
 
     The last activations of the model decide whether its outputs are probabilities.
@@ -223,7 +223,7 @@ def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:
     return found
 
 
-def _require_losses(losses: Any) -> None:
+def _require_losses(losses: object) -> None:
     """Check that each name in `losses` is a loss of Keras's; an `.h5` file holds a user's own one by name alone.
 
     Raises:
@@ -234,7 +234,7 @@ def _require_losses(losses: Any) -> None:
             keras.losses.get(loss)
 
 
-def _loss(settings: TrainConfig, own: Mapping[str, Any], model: Any, data: Dataset) -> Any:
+def _loss(settings: TrainConfig, own: Mapping[str, object], model: keras.Model, data: Dataset) -> Any:
     if settings.loss is not None:
         return _named_in(settings.loss, "train.loss", keras.losses.get)
     if own.get("loss") is not None:
@@ -243,7 +243,7 @@ def _loss(settings: TrainConfig, own: Mapping[str, Any], model: Any, data: Datas
     return losses if len(losses) > 1 else losses[0]
 
 
-def _metrics(settings: TrainConfig, own: Mapping[str, Any], model: Any, data: Dataset) -> Any:
+def _metrics(settings: TrainConfig, own: Mapping[str, object], model: keras.Model, data: Dataset) -> Any:
     if settings.metric is not None:
         if settings.metric in ("loss", "r2") or is_function_name(settings.metric):  # Keras does not compute these
             return None
@@ -270,7 +270,7 @@ def _named_in(name: str, key: str, find: Any) -> Any:
     return name
 
 
-def _questions(model: Any, data: Dataset) -> list[tuple[str, bool]]:
+def _questions(model: keras.Model, data: Dataset) -> list[tuple[str, bool]]:
     """For each output the question of its labels, and whether the output is logits."""
     found = []
     for output, labels in zip(model.outputs, arrays_of(data.y_train), strict=True):
@@ -307,7 +307,7 @@ def _fitting(kind: str, logits: bool) -> tuple[Any, list[Any]]:
     return losses.MeanSquaredError(), []
 
 
-def gives_probabilities(output: Any) -> bool:
+def gives_probabilities(output: object) -> bool:
     """Whether the layer that makes `output` ends in a softmax or a sigmoid."""
     operation = producer(output)
     if hasattr(operation, "layers"):  # a nested model
@@ -318,12 +318,12 @@ def gives_probabilities(output: Any) -> bool:
     return known is not None and known.name in ("softmax", "sigmoid")
 
 
-def _fresh(metrics: Any) -> Any:
+def _fresh(metrics: object) -> Any:
     """New metrics that have counted nothing, because a metric object serves one model."""
     return keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(metrics)) if metrics else None
 
 
-def _named(config: Any) -> str:
+def _named(config: object) -> str:
     if isinstance(config, Mapping):
         inner = config.get("config")
         return str(inner if isinstance(inner, str) else config.get("registered_name") or config.get("class_name"))

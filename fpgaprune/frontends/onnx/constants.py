@@ -21,7 +21,7 @@ from fpgaprune.frontends.onnx.qonnx import (
     steps_type,
     type_of,
 )
-from fpgaprune.values import FixedType, integer_bits
+from fpgaprune.values import Array, FixedType, integer_bits
 
 # What `Shape` gives for the batch, which is not known: no tensor of a sample has so many entries.
 BATCH = 2_147_480_009
@@ -77,7 +77,7 @@ def _quantised(node: Any, given: Sequence[Parameter | None]) -> Parameter:
     if any(value.size > _MOST or value.dtype.kind not in "fiu" for value in values):
         raise ValueError("reads what are no numbers")
     scale = checked_scale(values[1])
-    zero_point: NDArray[Any] = np.zeros(1, np.float32)
+    zero_point: Array = np.zeros(1, np.float32)
     kind = None
     with np.errstate(all="ignore"):
         if node.op_type == "BipolarQuant":
@@ -94,24 +94,24 @@ def _quantised(node: Any, given: Sequence[Parameter | None]) -> Parameter:
     return replace(source, values=rounded, kind=kind, codes=codes)
 
 
-def _steps(bits: NDArray[Any], settings: Mapping[str, Any]) -> FixedType | None:
+def _steps(bits: Array, settings: Mapping[str, object]) -> FixedType | None:
     try:
         return steps_type(bits, settings)
     except ValueError:
         return None
 
 
-def _codes(rounded: NDArray[np.float32], scale: NDArray[Any], kind: FixedType | None) -> Codes | None:
+def _codes(rounded: NDArray[np.float32], scale: Array, kind: FixedType | None) -> Codes | None:
     """`rounded`, multiples of `scale`, as whole numbers of the type `kind`; the narrowest that holds them if None."""
     if not rounded.size or not np.isfinite(rounded).all():
         return None
-    scales: NDArray[Any] = np.broadcast_to(scale.astype(np.float32), rounded.shape)
+    scales: Array = np.broadcast_to(scale.astype(np.float32), rounded.shape)
     whole = np.rint(rounded / scales)
     bits = max(integer_bits(float(np.abs(whole).max())) + 1, 2)
     return Codes(whole, scales, kind or FixedType(bits, bits)) if bits <= _MOST_BITS else None
 
 
-def _require_small(node: Any, values: Sequence[NDArray[Any] | None]) -> None:
+def _require_small(node: Any, values: Sequence[Array | None]) -> None:
     """Check that the result of `node`, as far as one of `values` chooses its size, takes little memory."""
     claimed = 0
     if node.op_type in ("ConstantOfShape", "Expand") and values and values[-1] is not None:
@@ -134,7 +134,7 @@ def _require_small(node: Any, values: Sequence[NDArray[Any] | None]) -> None:
         raise ValueError(f"gives a tensor of {claimed:,} elements or more; wanted {_MOST:,} at most")
 
 
-def _evaluated(node: Any, values: Sequence[NDArray[Any] | None], opset: int) -> list[Any]:
+def _evaluated(node: Any, values: Sequence[Array | None], opset: int) -> list[Any]:
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -86,7 +85,7 @@ def plan_onnx(path: Path) -> OnnxNetwork:
     return OnnxNetwork(document, plan_network(document))
 
 
-def load_onnx(path: Path, samples: Any = None) -> LoadedNetwork:
+def load_onnx(path: Path, samples: object = None) -> LoadedNetwork:
     """The ONNX file at `path` as a Keras model, with its channels last.
 
     Args:

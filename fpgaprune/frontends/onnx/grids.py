@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.frontends.onnx.qonnx import are_powers, checked_scale, steps_type
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
 
 Floats = NDArray[np.float32]
 _ZERO = np.zeros(1, np.float32)
@@ -53,7 +52,7 @@ class Grid:
         """What is added to that product."""
         return self.lift * self.scale
 
-    def whole(self, x: NDArray[Any]) -> NDArray[np.float64]:
+    def whole(self, x: Array) -> NDArray[np.float64]:
         """What the types leave of `x`."""
         with np.errstate(all="ignore"):
             found = np.clip(np.nan_to_num(x / self.divisor + self.zero), -_LARGEST, _LARGEST).astype(np.float64)
@@ -61,7 +60,7 @@ class Grid:
             found = kind.to_float(kind.to_raw(found))
         return found
 
-    def whole_of(self, y: NDArray[Any]) -> NDArray[np.float64]:
+    def whole_of(self, y: Array) -> NDArray[np.float64]:
         """The rounded numbers of which the quantiser makes `y`."""
         places = 2.0 ** self.kinds[-1].fraction
         return np.rint((y.astype(np.float64) / self.scale - self.lift) / self.gain * places) / places
@@ -81,7 +80,7 @@ class Grid:
         return Grid(_ONE, _ZERO, (kind,), 1.0, _ZERO, _ONE)
 
 
-def grid_of(operator: str, given: Sequence[NDArray[Any]], settings: Mapping[str, Any]) -> Grid:
+def grid_of(operator: str, given: Sequence[Array], settings: Mapping[str, object]) -> Grid:
     """What the quantiser `operator` does, whose inputs besides the tensor are `given`.
 
     Raises:
@@ -103,9 +102,7 @@ def grid_of(operator: str, given: Sequence[NDArray[Any]], settings: Mapping[str,
     return Grid(scale, zero, (kind,), 1.0, -zero, scale).in_one_type()
 
 
-def _cut(
-    scale: Floats, zero: Floats, bits: NDArray[Any], given: Sequence[NDArray[Any]], settings: Mapping[str, Any]
-) -> Grid:
+def _cut(scale: Floats, zero: Floats, bits: Array, given: Sequence[Array], settings: Mapping[str, object]) -> Grid:
     """`Trunc`: whole numbers lose their last bits."""
     before = replace(steps_type(bits + _SPARE, {}), rounding="RND_CONV")
     if len(given) == 1:

@@ -7,7 +7,6 @@ from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import ModelImportError, shown
 from fpgaprune.files import in_a_line
@@ -16,6 +15,7 @@ from fpgaprune.frontends.onnx.document import Document
 from fpgaprune.frontends.onnx.layer_plan import LayerPlan
 from fpgaprune.frontends.onnx.qonnx import in_standard_operators
 from fpgaprune.frontends.onnx.value import Value
+from fpgaprune.values import Array
 
 RANDOM_SAMPLES = 256
 LARGEST_DIFFERENCE = 1e-5
@@ -27,7 +27,7 @@ _NUMBERS_AT_A_TIME = 1 << 24
 _NEAR = 1e-6
 
 
-def judged(document: Document, plan: LayerPlan, model: Any, samples: Any = None) -> ImportDifference:
+def judged(document: Document, plan: LayerPlan, model: object, samples: object = None) -> ImportDifference:
     """The largest difference between `model` and onnxruntime, relative to the largest number of each output.
 
     Where the network rounds, one step may hang on the last bit of a float. So each part between two quantisers is
@@ -85,9 +85,9 @@ class _Parts:
         self.largest = dict.fromkeys(self.ends, 0.0)
         self.absolute = dict.fromkeys(self.ends, 0.0)
 
-    def compare(self, given: list[NDArray[Any]], theirs: dict[str, NDArray[Any]]) -> None:
+    def compare(self, given: list[Array], theirs: dict[str, Array]) -> None:
         """Compares what the parts make of the samples `given`, and of what onnxruntime gives to each part."""
-        starts: dict[str, NDArray[Any]] = {}
+        starts: dict[str, Array] = {}
         for rounding, quantiser in zip(self.plan.roundings, self.quantisers, strict=True):
             x, y = (as_keras(theirs[name], rounding.given) for name in rounding.names)
             whole = rounding.grid.whole_of(y)
@@ -133,7 +133,7 @@ class _Parts:
         raise ModelImportError(f"{self.document.path}: {kind} {shown(name)} {what}, so the network is not taken")
 
 
-def _with_samples(document: Document, plan: LayerPlan, random: list[NDArray[Any]], samples: Any) -> list[NDArray[Any]]:
+def _with_samples(document: Document, plan: LayerPlan, random: list[Array], samples: object) -> list[Array]:
     own = [np.asarray(one, np.float32) for one in (samples if isinstance(samples, list | tuple) else [samples])]
     shapes = [value.shape for value in plan.inputs]
     if [array.shape[1:] for array in own] != shapes or len({len(array) for array in own}) != 1:
@@ -173,9 +173,7 @@ def _is_small(document: Document) -> bool:
     return document.batch is not None and document.batch <= RANDOM_SAMPLES
 
 
-def _run(
-    document: Document, plan: LayerPlan, session: Any, given: list[NDArray[Any]], names: tuple[str, ...]
-) -> list[NDArray[Any]]:
+def _run(document: Document, plan: LayerPlan, session: Any, given: list[Array], names: tuple[str, ...]) -> list[Array]:
     """The tensors `names` of onnxruntime for samples in the shapes of Keras."""
     feeds = [_as_onnx(array, value) for array, value in zip(given, plan.inputs, strict=True)]
     entering = dict(zip(document.inputs, feeds, strict=True))
@@ -198,13 +196,13 @@ def _run(
     return [entering[name] if name in entering else found[name] for name in names]
 
 
-def _as_onnx(array: NDArray[Any], value: Value) -> NDArray[Any]:
+def _as_onnx(array: Array, value: Value) -> Array:
     """`array` in the order of the axes in ONNX."""
     order = [value.axes.index(axis) + 1 for axis in range(1, value.rank)]
     return np.ascontiguousarray(array.transpose([0, *order]))
 
 
-def as_keras(array: NDArray[Any], value: Value) -> NDArray[Any]:
+def as_keras(array: Array, value: Value) -> Array:
     """`array` of onnxruntime in the order of the axes in Keras."""
     if array.ndim != value.rank or array.shape[1:] != value.sizes:
         raise ModelImportError(f"onnxruntime gives the shape {array.shape[1:]}; Keras {value.sizes}")

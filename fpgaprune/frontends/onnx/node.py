@@ -96,7 +96,7 @@ class NodeStep:
         is_float32 = found.values.dtype == np.float32
         return found if is_float32 else found.with_values(found.values.astype(np.float32))
 
-    def optional(self, at: int, key: str, default: Any, *, since: int) -> Any:
+    def optional(self, at: int, key: str, default: object, *, since: int) -> Any:
         """A setting that is the attribute `key` before opset `since`, and the constant input `at` from then on."""
         if self.opset < since:
             return self.settings.get(key, default)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Codes:
     scale: NDArray[np.float32]
     kind: FixedType
 
-    def moved(self, move: Callable[[NDArray[Any]], NDArray[Any]]) -> Codes:
+    def moved(self, move: Callable[[Array], Array]) -> Codes:
         """The same with the elements in other places."""
         return Codes(move(self.whole), move(self.scale), self.kind)
 
@@ -49,7 +48,7 @@ class Parameter:
         codes: its elements as whole numbers times scales, if a quantiser with such scales has rounded it.
     """
 
-    values: NDArray[Any]
+    values: Array
     name: str = ""
     shape: tuple[int, ...] = ()
     origin: NDArray[np.int64] | None = None
@@ -57,11 +56,11 @@ class Parameter:
     codes: Codes | None = None
 
     @classmethod
-    def of_file(cls, name: str, values: NDArray[Any]) -> Parameter:
+    def of_file(cls, name: str, values: Array) -> Parameter:
         """The constant `name` as it is in the file."""
         return cls(values, name, values.shape, np.arange(values.size, dtype=np.int64).reshape(values.shape))
 
-    def moved(self, move: Callable[[NDArray[Any]], NDArray[Any]]) -> Parameter:
+    def moved(self, move: Callable[[Array], Array]) -> Parameter:
         """The parameter with its elements in other places; `move` changes places only."""
         origin = None if self.origin is None else move(self.origin)
         codes = None if self.codes is None else self.codes.moved(move)
@@ -79,7 +78,7 @@ class Parameter:
         """The parameter with the entries of `axis` in the order `order`."""
         return self.moved(lambda array: array.take(order, axis=axis))
 
-    def with_values(self, values: NDArray[Any]) -> Parameter:
+    def with_values(self, values: Array) -> Parameter:
         """The parameter with other values in the same places, of no fixed-point type."""
         return replace(self, values=values, kind=None, codes=None)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from fpgaprune.values import Array
 
 _CLOSE = 1e-4
 
@@ -63,7 +64,7 @@ def _numbers(graph: Any) -> Iterator[tuple[str, float]]:
     made = [(node.output[0], e.t) for node in graph.node if node.op_type == "Constant" for e in node.attribute]
     for name, tensor in (*stored, *made):
         if math.prod(tensor.dims) == 1 and not tensor.external_data and tensor.data_type == 1:
-            values: NDArray[Any] = np.asarray(numpy_helper.to_array(tensor))
+            values: Array = np.asarray(numpy_helper.to_array(tensor))
             yield name, float(values.ravel()[0])
 
 

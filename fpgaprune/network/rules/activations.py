@@ -28,7 +28,7 @@ def apply_elementwise(function: Callable[[Any], Any], channels: Channels) -> Cha
     return replace(channels, value=value)
 
 
-def activate(site: Site, line: AxisChannels, axis: int, function: Any) -> Channels:
+def activate(site: Site, line: AxisChannels, axis: int, function: object) -> Channels:
     """The output of a layer whose linear part makes `line` along `axis`, after the layer's activation `function`."""
     channels = line.over(site.shape, axis % len(site.shape))
     return channels if function is None else _applied(site, channels, function)
@@ -39,7 +39,7 @@ def activation(site: Site) -> Channels:
     return _applied(site, site.inputs[0], site.layer.activation)
 
 
-def _applied(site: Site, channels: Channels, function: Any) -> Channels:
+def _applied(site: Site, channels: Channels, function: object) -> Channels:
     computes = elementwise_of(function)
     if computes is not None:
         return apply_elementwise(computes, channels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from fpgaprune.network.rules.activations import activate
 from fpgaprune.network.site import LayerRule, Site, of_each_size
 from fpgaprune.network.trace import Count
 from fpgaprune.network.windows import channel_axis, pads_zeros, positions, spatial
+
+if TYPE_CHECKING:
+    import keras
 
 
 def depthwise_convolution(site: Site) -> Channels:
@@ -35,7 +38,7 @@ def _positions(site: Site) -> int:
     return positions(spatial(site.layer, site.shape))
 
 
-def _filtered(site: Site, line: AxisChannels, variable: Any, bias: Any = None) -> AxisChannels:
+def _filtered(site: Site, line: AxisChannels, variable: keras.Variable, bias: object = None) -> AxisChannels:
     """`line` after a kernel (..., C_in, m) and a bias: constant if the kernel is zero or its input is constant."""
     kernel = value_of(variable)
     site.weight(variable, *(None,) * (kernel.ndim - 2), line.ids, None, uses=_positions(site))

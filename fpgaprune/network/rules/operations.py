@@ -25,7 +25,7 @@ def binary(join: Join, absorbing_zero: bool = False) -> Values:
         if len(site.inputs) != 1 or len(site.call.args) != 2 or not all(map(_simple, site.call.args)):
             return site.keep_all()[0]  # an array may have a number for each channel
 
-        def with_number(x: Any) -> Any:
+        def with_number(x: object) -> Any:
             return site.layer.call(*(x if isinstance(a, keras.KerasTensor) else a for a in site.call.args))
 
         return apply_elementwise(with_number, site.inputs[0])
@@ -33,7 +33,7 @@ def binary(join: Join, absorbing_zero: bool = False) -> Values:
     return rule
 
 
-def _simple(argument: Any) -> bool:
+def _simple(argument: object) -> bool:
     return isinstance(argument, keras.KerasTensor | int | float)
 
 

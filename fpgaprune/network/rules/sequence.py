@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from keras import layers
@@ -18,6 +18,9 @@ from fpgaprune.network.rules.activations import activate
 from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.trace import Count
 from fpgaprune.network.windows import positions
+
+if TYPE_CHECKING:
+    import keras
 
 
 def embedding(site: Site) -> Channels:
@@ -70,7 +73,7 @@ def time_distributed(site: Site) -> list[Channels]:
     return [activate(site, out, -1, inner.activation)]
 
 
-def _reads(site: Site, layer: Any, line: AxisChannels, steps: int) -> None:
+def _reads(site: Site, layer: keras.Layer, line: AxisChannels, steps: int) -> None:
     cell = layer.cell
     kernel_path = site.trace.paths.get(id(cell.kernel), site.path)
     gates = site.trace.own(layer, "gates", cell.kernel.shape[-1])

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from fpgaprune.errors import MaskError
-from fpgaprune.select import ConstantSparsity, PolynomialDecay, tfmot_schedule
+from fpgaprune.select import ConstantSparsity, PolynomialDecay
 
 
 def test_constant_sparsity_is_due_every_so_many_steps():
@@ -39,7 +39,6 @@ def test_a_schedule_that_names_no_frequency_is_due_every_hundred_steps():
         (lambda: ConstantSparsity(0.5, 5, 4), "to 4 every 100; wanted"),
         (lambda: PolynomialDecay(0.1, 0.9, 5, 5), "ends at step 5; wanted one after"),
         (lambda: PolynomialDecay(0.1, 0.9, 0, 5, frequency=0), "every 0; wanted"),
-        (lambda: tfmot_schedule("Cosine"), "TF-MOT schedule 'Cosine' is unknown; wanted ConstantSparsity or"),
     ],
 )
 def test_bad_schedules_are_named(make, message):

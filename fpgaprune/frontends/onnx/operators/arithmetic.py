@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.frontends.onnx.layer_plan import PlannedLayer
 from fpgaprune.frontends.onnx.node import NodeStep, Operator
 from fpgaprune.frontends.onnx.parameter import Parameter
 from fpgaprune.frontends.onnx.value import Value
+from fpgaprune.values import Array
 
 _WITH_BIAS = ("Dense", "Conv1D", "Conv2D", "DepthwiseConv1D", "DepthwiseConv2D")
 
@@ -145,7 +144,7 @@ def _spread(constant: Parameter, size: int) -> Parameter:
 
 
 def _shifted(step: NodeStep, value: Value, sign: float, offset: Parameter) -> Value:
-    ones: Callable[[NDArray[Any]], NDArray[Any]] = lambda array: np.full_like(array, sign)  # noqa: E731
+    ones: Callable[[Array], Array] = lambda array: np.full_like(array, sign)  # noqa: E731
     axis = _wide_axis(step, offset)
     if axis is None:
         return step.plan.scaled(step.name, value, sign, float(offset.values.ravel()[0]))
