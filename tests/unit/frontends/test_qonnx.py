@@ -239,6 +239,27 @@ def test_operators_with_their_channels_last(tmp_path):
     assert np.argwhere(~with_names["conv/kernel"]).tolist() == [[2, 1, 0, 4]]
 
 
+def test_a_scale_moves_behind_a_pooling(tmp_path):
+    """What a convolution multiplies are whole numbers, and its sums have one scale."""
+    nodes = [
+        helper.make_node("Quant", [name, scale, "z", "b"], [f"{name}q"], domain="qonnx.custom_op.general", signed=1)
+        for name, scale in (("x", "s"), ("w", "ws"))
+    ]
+    nodes += [
+        node("MaxPool", ["xq"], "p", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Conv", ["p", "wq"], "y", kernel_shape=[2, 2]),
+    ]
+    constants = {name: np.float32(one) for name, one in (("s", 0.3), ("ws", 0.17), ("b", 4), ("z", 0))}
+    constants["w"] = numbers(3, 2, 2, 2)
+    net = fp.load(graph(tmp_path / "net.onnx", nodes, constants, {"x": ("n", 2, 6, 6)}, {"y": ("n", 3, 2, 2)}))
+    kinds = [type(layer).__name__ for layer in net.model.layers]
+    assert kinds[-4:] == ["RoundedChannels", "MaxPooling2D", "Conv2D", "Rescaling"]
+    assert net.difference.relative <= 1e-6
+    x = np.round(np.random.default_rng(0).normal(0, 2, (50, 6, 6, 2)) * 64).astype("float32") / 64
+    found = fp.emulate(fp.make_design(net.model, fp.Target.of("xc7z020clg400-1"), x), x)
+    np.testing.assert_allclose(found, net.model.predict(x, verbose=0), rtol=1e-6, atol=1e-6)
+
+
 def test_a_flow_of_trained_bits_does_not_train(tmp_path):
     path = network(tmp_path / "net.onnx")
     config = flow_from_options(path, data="d.npz", part="xc7z020clg400-1")
