@@ -93,8 +93,8 @@ def price_at(metric: float, rows: Sequence[Row]) -> float:
 
 
 def is_upper_end(metric: float, rows: Sequence[Row]) -> bool:
-    """Whether a seed has no network at or below `metric`, so that it may take less than `price_at` says."""
-    return any(min(row.metric for row in rows if row.seed == seed) > metric for seed in {row.seed for row in rows})
+    """Whether the front of a seed begins above `metric`, so that it may take less there than `price_at` says."""
+    return any(front(row for row in rows if row.seed == seed)[0][0] > metric for seed in {row.seed for row in rows})
 
 
 def every_network(rows: Sequence[Row], words: dict[str, str]) -> str:

@@ -56,6 +56,8 @@ def test_below_the_smallest_network_of_a_rival_a_ratio_is_a_lower_end() -> None:
     rivals = rows((0.9, 1_000), (0.94, 2_000))
     assert "≥ 0.40" in beside_rivals(rivals + rows((0.89, 400), way="recipe"), {})
     assert "≥" not in beside_rivals(rivals + rows((0.9, 400), way="recipe"), {})
+    # A network that another beats in both is no point of the rival's front.
+    assert "≥ 0.40" in beside_rivals(rivals + rows((0.8, 9_000)) + rows((0.89, 400), way="recipe"), {})
 
 
 def test_a_stored_row_is_the_row(tmp_path: Path) -> None:
