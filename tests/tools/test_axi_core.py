@@ -94,7 +94,7 @@ runner.test(hdl_toplevel={project.top + "_axi"!r}, test_module="axi_transactions
     assert done.returncode == 0, done.stdout[-6000:]
     text = Path(results).read_text()
     assert "<failure" not in text, done.stdout[-6000:]
-    assert text.count("<testcase") == 3
+    assert text.count("<testcase") == 4
 
 
 # Word, beats, lanes, width: beats narrower and wider than a word, no multiple of a byte, samples that end within one.
