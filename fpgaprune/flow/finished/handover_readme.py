@@ -106,7 +106,8 @@ network.counters()
 ```
 
 `network.ipynb` does the same in a notebook: the golden samples, how fast it is, and your own.
-The core's streams and registers were tried with random transactions in a simulator, and the driver behind a model of the DMA of PYNQ 3 and 4.
+The core's streams and registers were tried with random transactions in a simulator, and the driver behind a model of
+the DMA of PYNQ 3 and 4.
 
 """
 
