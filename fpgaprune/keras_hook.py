@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -59,4 +60,6 @@ def register_with_keras() -> None:
 def _register(keras: ModuleType) -> None:
     if keras.backend.backend() == "tensorflow":
         for package, name in _CLASSES:
-            getattr(import_module(package), name)
+            # A module that is being imported just now, and so imports Keras, registers its class at its end.
+            with suppress(AttributeError):
+                getattr(import_module(package), name)

@@ -134,7 +134,7 @@ def _simplest(
     every sum as before, because it grows or falls as the old one does. So for a factor `a` the shifts that do are those
     between two numbers.
     """
-    below, above, steps = _crossings(scale, shift, incoming, kinds, has_relu)
+    below, above, steps = crossings(scale, shift, incoming, kinds, has_relu)
 
     def line(a: float) -> tuple[float, float] | None:
         least = (steps[1] - a * above).max(initial=-math.inf)
@@ -156,7 +156,7 @@ def _simplest(
     return scale, shift
 
 
-def _crossings(
+def crossings(
     scale: float, shift: float, incoming: FixedType, kinds: Sequence[FixedType], has_relu: bool
 ) -> tuple[_Reals, _Reals, tuple[_Reals, _Reals]]:
     """The sum next to each step of `kinds` that does not reach it, and the one that does; the steps of both.

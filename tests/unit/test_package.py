@@ -24,6 +24,16 @@ def test_every_public_name_is_there_and_says_what_it_is(name):
     assert getattr(fp, name).__doc__
 
 
+@pytest.mark.parametrize("name", ["LockedOptimizer", "quantize"])
+def test_what_imports_keras_first_is_registered_too(name):
+    code = (
+        f"import fpgaprune as fp\nfp.{name}\nimport keras\n"
+        "print(keras.saving.get_registered_object('fpgaprune>LockedOptimizer') is fp.LockedOptimizer)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+
+
 def test_an_unknown_name_lists_the_known():
     with pytest.raises(AttributeError, match=r"'frobnicate'; it has .*MaskSet"):
         fp.frobnicate  # noqa: B018

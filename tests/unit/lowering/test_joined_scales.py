@@ -87,13 +87,13 @@ def test_a_simpler_line_rounds_every_sum_alike(kind, relu, scale):
 
 def test_a_line_that_passes_a_step_elsewhere_is_seen(monkeypatch):
     """The test above fails if one step is left out."""
-    right = joined._crossings
+    right = joined.crossings
 
     def fewer(*given):
         below, above, steps = right(*given)
         return below[1:], above[1:], (steps[0][1:], steps[1][1:])
 
-    monkeypatch.setattr(joined, "_crossings", fewer)
+    monkeypatch.setattr(joined, "crossings", fewer)
     with pytest.raises(AssertionError):
         test_a_simpler_line_rounds_every_sum_alike(KINDS[0], False, 0.3)
 
