@@ -42,7 +42,7 @@ def test_an_installation_without_examples_says_so(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["first_evening.ipynb", "hold_one_kernel.ipynb"])
-def test_notebooks_hold_no_outputs(name):
+def test_notebooks_show_what_their_cells_print(name):
     cells = json.loads((shipped_folder("examples") / name).read_text(encoding="utf-8"))["cells"]
-    assert all(not cell.get("outputs") for cell in cells)
     assert sum(cell["cell_type"] == "code" for cell in cells) >= 4
+    assert any(cell.get("outputs") for cell in cells)
