@@ -40,6 +40,7 @@ PASSED = {
     "Concat": 8,
     "Pad": 2,
     "Slice": 3,
+    "Split": 8,
     "Resize": 4,
     "Identity": 1,
     "Dropout": 3,

@@ -25,6 +25,7 @@ class Row:
     opset: int = 17
     before: str = ""
     constant_first: bool = False
+    outputs: int = 1
 
 
 def ints(*values: int) -> np.ndarray:
@@ -151,6 +152,9 @@ ROWS = [
     Row("Slice", IMAGE, "Permute Cropping2D", (ints(1, 2), ints(7, 2**62), ints(2, 3))),
     Row("Slice", IMAGE, "Cropping2D", settings={"starts": [1], "ends": [3], "axes": [1]}, opset=9),
     Row("Slice", ROW, "Reshape Cropping1D Flatten", (ints(-4), ints(-1), ints(1))),
+    Row("Split", IMAGE, "Cropping2D Cropping2D", (ints(1, 2),), {"axis": 1}, outputs=2),
+    Row("Split", IMAGE, "Permute " * 3 + "Cropping2D " * 3, settings={"axis": -1, "num_outputs": 3}, opset=18, outputs=3),
+    Row("Split", LINE, "Permute " * 2 + "Cropping1D " * 2, settings={"axis": 2, "split": [5, 7]}, opset=11, outputs=2),
     Row("Resize", IMAGE, "UpSampling2D", ("", np.float32([1, 1, 2, 3])), {"mode": "nearest"}),
     Row("Resize", ((1, 3, 8, 8),), "UpSampling2D", ("", "", ints(1, 3, 16, 24)), {"mode": "nearest"}),
     Row(
@@ -197,12 +201,13 @@ def write(path, row):
     stored = {f"c{at}": value for at, value in enumerate(row.constants) if not isinstance(value, str)}
     given = [f"c{at}" if f"c{at}" in stored else "" for at in range(len(row.constants))]
     inputs = [*given, *first] if row.constant_first else [*first, *given]
-    nodes.append(helper.make_node(row.operator, inputs, ["y"], name="the_node", **row.settings))
+    ends = ["y", *(f"y{at}" for at in range(1, row.outputs))]
+    nodes.append(helper.make_node(row.operator, inputs, ends, name="the_node", **row.settings))
     graph = helper.make_graph(
         nodes,
         "g",
         [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in zip(names, row.shapes, strict=True)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (None,))],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, (None,)) for name in ends],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in stored.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", row.opset)], ir_version=8)
@@ -293,6 +298,8 @@ BAD = [
     (Row("Slice", IMAGE, "", (ints(0), ints(8), ints(2), ints(2))), "takes every 2th entry"),
     (Row("Slice", IMAGE, "", (ints(0), ints(1), ints(0))), "which is the batch"),
     (Row("Slice", IMAGE, "", (ints(5), ints(3), ints(2))), "takes nothing of axis 2"),
+    (Row("Split", IMAGE, "", (ints(1, 3),), {"axis": 1}, outputs=2), r"into parts of \[1, 3\]; wanted 2 parts"),
+    (Row("Split", IMAGE, "", outputs=2), "which is the batch"),
     (Row("Resize", IMAGE, "", ("", np.float32([1, 1, 1.5, 2])), {"mode": "nearest"}), "wanted whole factors"),
     (Row("Resize", IMAGE, "", ("", np.float32([1, 1, 1e9, 2])), {"mode": "nearest"}), "wanted whole factors"),
     (Row("Resize", IMAGE, "", ("", np.float32([1, 1, 2, 2])), {"mode": "cubic"}), "has mode 'cubic'"),

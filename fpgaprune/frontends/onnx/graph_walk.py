@@ -103,7 +103,9 @@ class _Network:
                 "reads a computed tensor; fpgaprune takes this operator for constants only: leave it out, or try the "
                 "other exporter, dynamo=False"
             )
-        self._note(node.output[0], OPERATORS[node.op_type](step))
+        found = OPERATORS[node.op_type](step)
+        for name, value in zip(node.output, found if isinstance(found, tuple) else (found,), strict=False):
+            self._note(name, value)
 
     def ended(self) -> LayerPlan:
         """The plan with its outputs.

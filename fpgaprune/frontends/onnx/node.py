@@ -141,4 +141,5 @@ class NodeStep:
             self.refuse("gives a second output that is read; fpgaprune takes its first only")
 
 
-Operator = Callable[[NodeStep], Value]
+# One value for the first output of a node, or one for each output.
+Operator = Callable[[NodeStep], Value | tuple[Value, ...]]

@@ -1,4 +1,4 @@
-"""`Concat`, `Pad`, `Slice`, `Resize` and `Upsample` of ONNX as layers that join, pad, crop and repeat."""
+"""`Concat`, `Pad`, `Slice`, `Split`, `Resize` and `Upsample` of ONNX as layers that join, pad, crop and repeat."""
 
 from __future__ import annotations
 
@@ -78,6 +78,24 @@ def slice_(step: NodeStep) -> Value:
     if not any(before) and not any(after):
         return value
     return _around(step, value, before, after, "Cropping", -1)
+
+
+def split(step: NodeStep) -> tuple[Value, ...]:
+    """Parts of an axis, one behind another."""
+    value = step.value()
+    axis = step.axis(int(step.settings.get("axis", 0)), value.rank)
+    size, count = value.size(axis), len(step.outputs)
+    given = step.optional(1, "split", None, since=13)
+    each = -(-size // count)
+    sizes = [each] * (count - 1) + [size - each * (count - 1)] if given is None else _listed(given)
+    if len(sizes) != count or sum(sizes) != size or min(sizes) < 1:
+        step.refuse(f"splits the {size} entries of axis {axis} into parts of {sizes}; wanted {count} parts of 1 or more")
+    parts = []
+    for at, part in enumerate(sizes):
+        before, after = [0] * (value.rank - 1), [0] * (value.rank - 1)
+        before[axis - 1], after[axis - 1] = sum(sizes[:at]), sum(sizes[at + 1 :])
+        parts.append(_around(step, value, before, after, "Cropping", -1) if part < size else value)
+    return tuple(parts)
 
 
 def resize(step: NodeStep) -> Value:
@@ -197,4 +215,11 @@ def _require_repeats(step: NodeStep, value: Value, factors: list[int], mapping: 
             step.refuse(f"has coordinates {mapping!r} and rounding {nearest!r}, by which entries do not just repeat")
 
 
-OPERATORS: dict[str, Operator] = {"Concat": concat, "Pad": pad, "Slice": slice_, "Resize": resize, "Upsample": resize}
+OPERATORS: dict[str, Operator] = {
+    "Concat": concat,
+    "Pad": pad,
+    "Slice": slice_,
+    "Split": split,
+    "Resize": resize,
+    "Upsample": resize,
+}
