@@ -153,7 +153,9 @@ ROWS = [
     Row("Slice", IMAGE, "Cropping2D", settings={"starts": [1], "ends": [3], "axes": [1]}, opset=9),
     Row("Slice", ROW, "Reshape Cropping1D Flatten", (ints(-4), ints(-1), ints(1))),
     Row("Split", IMAGE, "Cropping2D Cropping2D", (ints(1, 2),), {"axis": 1}, outputs=2),
-    Row("Split", IMAGE, "Permute " * 3 + "Cropping2D " * 3, settings={"axis": -1, "num_outputs": 3}, opset=18, outputs=3),
+    Row(
+        "Split", IMAGE, "Permute " * 3 + "Cropping2D " * 3, settings={"axis": -1, "num_outputs": 3}, opset=18, outputs=3
+    ),
     Row("Split", LINE, "Permute " * 2 + "Cropping1D " * 2, settings={"axis": 2, "split": [5, 7]}, opset=11, outputs=2),
     Row("Resize", IMAGE, "UpSampling2D", ("", np.float32([1, 1, 2, 3])), {"mode": "nearest"}),
     Row("Resize", ((1, 3, 8, 8),), "UpSampling2D", ("", "", ints(1, 3, 16, 24)), {"mode": "nearest"}),

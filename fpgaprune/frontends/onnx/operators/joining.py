@@ -89,7 +89,9 @@ def split(step: NodeStep) -> tuple[Value, ...]:
     each = -(-size // count)
     sizes = [each] * (count - 1) + [size - each * (count - 1)] if given is None else _listed(given)
     if len(sizes) != count or sum(sizes) != size or min(sizes) < 1:
-        step.refuse(f"splits the {size} entries of axis {axis} into parts of {sizes}; wanted {count} parts of 1 or more")
+        step.refuse(
+            f"splits the {size} entries of axis {axis} into parts of {sizes}; wanted {count} parts of 1 or more"
+        )
     parts = []
     for at, part in enumerate(sizes):
         before, after = [0] * (value.rank - 1), [0] * (value.rank - 1)
