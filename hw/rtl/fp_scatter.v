@@ -35,10 +35,9 @@ module fp_scatter #(
     assign s_ready = (to_go == 0) | ((to_go == 1'b1) & m_ready);
 
     always @(posedge clk) begin
-        if (s_valid & s_ready) begin
-            beats <= s_data;
-        end else if (m_valid & m_ready) begin
-            beats <= beats >> WIDTH;
+        // What is taken without s_valid leaves nothing to go, so one signal chooses: one small table a bit.
+        if ((s_valid & s_ready) | (m_valid & m_ready)) begin
+            beats <= s_ready ? s_data : beats >> WIDTH;
         end
         if (rst) begin
             to_go <= 0;

@@ -332,7 +332,8 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=1800)
 
     done = measure()
-    assert done.returncode == 0, done.stderr
+    # The exit status says what the report says: the tiny network does not fit.
+    assert done.returncode == 3, done.stderr
     found = json.loads(done.stdout)
     layers = {layer["layer"]: layer["cells"] for layer in found["synth(open)"]["ecp5"]["layers"]}
     assert layers["conv2"]["lut"] > 0

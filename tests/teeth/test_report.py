@@ -65,6 +65,6 @@ def test_the_page_refers_to_nothing_outside_it(tmp_path):
     page = write_report(tmp_path, run_report(layers=[conv("huge", (200, 200))])).html.read_text()
     assert "http" not in page
     for reference in re.findall(r"""(?:href|src|srcset|action|data|poster)\s*=\s*["']([^"']*)""", page):
-        assert reference.startswith("data:image/png;base64,")
+        assert reference.startswith(("data:image/png;base64,", "#"))
     for forbidden in ("<script", "<link", "<iframe", "<object", "@import", "url(", "//"):
         assert forbidden not in re.sub(r"base64,[A-Za-z0-9+/=]*", "", page)

@@ -44,7 +44,9 @@ def test_the_named_kernels_free_what_the_note_says():
 def test_latency_strategy_says_what_zeros_save():
     made = fp.estimate(mlp(zeros=0.5, width=12), TARGET)
     note = note_on(made, "fc1")
-    dsp, lut = map(int, re.search(r"saves about (\d+) DSP and (\d+) LUT", note).groups())
+    dsp, lut = (
+        int(found.replace(",", "")) for found in re.search(r"saves about ([\d,]+) DSP and ([\d,]+) LUT", note).groups()
+    )
     full = fp.estimate(mlp(zeros=0.0, width=12), TARGET)
     real = {r: getattr(full.layers[1].synth, r).value - getattr(made.layers[1].synth, r).value for r in ("dsp", "lut")}
     assert abs(dsp - real["dsp"]) <= 0.15 * real["dsp"]
