@@ -374,7 +374,7 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
     assert gone.returncode == 1
     assert f"{sums.name} is gone" in gone.stderr
     # With more time for an image its sums are computed bit by bit, and certified as well.
-    assert measure("--interval", "20000", "--simulate", "0").returncode == 0
+    assert measure("--interval", "20000", "--simulate", "0").returncode == 3
     notes = [layer["note"] for layer in json.loads((tmp_path / "run" / "rtl" / "project.json").read_text())["layers"]]
     assert sum(note.startswith("bit by bit") for note in notes) >= 2
     link = json.loads(succeed("verify", "run", "--json", folder=tmp_path).stdout)["links"][-1]
