@@ -37,7 +37,7 @@ def export(
     deadline_minutes: Annotated[
         float,
         typer.Option(
-            help="Most minutes of synthesis, place and route for a board; three fifths are for the first layout."
+            help="Most minutes of synthesis, place and route; while there is a smaller layout, it keeps two fifths."
         ),
     ] = 5.0,
     quiet: Quiet = False,

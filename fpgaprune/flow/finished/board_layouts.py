@@ -87,12 +87,12 @@ def build_for_board(
     if not minutes > 0:
         raise ConfigError(f"the deadline is {minutes:g} minutes; wanted a number above 0")
     layouts = _layouts(run, design, board, interval, minutes)
-    only = interval is not None or layout_was_asked_for(run)
     whole = countdown(60 * minutes)
     progress.stage("layout", "running")
     given_up: list[str] = []
     laid: _Layout | None = next(layouts)
     while laid is not None:
+        following = next(layouts, None)
         progress.stage("layout", "done", f"{laid.why}{_wait(laid, minutes)}")
         progress.stage("export", "running")
         progress.step(0, 0, "Verilog")
@@ -102,15 +102,13 @@ def build_for_board(
         def tell(done: int, total: int, note: str) -> None:
             progress.step(done, total, f"{note}; {minutes:g} min at most")
 
-        # A second layout, which is smaller, has to come to an end too.
-        first = not only and whole() > 30 * minutes
+        # The next layout, which is smaller, has to come to an end too.
+        first = following is not None and whole() > 30 * minutes
         left = countdown(_FIRST * whole() if first else whole())
         tools: dict[str, Any] = {"cache": run.file("synth"), "on_step": tell}
-        following: _Layout | None = None
         try:
             full = crowding(project, board, timeout_s=left(), **tools)
-            following = next(layouts, None) if full else None
-            if following is None:
+            if not full or following is None:
                 made = make_bitstream(project, board, output, timeout_s=left(), advise=False, **tools)
                 fields = laid.fields or measured_fields(run) or {"interval": 0}
                 family = str(family_of(find_part(made.device)))
@@ -127,7 +125,7 @@ def build_for_board(
         except TargetError as error:
             last, said = error, str(error).split(";")[0]
         given_up.append(f"{laid.name}: {said}")
-        laid = following or (next(layouts, None) if whole() > 1 else None)
+        laid = following if whole() > 1 else None
         if laid is not None:
             progress.stage("export", "warning", f"{given_up[-1]}; next, smaller: {laid.name}")
             progress.stage("layout", "running")
@@ -162,8 +160,10 @@ def _unfinished(
     """The error of a design of which no layout was finished, as one line: what was tried, and what to do."""
     late = isinstance(last, ToolTimeoutError)
     kind = TargetError if isinstance(last, TargetError) else ToolTimeoutError if late else ToolError
-    longer = f", or give it more time with --deadline-minutes {3 * minutes:g}" if late else ""
-    return kind(
-        f"{design.name} has no bitstream for {board}: {'; '.join(given_up)}. Prune more, use fewer bits{longer}; "
-        f"{larger_board(board_design(design), board)}"
+    # A network that had too little time may well have room: a larger FPGA would not be the answer.
+    other = (
+        f", or give it more time with --deadline-minutes {3 * minutes:g}"
+        if late
+        else f"; {larger_board(board_design(design), board)}"
     )
+    return kind(f"{design.name} has no bitstream for {board}: {'; '.join(given_up)}. Prune more, use fewer bits{other}")

@@ -533,7 +533,7 @@ def test_a_network_keeps_the_oscillators_clock_if_the_pll_s_is_not_reached(faste
 @pytest.mark.parametrize(
     ("behaviour", "error", "said"),
     [
-        ("time.sleep(600)", ToolTimeoutError, "or give it more time with --deadline-minutes 0.6; "),
+        ("time.sleep(600)", ToolTimeoutError, "or give it more time with --deadline-minutes 0.6"),
         ("sys.exit('ERROR: no legal place')", ToolError, "place and route found no place for all of it ("),
     ],
 )
@@ -549,6 +549,16 @@ def test_where_no_layout_is_finished_one_line_says_what_was_tried_and_what_to_do
     assert "Prune more, use fewer bits" in message
     assert "\n" not in message
     assert [path.name for path in run.parent.iterdir()] == ["mine"]
+
+
+def test_the_last_layout_gets_all_of_the_time(run, tools, tmp_path, monkeypatch):
+    def found(design, board, interval, minutes):
+        yield at_interval(design, find_part(find_board(board).device), 200), "200 cycles"
+
+    monkeypatch.setattr(board_layouts, "layouts_for_board", found)
+    fake_nextpnr(tmp_path, "time.sleep(600)", family="himbaechel-gowin")
+    with pytest.raises(ToolTimeoutError, match=r"routed within 0\.05 min\. Prune .* --deadline-minutes 0\.15$"):
+        hand_over(run, "tang-nano-9k", deadline_minutes=0.05)
 
 
 def test_a_deadline_is_above_zero(run, tools):
