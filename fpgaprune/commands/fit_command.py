@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fpgaprune.commands.checks import print_answers
 from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, MaxLoss, Quiet, Replace, read_max_loss
 from fpgaprune.commands.next_step import print_next, receiver_of
 from fpgaprune.commands.printed_tables import print_counts
@@ -132,13 +133,15 @@ def _print_status(status: "SearchStatus") -> None:
 
 
 def _print_answer(found: "Fit", folder: Path) -> None:
-    from fpgaprune.fit import facts, front_rows, front_title, headline
+    from fpgaprune.fit import facts, front_rows, front_title
     from fpgaprune.flow import counts_of_run
     from fpgaprune.target import find_part
 
     headers, rows = front_rows(found)
     show_table(headers, rows, title=front_title(found))
-    print_line(headline(found), "green" if found.meets_limits else "bold red")
+    if not found.meets_limits:
+        print_line("No network that was tried keeps every limit. The nearest one:", "yellow")
+    print_answers(found.verdicts())
     for label, text in facts(found.best, found):
         print_line(f"{label:<12} {text}")
     for counts in counts_of_run(Path(found.best.folder)):

@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -21,10 +21,13 @@ from fpgaprune.watcher import Watcher
 if TYPE_CHECKING:
     from fpgaprune.measure import Estimate, LayerEstimate
 
+_T = TypeVar("_T")
+# The two networks of a run, in the order in which they are shown: the pruned one becomes hardware.
+_TITLES = {"after": "the pruned network", "before": "before: the trained network, nothing locked"}
 Folders = Annotated[
     list[Path],
     typer.Argument(
-        metavar="RUN_DIR|PROJECT...", help="Run folders or hls4ml projects, with reports of a vendor's tool."
+        metavar="RUN_DIR|PROJECT...", help="Run folders, or hls4ml projects with reports of a vendor's tool."
     ),
 ]
 
@@ -128,7 +131,7 @@ def measure(
     It measures cycles and resources, and with --seeds the clock on an ECP5. The report in the run folder then shows
     the result, and the counted figures lead its verdict. A measurement is not repeated if nothing changed. The exit
     status is 1 if a check of the report fails, for example if the Verilog gives other bits than the emulation, 3 if
-    the network does not fit, 4 if both. If the flow file of the run names
+    this Verilog does not fit, 4 if both. If the flow file of the run names
     package.module:function, this command runs that code, so check a flow file that is not yours.
     """
     from fpgaprune.flow import counts_of_run, measure_run, require_kind, settings_of
@@ -141,11 +144,11 @@ def measure(
     settings = settings_of(run_dir, tuple(family or ()), **asked, **laid, simulate=simulate, timeout_s=timeout)
     with Watcher(quiet=quiet or as_json) as watcher:
         run = measure_run(run_dir, settings, watcher)
-    found, report = (json.loads(run.file(name).read_text()) for name in ("measure.json", "report.json"))
+    found, report = json.loads(run.file("measure.json").read_text()), run.read_report()
     if as_json:
         print_json(found)
     elif not quiet:
-        print_verdicts(report)
+        print_verdicts(report, "measured")
         measured = Measured.from_json(found)
         for table in measured_tables(measured):
             print_table(table)
@@ -157,22 +160,35 @@ def measure(
             print_bitstream(run_dir, measured.bitstream)
         print_line(f"time        {watcher.where_the_time_went()}")
         print_next("export", run_dir, "--for", receiver_of(report["target"]["part"]))
-    end_by_verdict(report)
+    end_by_verdict(report, about="measured")
 
 
 def compare(source: Folders, as_json: AsJson = False) -> None:
-    """Compare estimates with vendor reports of the same stage, and print the ratios estimate / report."""
-    from fpgaprune.flow import compare_folders, comparison_tables
+    """Compare runs with one another, and estimates with vendor reports of the same stage.
 
-    found = compare_folders(source)
+    Two runs or more are shown side by side: the metric, the locks, LUT, FF, DSP and BRAM of each stage, latency and
+    interval, and the settings that differ. Where a vendor's tool left reports, the ratios estimate / report follow.
+    """
+    from fpgaprune.flow import compare_folders, compare_runs, comparison_tables, has_reports, kind_of
+
+    together = len(source) > 1 and all(kind_of(one) == "run" for one in source)
+    runs = compare_runs(source) if together else None
+    reported = [one for one in source if has_reports(one)] if together else source
+    found = compare_folders(reported) if reported else None
     if as_json:
-        print_json(found.to_json())
+        reports = {} if found is None else found.to_json()
+        print_json(reports if runs is None else {**reports, "runs": runs.to_json()})
+        return
+    if runs is not None:
+        show_table(*runs.table())
+    if found is None:
+        print_next("verify", source[-1])
         return
     for title, headers, rows in comparison_tables(found):
         show_table(headers, rows, title=title)
     for note in found.notes:
         print_line(note)
-    print_next("calibrate", *source)
+    print_next("calibrate", *reported)
 
 
 def calibrate(
@@ -249,7 +265,7 @@ def _print_verilog(source: Path, part: str | None, family: str | None, interval:
         print_json({side: made.to_json() for side, (made, _) in priced.items()})
         return
     headers = ("layer", "adders", *(LABELS[name] for name in ESTIMATED), "ready")
-    for side, (made, counts) in priced.items():
+    for title, (side, made, counts) in _in_order({side: (side, *both) for side, both in priced.items()}):
         rows: list[tuple[Cell, ...]] = [
             (
                 layer.layer or "between layers",
@@ -259,11 +275,16 @@ def _print_verilog(source: Path, part: str | None, family: str | None, interval:
             )
             for layer in made.layers
         ]
-        show_table(headers, rows, title=f"{side}, estimated ({ANALYTIC_OPEN_SYNTH})")
+        show_table(headers, rows, title=f"{title}, estimated ({ANALYTIC_OPEN_SYNTH})")
         print_counts(counts)
         order_number = part or designs[side].part
         if family is None and order_number is not None:
             print_line(occupancy_of(made.resources, find_part(order_number)).words)
+
+
+def _in_order(sides: "dict[str, _T]") -> "list[tuple[str, _T]]":
+    """The title and the entry of each of `sides`; of a run, the pruned network is first."""
+    return [(_TITLES.get(side, side), sides[side]) for side in sorted(sides, key=lambda side: side == "before")]
 
 
 def _print_predictions(designs: Path, calibrated: Any) -> None:
@@ -288,8 +309,9 @@ def _print_estimate(priced: "dict[str, Estimate]") -> None:
         return (name, None if kinds is None else kinds.nonzero, *used, one.latency_cycles)
 
     headers = ("layer", "mult", *(LABELS[name] for name in ESTIMATED), "cycles")
-    for side, made in priced.items():
-        show_table(headers, [*(row(layer.name, layer) for layer in made.layers), row("total", made)], title=side)
+    for title, made in _in_order(priced):
+        rows = [*(row(layer.name, layer) for layer in made.layers), row("total", made)]
+        show_table(headers, rows, title=title)
         part = made.target.part.name
         fits = {True: f"fits {part}", False: f"does not fit {part}", None: f"cannot be judged against {part}"}
         upper = ", also by its upper end" if made.fits_upper else ", but not by its upper end" if made.fits else ""

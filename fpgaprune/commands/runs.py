@@ -1,6 +1,5 @@
 """`fpgaprune run`, `apply`, `verify`, `inspect` and `doctor`."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -204,7 +203,7 @@ def _end(
     folder: Path, finished: "RunDirectory", watcher: Watcher, quiet: bool, as_json: bool, by_options: bool = False
 ) -> None:
     """Print what a run came to, and end with the exit status that says so."""
-    report = json.loads(finished.file("report.json").read_text())
+    report = finished.read_report()
     if as_json:
         print_json({"run": str(folder), "report": report})
     elif not quiet:

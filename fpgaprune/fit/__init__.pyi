@@ -31,7 +31,6 @@ from .neighbours import Neighbourhood as Neighbourhood
 from .page import facts as facts
 from .page import front_rows as front_rows
 from .page import front_title as front_title
-from .page import headline as headline
 from .page import limit_words as limit_words
 from .page import reasons as reasons
 from .phases import Phases as Phases

@@ -104,8 +104,7 @@ def write_page(answer: Fit, folder: Path) -> Path:
             answer.name,
             answer.part,
             limit_words(answer),
-            headline(answer),
-            "good" if answer.meets_limits else "bad",
+            answer.verdicts(),
             facts(answer.best, answer),
             answer.best.folder,
             points,
@@ -117,25 +116,6 @@ def write_page(answer: Fit, folder: Path) -> Path:
             reasons(answer),
         ),
     )
-
-
-def headline(answer: Fit) -> str:
-    """Return the result in a sentence."""
-    best = answer.best
-    loss = f"{best.metric} {best.loss_text()} on {best.samples:,} held-out samples"
-    taken = f"{best.share:.0%} of the {LABELS[best.resource]}s, {best.latency_cycles:,} cycles"
-    if answer.meets_limits:
-        return f"Fits: {taken}; {loss}."
-    broken = [
-        *([] if best.fits else [f"it takes {best.share:.0%} of the {LABELS[best.resource]}s"]),
-        *([] if best.loses_little else [loss]),
-        *(
-            []
-            if best.in_time
-            else [f"it takes {best.latency_cycles:,} cycles, a sample {interval_words(best.interval_cycles)}"]
-        ),
-    ]
-    return f"No network that was tried keeps every limit. The nearest one: {' and '.join(broken)}."
 
 
 def front_title(answer: Fit) -> str:

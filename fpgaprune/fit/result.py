@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from fpgaprune.design import Design
 from fpgaprune.fit.knobs import Knobs
-from fpgaprune.measure import LABELS, to_plain
+from fpgaprune.measure import LABELS, interval_words, to_plain
+from fpgaprune.report import About, Verdict
 from fpgaprune.summary import Summary
 
 # The samples that judge trials: `x_valid`, or training samples that the trials are not trained on. The best network is
@@ -172,9 +173,34 @@ class Fit(Struct, frozen=True):
         """Whether the best network keeps every limit."""
         return self.best.meets_limits
 
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Return the answers that begin the result: the metric is kept, the network fits, and it is fast enough.
+
+        The last one is there if a limit of time was given. No answer is green where another one is red.
+        """
+        best, limits = self.best, self.limits
+        name, by = f"{best.metric[:1].upper()}{best.metric[1:]}", f"upper end of the {self.price}"
+        loss = f"{best.loss_text()} on {best.samples:,} {best.judged_on} samples; {limits['max_loss']} may be lost"
+        share = f"{best.share:.0%} of the {LABELS[best.resource]}s, of at most {100 * float(limits['share'] or 0):g} %"
+        said: list[tuple[About, bool, str]] = [
+            ("metric", best.loses_little, f"{name} {'kept' if best.loses_little else 'not kept'} ({loss})"),
+            ("fit", best.fits, f"Fits {self.part}: {_reply(best.fits)} ({share}; {self.counted_by or by})"),
+        ]
+        if any(limits[limit] is not None for limit in ("latency_us", "interval_cycles", "samples_per_s")):
+            cycles = f"{best.latency_cycles:,} cycles, a sample {interval_words(best.interval_cycles)}"
+            said.append(("time", best.in_time, f"Fast enough: {_reply(best.in_time)} ({cycles})"))
+        good = "good" if self.meets_limits else "open"
+        return tuple(Verdict(about, _reply(holds), text, good if holds else "bad") for about, holds, text in said)
+
     def to_json(self) -> dict[str, Any]:
         """Return the whole result as JSON data."""
         front = set(map(id, self.front))
         points = [{**point.to_json(), "on_front": id(point) in front} for point in self.points]
         best = {**self.best.to_json(), "meets_limits": self.meets_limits}
-        return {**to_plain(self), "best": best, "points": points, "meets_limits": self.meets_limits}
+        answers = {one.about: {"reply": one.reply, "text": one.text, "tone": one.tone} for one in self.verdicts()}
+        whole = {"best": best, "points": points, "meets_limits": self.meets_limits, "verdicts": answers}
+        return {**to_plain(self), **whole}
+
+
+def _reply(holds: bool) -> Literal["yes", "no"]:
+    return "yes" if holds else "no"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from msgspec import Struct, structs
 
@@ -32,7 +32,7 @@ _REASON = "impossible"
 _TRAINED = "finetuned.keras"
 
 # The point of a trial, or why there is no such network.
-Outcome = FitPoint | str
+Outcome: TypeAlias = FitPoint | str
 
 
 class Trial(Struct, frozen=True):

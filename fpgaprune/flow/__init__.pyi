@@ -24,6 +24,9 @@ from .finished.board_answers import ask_board as ask_board
 from .finished.calibrating import calibrate_folders as calibrate_folders
 from .finished.comparing import compare_folders as compare_folders
 from .finished.comparing import comparison_tables as comparison_tables
+from .finished.comparing import has_reports as has_reports
+from .finished.comparing_runs import ComparedRuns as ComparedRuns
+from .finished.comparing_runs import compare_runs as compare_runs
 from .finished.handover import hand_over as hand_over
 from .finished.loading import load_board as load_board
 from .finished.measured_run import measure_run as measure_run

@@ -243,12 +243,14 @@ class Measured(Struct, frozen=True, rename={"synthesis": str(OPEN_SYNTH), "route
     layout: ChosenLayout | None = None
     format: Literal[1] = 1
 
-    def counted_on(self, part: Part) -> Occupancy | None:
-        """What the whole design takes of the run's own `part`, as synthesis counted it; None if that is not known.
+    def counted_on(self, part: Part, family: str | None = None) -> Occupancy | None:
+        """What the whole design takes of `part`, of `family`, as synthesis counted it; None if that is not known.
+
+        Without a family, `part` is that of the run.
 
         The sum of the layers leaves out the logic between them, so that it cannot say that a design fits.
         """
-        found = self.synthesis.get(self.part_family or "")
+        found = self.synthesis.get(family or self.part_family or "")
         if found is None or found.total is None:
             return None
         counted = occupancy_of(found.total, part, whole=found.total_of != SUM)

@@ -20,6 +20,9 @@ from .layers import layer_reports as layer_reports
 from .measured import measured_tables as measured_tables
 from .norms import kernel_norm_png as kernel_norm_png
 from .numbers import NO_BREAK as NO_BREAK
+from .numbers import change_text as change_text
+from .numbers import count_text as count_text
+from .numbers import percent_text as percent_text
 from .numbers import seconds_text as seconds_text
 from .numbers import time_text as time_text
 from .page import render_page as render_page
@@ -30,8 +33,11 @@ from .table import Table as Table
 from .timing import WORK as WORK
 from .timing import stage_times as stage_times
 from .verdict import ADVICE as ADVICE
+from .verdict import About as About
 from .verdict import Verdict as Verdict
 from .verdict import loss_figure as loss_figure
 from .verdict import loss_unit as loss_unit
+from .verdict import measured_verdict as measured_verdict
+from .verdict import value_text as value_text
 from .verdict import verdicts as verdicts
 from .write import write_report as write_report

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.errors import ReportError
 from fpgaprune.layout import Advice
-from fpgaprune.measure import Estimate, Measured, StagedCounts, VerilogPrice
+from fpgaprune.measure import Estimate, Measured, Occupancy, StagedCounts, VerilogPrice, to_plain
 from fpgaprune.summary import Summary
 from fpgaprune.target import Target
 
@@ -261,6 +261,8 @@ class RunReport:
         verilog: estimate of our Verilog of the removed network where no tool for the part builds the hls4ml project,
             whose estimates are then None; else None.
         measured: what open tools measured of the removed network, or None.
+        counted_elsewhere: what the measured design takes of the part that its layout was chosen for; None if that is
+            the part of the run, or not known.
         counts: what the measured layout takes at each stage, for each family that it was measured for.
         certificate: one entry for each link.
         checks: all other comparisons.
@@ -280,6 +282,7 @@ class RunReport:
     advice: Advice | None = None
     verilog: VerilogPrice | None = None
     measured: Measured | None = None
+    counted_elsewhere: Occupancy | None = None
     counts: Sequence[StagedCounts] = ()
     certificate: Sequence[LinkSummary] = ()
     checks: Sequence[Check] = ()
@@ -345,6 +348,8 @@ def _plain(value: Any, where: str) -> Any:
         return _plain({**asdict(value), "holds": value.holds}, where)
     if isinstance(value, Target | StageTime):
         return _plain(asdict(value), where)
+    if isinstance(value, Occupancy):
+        return _plain(to_plain(value), where)
     if isinstance(value, Mapping):
         return {str(key): _plain(item, f"{where}.{key}") for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -26,6 +26,7 @@ from fpgaprune.report.table import LABELS
 # Whether something holds: a network that fits by the middle of its estimate only probably fits.
 Reply = Literal["yes", "probably", "no", "unknown"]
 _TONES: Mapping[Reply, str] = {"yes": "good", "no": "bad"}
+_COUNTED = "counted by open synthesis, not placed"
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,13 @@ def fit_answer(report: RunReport) -> FitAnswer:
     network that fits only as our Verilog fits.
     """
     answer = _by_project(report) if report.verilog is None else _by_verilog(report.verilog, report)
+    if report.counted_elsewhere is not None and (there := measured_answer(report)) is not None:
+        # A layout for one part does not say whether the network fits another one.
+        return replace(answer, lines=(there.sentence, *answer.lines))
     counted = None if report.measured is None else report.measured.counted_on(report.target.part)
     if counted is None or (nearest := counted.nearest_limit()) is None:
         return answer
-    decides = f"{taken_text(nearest)}, counted by open synthesis, not placed"
+    decides = f"{taken_text(nearest)}, {_COUNTED}"
     reply = _reply(counted.fits, None)
     if report.verilog is not None:
         return replace(answer, reply=reply, decides=decides, lines=(f"Counted: {counted.rows}", *answer.lines))
@@ -85,6 +89,28 @@ def fit_answer(report: RunReport) -> FitAnswer:
         return replace(answer, reply=reply, decides=decides, lines=lines, design=", as our Verilog")
     other = f"; as our Verilog: {reply} ({decides})"
     return replace(answer, lines=(f"As our Verilog: {reply} ({decides})", *answer.lines), caveat=other)
+
+
+def measured_answer(report: RunReport) -> FitAnswer | None:
+    """Whether our Verilog fits what it was measured for; None if nothing was measured.
+
+    That is the part that its layout was chosen for, else the run's own part, else the device that holds it after place
+    and route. The hls4ml project, and its estimate, have no say.
+    """
+    found, ours = report.measured, ", as our Verilog"
+    if found is None:
+        return None
+    counted = report.counted_elsewhere or found.counted_on(report.target.part)
+    if counted is not None and (nearest := counted.nearest_limit()) is not None:
+        decides = f"{taken_text(nearest)}, {_COUNTED}"
+        return FitAnswer(_reply(counted.fits, counted.fits), counted.part, decides, (), ours)
+    if found.bitstream is not None:
+        return FitAnswer("yes", str(found.bitstream["device"]), "placed and routed; its bitstream is written", (), ours)
+    if found.route is not None and found.route.used is not None:
+        return FitAnswer("yes", found.route.device, "placed and routed", (), ours)
+    families = ", ".join(found.synthesis) or "no family"
+    decides = f"counted for {families}, and not as a whole design for this part"
+    return FitAnswer("unknown", report.target.part.name, decides, (), ours)
 
 
 def _by_project(report: RunReport) -> FitAnswer:

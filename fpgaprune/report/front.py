@@ -16,6 +16,7 @@ from fpgaprune.report.figures import text_at
 from fpgaprune.report.numbers import DASH, count_text, percent_text
 from fpgaprune.report.page import environment
 from fpgaprune.report.table import Column, Table
+from fpgaprune.report.verdict import Verdict
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 640.0, 330.0, 70.0, 44.0, 22.0
 # The axis of shares: its least and most share, the room at its ends, and its numbers.
@@ -87,8 +88,7 @@ class FrontReport:
         name: name of the flow.
         part: name of the part.
         limits: each limit in words.
-        headline: the answer in a sentence.
-        tone: `good` if every limit is kept, else `bad`.
+        verdicts: the answers that begin the page.
         best: facts of the best network: name and text.
         folder: the run of the best network.
         points: every network that was tried.
@@ -103,8 +103,7 @@ class FrontReport:
     name: str
     part: str
     limits: Sequence[str]
-    headline: str
-    tone: str
+    verdicts: Sequence[Verdict]
     best: Sequence[tuple[str, str]]
     folder: str
     points: Sequence[FrontPoint]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from fpgaprune.report.contents import Metric, RunReport
-from fpgaprune.report.fitting import Reply, fit_answer
+from fpgaprune.report.fitting import Reply, fit_answer, measured_answer
 from fpgaprune.report.numbers import DASH, MINUS, NO_BREAK, percent_text
 
 ADVICE = (
@@ -15,18 +15,23 @@ ADVICE = (
 )
 
 
+# What an answer is about: the metric, whether the network fits, whether our Verilog fits what it was measured for, and
+# in a search whether it is fast enough.
+About = Literal["metric", "fit", "measured", "time"]
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """One of the two answers that begin a report.
+    """One of the answers that begin a report.
 
     Attributes:
-        about: `metric` or `fit`.
+        about: what it is about.
         reply: `yes`, `probably`, `no` or `unknown`.
         text: the answer in one line.
         tone: `good`, `bad` or `open`; no answer is good where the other one is bad.
     """
 
-    about: Literal["metric", "fit"]
+    about: About
     reply: Reply
     text: str
     tone: str
@@ -40,6 +45,12 @@ def verdicts(report: RunReport) -> tuple[Verdict, Verdict]:
     if "bad" in tones:
         tones = ["open" if tone == "good" else tone for tone in tones]
     return Verdict("metric", reply, text, tones[0]), Verdict("fit", fit.reply, fit.sentence, tones[1])
+
+
+def measured_verdict(report: RunReport) -> Verdict | None:
+    """Whether our Verilog fits what it was measured for; None if nothing was measured."""
+    answer = measured_answer(report)
+    return None if answer is None else Verdict("measured", answer.reply, answer.sentence, answer.tone)
 
 
 def _kept(metric: Metric) -> tuple[Reply, str]:

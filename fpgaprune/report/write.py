@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fpgaprune.files import write_bytes
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.page import render_page
-from fpgaprune.report.verdict import verdicts
+from fpgaprune.report.verdict import measured_verdict, verdicts
 
 
 class ReportPaths(NamedTuple):
@@ -28,7 +28,8 @@ def write_report(out_dir: str | os.PathLike[str], report: RunReport) -> ReportPa
     """
     # Both are made before the first is written, so that bad input leaves the folder as it was.
     page = render_page(report).encode()
-    answers = {one.about: {"reply": one.reply, "text": one.text, "tone": one.tone} for one in verdicts(report)}
+    said = [one for one in (*verdicts(report), measured_verdict(report)) if one is not None]
+    answers = {one.about: {"reply": one.reply, "text": one.text, "tone": one.tone} for one in said}
     content = {**report.to_json(), "verdicts": answers}
     document = (json.dumps(content, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n").encode()
     folder = Path(out_dir)

@@ -332,8 +332,10 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=1800)
 
     done = measure()
-    # The exit status says what the report says: the tiny network does not fit.
-    assert done.returncode == 3, done.stderr
+    # Its hls4ml project does not fit; of our Verilog, a count of cells of an ECP5 says nothing of a Zynq.
+    assert done.returncode == 0, done.stderr
+    answers = json.loads((tmp_path / "run" / "report.json").read_text())["verdicts"]
+    assert (answers["fit"]["reply"], answers["measured"]["reply"]) == ("no", "unknown")
     found = json.loads(done.stdout)
     layers = {layer["layer"]: layer["cells"] for layer in found["synth(open)"]["ecp5"]["layers"]}
     assert layers["conv2"]["lut"] > 0
@@ -374,7 +376,7 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
     assert gone.returncode == 1
     assert f"{sums.name} is gone" in gone.stderr
     # With more time for an image its sums are computed bit by bit, and certified as well.
-    assert measure("--interval", "20000", "--simulate", "0").returncode == 3
+    assert measure("--interval", "20000", "--simulate", "0").returncode == 0
     notes = [layer["note"] for layer in json.loads((tmp_path / "run" / "rtl" / "project.json").read_text())["layers"]]
     assert sum(note.startswith("bit by bit") for note in notes) >= 2
     link = json.loads(succeed("verify", "run", "--json", folder=tmp_path).stdout)["links"][-1]

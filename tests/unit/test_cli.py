@@ -159,9 +159,17 @@ def test_errors_are_one_line(arguments, message, tmp_path, monkeypatch):
 def report_of(fits, *checks):
     """The JSON of a report with these checks, of a network whose fit is answered so."""
     answers = {"metric": ("yes", "Accuracy kept"), "fit": (fits, f"Fits xc7z020: {fits}")}
+    answers["measured"] = answers["fit"]
     said = {about: {"reply": reply, "text": text, "tone": "open"} for about, (reply, text) in answers.items()}
     target = {"part": {"name": "xc7z020", "vendor": "AMD"}}
     return {"checks": checks, "verdicts": said, "target": target}
+
+
+def finished_run(folder, report, manifest=None, **measured):
+    """A run of this report, as `run_flow` and `measure_run` return it."""
+    for name, content in (("manifest", {}), ("measure", measured), ("report", report)):
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return SimpleNamespace(file=folder.joinpath, manifest=manifest or {}, read_report=lambda: report)
 
 
 @pytest.mark.parametrize("command", ["run", "measure"])
@@ -188,9 +196,7 @@ def test_the_exit_status_says_whether_checks_hold_and_whether_it_fits(
         "limit": 0.99,
         "measured": 0.98,
     }
-    for name, content in (("manifest", {}), ("measure", {}), ("report", report_of(fits, check))):
-        (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    finished = SimpleNamespace(file=tmp_path.joinpath, manifest={})
+    finished = finished_run(tmp_path, report_of(fits, check))
     work = {"run": "run_flow", "measure": "measure_run"}[command]
     monkeypatch.setattr(f"fpgaprune.flow.{work}", lambda *_, **__: finished)
     arguments = ["--out", str(tmp_path)] if command == "run" else [str(tmp_path), "--family", "xc7"]
@@ -199,17 +205,24 @@ def test_the_exit_status_says_whether_checks_hold_and_whether_it_fits(
     assert ("check fails: agreement: share 0.98, wanted at least 0.99" in done.stderr) == (holds is False)
 
 
+@pytest.mark.parametrize(("project", "ours", "status"), [("no", "yes", 0), ("yes", "no", 3), ("no", "unknown", 0)])
+def test_measure_ends_and_begins_by_the_verilog_that_it_counted(project, ours, status, tmp_path, monkeypatch):
+    report = report_of(project)
+    report["verdicts"]["measured"] = {"reply": ours, "text": f"Fits xc7z020: {ours}, as our Verilog", "tone": "open"}
+    found = {"simulation": {"left_out": "g++ was not found"}, "bitstream": None, "kernels": [], "part_family": None}
+    finished = finished_run(tmp_path, report, **found, **{"synth(open)": {}, "route(ecp5)": None})
+    monkeypatch.setattr("fpgaprune.flow.measure_run", lambda *_: finished)
+    monkeypatch.setattr("fpgaprune.flow.counts_of_run", lambda _: [])
+    done = CliRunner().invoke(app, ["measure", str(tmp_path), "--family", "xc7"])
+    assert done.exit_code == status
+    assert done.stdout.splitlines()[:2] == ["Accuracy kept", f"Fits xc7z020: {ours}, as our Verilog"]
+
+
 def test_a_simulation_that_was_left_out_is_said(tmp_path, monkeypatch):
     manifest = {"config": {"target": {"part": "xc7z020"}}}
     found = {"simulation": {"left_out": "g++ was not found"}, "bitstream": None, "kernels": [], "part_family": None}
-    for name, content in (
-        ("measure", {**found, "synth(open)": {}, "route(ecp5)": None}),
-        ("report", report_of("yes")),
-    ):
-        (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    monkeypatch.setattr(
-        "fpgaprune.flow.measure_run", lambda *_: SimpleNamespace(file=tmp_path.joinpath, manifest=manifest)
-    )
+    finished = finished_run(tmp_path, report_of("yes"), manifest, **found, **{"synth(open)": {}, "route(ecp5)": None})
+    monkeypatch.setattr("fpgaprune.flow.measure_run", lambda *_: finished)
     monkeypatch.setattr("fpgaprune.flow.counts_of_run", lambda _: [])
     done = CliRunner().invoke(app, ["measure", str(tmp_path), "--family", "xc7"])
     assert done.exit_code == 0

@@ -84,7 +84,7 @@ def _entries(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _readme(run: RunDirectory, config: Flow) -> list[str]:
-    report = run.read_json("report.json") if run.file("report.json").is_file() else {}
+    report = run.read_report() if run.file("report.json").is_file() else {}
     there = [
         name
         for name in MEANINGS

@@ -4,6 +4,9 @@ from .board_answers import ask_board as ask_board
 from .calibrating import calibrate_folders as calibrate_folders
 from .comparing import compare_folders as compare_folders
 from .comparing import comparison_tables as comparison_tables
+from .comparing import has_reports as has_reports
+from .comparing_runs import ComparedRuns as ComparedRuns
+from .comparing_runs import compare_runs as compare_runs
 from .handover import hand_over as hand_over
 from .loading import load_board as load_board
 from .measured_run import measure_run as measure_run

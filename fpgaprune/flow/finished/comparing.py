@@ -60,6 +60,15 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
     return replace(table, notes=(*table.notes, *unread))
 
 
+def has_reports(folder: Path) -> bool:
+    """Whether `folder`, a run or a project, holds a report of a vendor's tool."""
+    project = _project_of(folder)
+    if not project.is_dir():
+        return False
+    found = find_reports(project)
+    return bool(list(found) or found.unread)
+
+
 def label_designs(folders: Iterable[Path]) -> dict[str, tuple[Path | None, Design]]:
     """Label to the design, and to the folder with its reports, if any.
 
@@ -129,7 +138,7 @@ def _reports(folder: Path, label: str) -> tuple[list[VendorReport], list[str]]:
 
     A reason says which report could not be read and why.
     """
-    found = find_reports(folder if (folder / "firmware").is_dir() else folder / "hls")
+    found = find_reports(_project_of(folder))
     reports, reasons = list(found), [str(one) for one in found.unread]
     measured = folder / "measure.json"
     if measured.is_file():
@@ -139,3 +148,8 @@ def _reports(folder: Path, label: str) -> tuple[list[VendorReport], list[str]]:
         except ReportError as error:
             raise RunError(f"{measured}: {error}; measure the run again") from error
     return reports, reasons
+
+
+def _project_of(folder: Path) -> Path:
+    """The hls4ml project of a run, or `folder` itself."""
+    return folder if (folder / "firmware").is_dir() else folder / "hls"

@@ -24,6 +24,7 @@ from fpgaprune.flow.run.digests import changed_files, differences, digest_files,
 
 MANIFEST = "manifest.json"
 CERTIFICATE = "certificate.json"
+REPORT = "report.json"
 FORMAT = 1
 # Artefact to SHA-256; None if it is missing.
 Digests = Mapping[str, str | None]
@@ -80,6 +81,23 @@ class RunDirectory:
             RunError: it is damaged.
         """
         return read_json(self.file(name), RunError, "what the flow wrote", "run the flow again")
+
+    def read_report(self) -> dict[str, Any]:
+        """The JSON data of `report.json`, with its answers.
+
+        Raises:
+            RunError: there is none, it is damaged, or an earlier fpgaprune wrote it, whose reports had no answers.
+        """
+        try:
+            content = self.read_json(REPORT)
+        except FileNotFoundError as error:
+            raise RunError(f"{self.path} has no {REPORT}, because the run has not ended; run the flow again") from error
+        if not isinstance(content, dict) or not isinstance(content.get("verdicts"), dict):
+            raise RunError(
+                f"{self.file(REPORT)} has no answers, because an earlier fpgaprune wrote it; run the flow again: "
+                f"fpgaprune run {self.file('flow.toml')} --out {self.path}"
+            )
+        return content
 
     def results(self, stage: str) -> dict[str, Any]:
         """What `stage` reported, as JSON data.

@@ -16,6 +16,7 @@ from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, EstimateError, RtlError, TargetError, ToolError, UnsupportedLayerError
 from fpgaprune.fabric import (
     OPEN_TOOLS,
+    family_of,
     find_board,
     find_board_router,
     find_family,
@@ -29,7 +30,7 @@ from fpgaprune.flow.stages.stage import MASKS, Artefacts, FlowStage, ReportPart,
 from fpgaprune.flow.stages.verilog_measurements import measure_project, simulate_verilog, verilog_checks
 from fpgaprune.flow.task import at, for_keras
 from fpgaprune.layout import choose_layout
-from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured
+from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured, Occupancy
 from fpgaprune.report import LinkSummary
 from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
 from fpgaprune.target import find_part, require_clock
@@ -98,6 +99,15 @@ def _chosen(design: Design, settings: MeasureConfig) -> ChosenLayout | None:
     if settings.part is None:
         return None
     return choose_layout(design, find_part(settings.part), share=settings.share, interval=settings.interval or None)
+
+
+def _elsewhere(measured: Measured | None, config: Flow) -> Occupancy | None:
+    """What the measured design takes of the part that `[measure]` names, where that is not the part of the run."""
+    wanted = config[MeasureConfig].part
+    if measured is None or wanted is None:
+        return None
+    part = find_part(wanted)
+    return None if part == config[TargetConfig].target().part else measured.counted_on(part, family_of(part))
 
 
 def _proven(files: Artefacts) -> MeasureResult:
@@ -206,8 +216,12 @@ class MeasureStage(FlowStage[MeasureResult]):
         measured = None if content is None else Measured.from_json(content)
         unread = [] if result.not_read is None else [LinkSummary(VERILOG_LINK, left_out=result.not_read)]
         left_out = result.left_out if context.config[MeasureConfig].asks else None
-        counts = tuple(counts_of_run(context.run.path))
-        return ReportPart({"measured": measured, "counts": counts}, verilog_checks(measured), unread, left_out)
+        shown = {
+            "measured": measured,
+            "counts": tuple(counts_of_run(context.run.path)),
+            "counted_elsewhere": _elsewhere(measured, context.config),
+        }
+        return ReportPart(shown, verilog_checks(measured), unread, left_out)
 
     def needs(self) -> Iterator[Row]:
         yield package("measure", "da4ml", "Verilog with fewer adders", "rtl")

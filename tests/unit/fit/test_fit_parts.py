@@ -22,7 +22,6 @@ from fpgaprune.fit import (
     SearchLog,
     facts,
     front_rows,
-    headline,
     reasons,
     write_split,
 )
@@ -289,6 +288,36 @@ def test_the_answer_says_which_limit_is_broken():
 
 
 @pytest.mark.parametrize(
+    ("broken", "tones"),
+    [
+        ({}, ["good", "good", "good"]),
+        ({"loses_little": False}, ["bad", "open", "open"]),
+        ({"fits": False}, ["open", "bad", "open"]),
+        ({"in_time": False, "fits": False}, ["open", "bad", "bad"]),
+    ],
+)
+def test_a_search_begins_with_the_answers_of_a_run_and_none_is_green_where_one_is_red(broken, tones):
+    best = structs.replace(point(0.005, 0.625, 900, lost_error=0.002), judged_on="held-out", **broken)
+    limits = asdict(Limits("0.5 %", share=0.7, interval_cycles=1000))
+    found = Fit("n", "xc7z020", 5.0, "verilog", "estimate", limits, best, (best,))
+    said = [one.text for one in found.verdicts()]
+    assert [one.tone for one in found.verdicts()] == tones
+    replies = ["no" if tone == "bad" else "yes" for tone in tones]
+    assert said == [
+        f"Accuracy {'kept' if replies[0] == 'yes' else 'not kept'} (lost 0.50 ± 0.20 % on 100 held-out samples; 0.5 % "
+        "may be lost)",
+        f"Fits xc7z020: {replies[1]} (62% of the LUTs, of at most 70 %; upper end of the estimate)",
+        f"Fast enough: {replies[2]} (900 cycles, a sample every 900 cycles)",
+    ]
+    assert {about: one["reply"] for about, one in found.to_json()["verdicts"].items()} == dict(
+        zip(("metric", "fit", "time"), replies, strict=True)
+    )
+    untimed = Fit("n", "xc7z020", 5.0, "verilog", "estimate", asdict(Limits()), best, (best,), counted_by="synthesis")
+    assert [one.about for one in untimed.verdicts()] == ["metric", "fit"]
+    assert untimed.verdicts()[1].text.endswith("; synthesis)")
+
+
+@pytest.mark.parametrize(
     ("lost", "said"),
     [(0.005, "accuracy lost 0.50 ± 0.20 %,"), (-0.2847, "accuracy 28.47 ± 0.20 % better,"), (-0.00004, "lost 0.00 ± ")],
 )
@@ -296,5 +325,5 @@ def test_a_network_that_became_better_is_called_so(lost, said):
     one = point(lost, lost_error=0.002, metric="accuracy")
     assert said in one.summary()
     found = Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), one, (one,))
-    assert said.rstrip(",") in headline(found)
+    assert said.rstrip(",").removeprefix("accuracy ") in found.verdicts()[0].text
     assert one.loss_text() in dict(facts(one, found))["accuracy"]

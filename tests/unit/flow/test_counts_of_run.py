@@ -52,7 +52,9 @@ def measured(run, tools):  # noqa: F811
         bitstream={**bitstream, "path": "small.fs"},
     )
     (run / "measure.json").write_text(json.dumps(found.to_json()))
-    answers = {about: {"reply": "yes", "text": f"{about}: yes", "tone": "good"} for about in ("metric", "fit")}
+    answers = {
+        about: {"reply": "yes", "text": f"{about}: yes", "tone": "good"} for about in ("metric", "fit", "measured")
+    }
     target = {"part": {"name": "gw1nr-9", "vendor": "Gowin"}}
     (run / "report.json").write_text(json.dumps({"checks": [], "verdicts": answers, "target": target}))
     directory = RunDirectory.existing(run)
@@ -171,3 +173,14 @@ def test_what_is_unknown_is_a_dash_and_place_and_route_comes_before_a_bitstream(
     both = StagedCounts.of(price, "ecp5", route=route, bitstream=made_for)
     assert both.rows() == [("LUT", 50, 5, 8, 6, 9)]
     assert both.where == ("ecp5", "c", "b")
+
+
+@pytest.mark.parametrize("options", [("--verilog", "--part", "gw1nr-9"), ("--part", "xc7z020")])
+def test_of_the_two_networks_of_a_run_the_pruned_one_is_shown_first(run, options):  # noqa: F811
+    small_design().save(run / "design_trained.json")
+    lines = printed("estimate", run, *options)
+    pruned, trained = (
+        next(n for n, line in enumerate(lines) if line.strip().startswith(title))
+        for title in ("the pruned network", "before: the trained network, nothing locked")
+    )
+    assert pruned < trained

@@ -145,3 +145,14 @@ def test_a_manifest_names_files_of_its_own_folder_and_their_digests(tmp_path, ou
     else:
         with pytest.raises(RunError, match=r"manifest\.json is no"):
             RunDirectory(tmp_path)
+
+
+def test_a_report_without_answers_is_refused_in_one_line(tmp_path):
+    run = RunDirectory(tmp_path)
+    with pytest.raises(RunError, match=r"has no report\.json, because the run has not ended; run the flow again"):
+        run.read_report()
+    run.write_json("report.json", {"checks": [], "metric": {}})
+    with pytest.raises(RunError, match=r"report\.json has no answers, because an earlier fpgaprune wrote it; run the"):
+        run.read_report()
+    run.write_json("report.json", {"verdicts": {"fit": {"reply": "yes"}}})
+    assert run.read_report()["verdicts"]["fit"] == {"reply": "yes"}

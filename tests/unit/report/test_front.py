@@ -13,7 +13,7 @@ def point(number, lost, share, *, best=False, kept=True):
 
 def drawn(*points):
     """The figure; number of a network to x and y of its dot; numbers that are written."""
-    report = FrontReport("mine", "part", (), "fits", "good", (), "best", points, 0.005, 0.8, "")
+    report = FrontReport("mine", "part", (), (), (), "best", points, 0.005, 0.8, "")
     figure = str(front_figure(report))
     dots = re.findall(r'<circle class="dot \w*" cx="([\d.]+)" cy="([\d.]+)" r="5"><title>(\d+)\.', figure)
     places = {int(number): (float(x), float(y)) for x, y, number in dots}

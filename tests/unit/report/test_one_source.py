@@ -11,6 +11,7 @@ from fpgaprune.measure import (
     Figure,
     Measured,
     ModuleSynthesis,
+    Occupancy,
     Resources,
     Simulated,
     Synthesis,
@@ -24,6 +25,7 @@ from fpgaprune.report import (
     kernel_states,
     kernels_table,
     layer_reports,
+    measured_verdict,
     render_page,
     verdicts,
 )
@@ -200,9 +202,36 @@ def test_what_fits_only_as_our_verilog_is_said_to_fit_as_that():
     big = structs.replace(measured, synthesis={"xc7": Synthesis("xc7", "yosys", "all cells", (), big)})
     beside = verdicts(replace(run_report(), measured=big))[1]
     assert (beside.reply, "; as our Verilog: no (LUT 60,000 of 53,200, counted" in beside.text) == ("yes", True)
+    # After a layout for another part, our Verilog is judged on that part alone.
+    there = Occupancy.of(Cells(lut=200000, ff=20000), "xc7z045", Resources(lut=218600, ff=437200))
+    elsewhere = replace(report, measured=measured, counted_elsewhere=there)
+    said = measured_verdict(elsewhere)
+    assert said.text == (
+        "Fits xc7z045: yes, as our Verilog (LUT 200,000 of 218,600, counted by open synthesis, not placed)"
+    )
+    assert verdicts(elsewhere)[1].reply == "no"
+    assert said.text in give_answers(elsewhere)[1].lines
+    too_big = replace(elsewhere, counted_elsewhere=Occupancy.of(Cells(lut=9), "tiny", Resources(lut=8)))
+    assert measured_verdict(too_big).reply == "no"
     # The sum of layers leaves out the logic between them, so that it cannot say that a design fits.
     parts = (ModuleSynthesis("conv1", "m", Cells(lut=20000, ff=20000)),)
     summed = structs.replace(
         measured, synthesis={"xc7": Synthesis("xc7", "yosys", "", parts, ModuleSynthesis(None, "top", None))}
     )
     assert give_answers(replace(report, measured=summed))[1].tone == "bad"
+    said = measured_verdict(replace(report, measured=summed))
+    assert said.text == (
+        "Fits xc7z020: not known, as our Verilog (counted for xc7, and not as a whole design for this part)"
+    )
+    placed = structs.replace(summed, bitstream={"device": "lfe5u-85f"})
+    assert measured_verdict(replace(report, measured=placed)).text.startswith("Fits lfe5u-85f: yes, as our Verilog (")
+    assert measured_verdict(report) is None
+
+
+@pytest.mark.parametrize(("project", "ours"), [("bad", "yes"), ("good", "no")])
+def test_what_was_measured_is_judged_by_its_count_and_not_by_the_project(project, ours):
+    lut = {"yes": 20000, "no": 60000}[ours]
+    module = ModuleSynthesis(None, "top", Cells(lut=lut, ff=1))
+    measured = Measured("xc7", (), {"xc7": Synthesis("xc7", "y", "", (), module)}, None, Simulated(left_out="no"))
+    said = measured_verdict(replace(run_report(after=ESTIMATES[project]), measured=measured))
+    assert (said.reply, said.tone) == (ours, {"yes": "good", "no": "bad"}[ours])
