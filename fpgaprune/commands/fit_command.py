@@ -39,7 +39,8 @@ def fit(
     minutes: Annotated[
         float,
         typer.Option(
-            help="Minutes for the search and the final run of the best network. What a tool counts takes extra time."
+            help="Minutes for the search, the final run of the best network and its open synthesis. A vendor's tool "
+            "takes extra time."
         ),
     ] = 10.0,
     epochs: Annotated[

@@ -82,7 +82,7 @@ class Deadline:
 
 @dataclass
 class RunTimes:
-    """The seconds of the trials so far; what a tool counts comes on top.
+    """The seconds of the trials so far, and what that says of a final run and of the tool that counts it.
 
     Attributes:
         expected: seconds of an epoch of a trial, before any has been measured.
@@ -118,6 +118,13 @@ class RunTimes:
             epoch = (long - short) / (most - least)
         prepared = max(long - epoch * most, 0.0)
         return _SLACK * (self._beside + prepared + epoch * epochs * samples)
+
+    def counting_seconds(self, calm: float) -> float:
+        """Estimate the seconds of a tool that takes `calm` on a machine that does nothing else.
+
+        What other work takes of it shows in the time that the last trial took beside its training.
+        """
+        return calm * max(self._beside / _BESIDE_TRAINING, 1.0)
 
 
 def run_seconds(*trained: float) -> float:

@@ -133,7 +133,8 @@ def fit(
         latency_us: longest latency in microseconds.
         interval_cycles: most cycles between two samples.
         samples_per_s: least samples a second.
-        minutes: time of the whole search, the run of the best network included; what a tool counts takes extra time.
+        minutes: time of the whole search, the run of the best network and its open synthesis included; a vendor's tool
+            takes extra time.
         epochs: of fine-tuning of the best network, at the network's own learning rate; first trials take a fourth. If
             left out, the search chooses epochs, batches and rate.
         seed: of all random numbers.

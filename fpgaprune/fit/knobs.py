@@ -6,14 +6,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-SPARSITIES = (0.0, 0.2, 0.35, 0.5, 0.6, 0.68, 0.75, 0.8, 0.84, 0.87, 0.9, 0.92, 0.94, 0.95)
+SPARSITIES = (
+    0.0,
+    0.2,
+    0.35,
+    0.5,
+    0.6,
+    0.68,
+    0.75,
+    0.8,
+    0.84,
+    0.87,
+    0.9,
+    0.92,
+    0.94,
+    0.95,
+    0.96,
+    0.97,
+    0.98,
+    0.985,
+    0.99,
+)
 WIDTHS = (8, 7, 6, 5, 4, 3, 2)
 # Whole filters are locked before other units.
 FILTER = "filter"
 # Values of weights that cost no adder: each kept weight is a power of two.
 POWERS_OF_TWO = "digits(1)"
-# The smallest network that may succeed: shares of filters and of other units that are locked, and bits.
-_MOST_FILTERS, _FEWEST_BITS = 0.5, 4
+# The smallest network that is likely to succeed: shares of filters and of other units that are locked, and bits.
+_MOST_FILTERS, _MOST_UNITS, _FEWEST_BITS = 0.5, 0.95, 4
 _ROUNDS = 4
 # The network of examples/trained_bits.toml.
 _RECIPE: dict[str, Any] = {"sparsity": 0.6, "weight_bits": 6, "activation_bits": 4, "hold": POWERS_OF_TWO}
@@ -43,15 +63,21 @@ class Knobs:
 
     @property
     def strongest(self) -> Iterator[Knobs]:
-        """The smallest network that may succeed, 4 bits and few units kept; then those that keep more and more."""
+        """The smallest network that is likely to succeed, 4 bits and few units kept; then those that keep more."""
         few = replace(self, weight_bits=_FEWEST_BITS, activation_bits=_FEWEST_BITS)
+        shares = [sparsity for sparsity in reversed(SPARSITIES) if sparsity <= _MOST_UNITS]
         for filters in (0.0,) if self.granularity == FILTER else (_MOST_FILTERS, 0.0):
-            yield from (replace(few, filters=filters, sparsity=sparsity) for sparsity in reversed(SPARSITIES))
+            yield from (replace(few, filters=filters, sparsity=sparsity) for sparsity in shares)
 
     @property
     def recipe(self) -> Knobs:
         """The network that the flow file for adders among the examples makes, with the same filters locked."""
         return replace(self, **_RECIPE)
+
+    @property
+    def recipes(self) -> list[Knobs]:
+        """The network of the flow file for adders, and the same with more units locked, the largest network first."""
+        return [self.recipe, *self.recipe.stronger("sparsity")]
 
     @property
     def kept(self) -> float:

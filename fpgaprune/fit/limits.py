@@ -45,7 +45,8 @@ class Limits:
         latency_us: longest latency in microseconds.
         interval_cycles: most cycles between two samples.
         samples_per_s: least samples a second.
-        minutes: time of the whole search, the run of the best network included; what a tool counts takes extra time.
+        minutes: time of the whole search, the run of the best network and its open synthesis included; a vendor's tool
+            takes extra time.
         retraining_loss: what training without the validation samples loses on them, with nothing locked and with 16
             bits, because the trained network has seen them. The search allows this loss too; the best network is judged
             on held-out samples without it.

@@ -68,7 +68,8 @@ class SearchLog:
         on_trial: learns of the state of the search as data.
         points: key of a trial to the network that it judged.
         times: how long runs take, by what the trials took.
-        final: the seconds of the final run: with all its epochs, and with the fewest.
+        counting: the seconds of the tool that counts what the best network takes.
+        final: the seconds of the final run and of that tool: with all its epochs, and with the fewest.
     """
 
     ranking: Ranking
@@ -76,6 +77,7 @@ class SearchLog:
     on_trial: OnTrial
     points: dict[str, FitPoint] = field(default_factory=dict)
     times: RunTimes = field(default_factory=RunTimes)
+    counting: Callable[[], float] = lambda: 0.0
     final: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0)
     _numbers: dict[str, int] = field(default_factory=dict)
 

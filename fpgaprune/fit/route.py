@@ -14,6 +14,7 @@ from fpgaprune.errors import ConfigError, EstimateError
 from fpgaprune.estimate import estimate
 from fpgaprune.fabric import family_of
 from fpgaprune.fit.limits import Limits, Ranking
+from fpgaprune.fit.result import FitPoint
 from fpgaprune.flow import Flow, HlsConfig, MeasureConfig, RunDirectory, TargetConfig
 from fpgaprune.hls import COUNTING, can_count
 from fpgaprune.layout import (
@@ -32,6 +33,8 @@ from fpgaprune.vendor import find_reports
 
 # A trial is estimated; no tool runs, and nobody asks what would make it fit.
 _NOT_BUILT: dict[str, Any] = {"hls": {"simulate": 0, "build": []}, "estimate": {"advice": False}}
+# Seconds of open synthesis with its simulation on a calm machine: of any design, and of each LUT.
+_SYNTHESIS, _SYNTHESIS_OF_A_LUT = 10.0, 0.012
 # Steps of a vendor's tool whose reports count resources: the one before them only estimates.
 _COUNTED = ("synth", "route")
 
@@ -75,6 +78,9 @@ class Route(Protocol):
         Raises:
             ToolError: a variable points to a tool that is not there.
         """
+
+    def counting_seconds(self, point: FitPoint) -> float:
+        """Estimate the seconds in which a tool counts what the network of `point` takes; 0 if nobody knows."""
 
     def measured(self, run: RunDirectory, config: Flow) -> Resources[int] | None:
         """Return what a tool counted in `run`, whose flow is `config`; None if none did."""
@@ -129,6 +135,10 @@ class HlsRoute:
         if asked is None:
             return {"hls": {"build": list(COUNTING)}} if can_count(design) else None
         return {} if asked else None
+
+    def counting_seconds(self, point: FitPoint) -> float:  # noqa: ARG002
+        """Return 0: minutes or hours, and nothing says how many."""
+        return 0.0
 
     def measured(self, run: RunDirectory, config: Flow) -> Resources[int] | None:
         """Return what the vendor's tool counted after logic synthesis, or after place and route."""
@@ -199,6 +209,10 @@ class VerilogRoute:
     def counting(self, design: Design, document: Mapping[str, object]) -> dict[str, Any] | None:  # noqa: ARG002
         """Ask for nothing more: each layout asks for open synthesis."""
         return {}
+
+    def counting_seconds(self, point: FitPoint) -> float:
+        """Estimate the seconds of synthesis and simulation on a calm machine, by the LUTs of the estimate."""
+        return _SYNTHESIS + _SYNTHESIS_OF_A_LUT * (point.used.get("lut") or 0.0)
 
     def measured(self, run: RunDirectory, config: Flow) -> Resources[int] | None:  # noqa: ARG002
         """Return what open synthesis counted."""

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 # A trial that only measures what the trained network gains from having seen the validation samples is made if so many
 # times its time is left.
 _SURELY = 1.5
+# The largest share of the time of a search that is kept for the tool that counts its answer.
+_COUNTED = 0.2
 
 
 @dataclass
@@ -157,11 +159,20 @@ class FitSearch:
         faster = Training.at_higher_rate(self.config, split, model, seconds)
         ways: Sequence[Training] = [usual] if faster is None else [faster, usual]
 
+        def counting() -> float:
+            best = min(log.points.values(), key=log.ranking.rank, default=None)
+            if best is None:
+                return 0.0
+            # The first networks are large, and the answer is not.
+            most = _COUNTED * 60 * self.limits.minutes
+            return min(log.times.counting_seconds(self.route.counting_seconds(best)), most)
+
         def final() -> tuple[float, float]:
             most, fewest = phases.training.long, phases.training.whole
-            return log.times.seconds(most, more), log.times.seconds(fewest, more)
+            counted = counting()
+            return counted + log.times.seconds(most, more), counted + log.times.seconds(fewest, more)
 
-        log.final = final
+        log.counting, log.final = counting, final
         short, whole = (expected_seconds(model, split, epochs) for epochs in (ways[0].short, ways[0].whole))
         log.times.expected = expected_seconds(model, split, 1)
         log.warn_if_short(run_seconds(short, more * whole))

@@ -2,23 +2,26 @@
 
     python tests/benchmarks/bench_field.py                              # small: shows that it runs
     python tests/benchmarks/bench_field.py FOLDER --task fsdd --ways recipe,hgq2,untouched --seeds 0
-    python tests/benchmarks/bench_field.py FOLDER --table               # what is in it, nothing else
+    python tests/benchmarks/bench_field.py FOLDER --table   # the rows in it and in field_rows.csv, nothing else
+    python tests/benchmarks/bench_field.py FOLDER --store   # the same, and field_rows.csv has all of them
 
 A task is real data with a customary network (`field_tasks.py`). FOLDER keeps a row for each task, way, seed and point,
-and everything that led to it; a row that is there is not made again, so the same command goes on after a stop.
+and everything that led to it; a row that is there, or in `field_rows.csv`, is not made again, so the same command goes
+on after a stop.
 
 | way | what | points |
 |---|---|---|
 | `fit` | `fpgaprune fit` with a part, a clock, a largest loss and the interval of the task | loss |
-| `recipe` | the flow file of `examples/` for such a network | sparsity |
+| `recipe` | the flow file of `examples/` for such a network | sparsity, or sparsity:bits of activations |
 | `hgq2` | HGQ2 from scratch, alkaid's Verilog, a sample a cycle | price of a bit |
 | `hgq2-ours` | HGQ2 from scratch, our Verilog, with the interval of the task | price of a bit |
+| `pquant` | PQuantML from scratch, alkaid's Verilog; Dense networks only | method:strength, `field_pquant.py` |
 | `tfmot` | TF-MOT's polynomial decay, weights of 6 bits, activations of 6 bits, our Verilog | sparsity |
 | `untouched` | the trained network, 8 bits, our Verilog | – |
 
 Every way trains for the same number of epochs in all, on the same training samples. Accuracy is that of the hardware on
-test samples, which choose nothing: `fit` and the types are judged by validation samples. HGQ2 and alkaid may stand in
-an environment of their own: `--rivals` is its Python.
+test samples, which choose nothing: `fit` and the types are judged by validation samples. HGQ2, PQuantML and
+alkaid may stand in an environment of their own: `--rivals` is its Python.
 """
 
 from __future__ import annotations
@@ -55,6 +58,7 @@ POINTS = {
     "recipe": "0.6,0.75,0.85",
     "hgq2": "5e-6,2e-5,8e-5",
     "hgq2-ours": "5e-6,2e-5,8e-5",
+    "pquant": "hgq-mdmm:2e-5,mdmm:0.8,pdp:0.8",
     "tfmot": "0.6,0.8",
     "untouched": "8 bits",
 }
@@ -84,7 +88,7 @@ class Turn:
     def flow(self) -> dict[str, Any]:
         """What every flow of this turn has in common."""
         return {
-            "name": f"{self.way}_{self.seed}_{self.point}".translate(str.maketrans("-. %", "____")),
+            "name": f"{self.way}_{self.seed}_{self.point}".translate(str.maketrans("-. %:", "_____")),
             "seed": self.seed,
             "data": {"source": str(self.data)},
             "target": {"part": PART, "clock_ns": CLOCK_NS, "io_type": "io_stream"},
@@ -102,21 +106,23 @@ def main() -> None:
     parser.add_argument("--points", help="of the way, in place of its own")
     parser.add_argument("--minutes", type=float, default=10.0, help="of fit")
     parser.add_argument("--epochs", default=",".join(map(str, EPOCHS)), help="trained network, [finetune], [quantise]")
-    parser.add_argument("--rivals", default=sys.executable, help="the Python that has HGQ2 and alkaid")
-    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--rivals", default=sys.executable, help="the Python that has HGQ2, alkaid and PQuantML")
+    parser.add_argument("--table", action="store_true", help="measure nothing")
+    parser.add_argument("--store", action="store_true", help="measure nothing; write all rows to field_rows.csv")
     chosen = parser.parse_args()
     if chosen.folder is None:
         with tempfile.TemporaryDirectory() as folder:
             chosen.folder, chosen.task, chosen.ways, chosen.epochs = Path(folder), "fsdd", "recipe", "1,1,6"
             chosen.points = "0.9"
-            _run(chosen)
+            _run(chosen, stored=None)
     else:
-        _run(chosen)
+        _run(chosen, field_table.STORED)
 
 
-def _run(chosen: argparse.Namespace) -> None:
+def _run(chosen: argparse.Namespace, stored: Path | None) -> None:
     folder = chosen.folder.resolve()
-    for name in [] if chosen.table else chosen.task.split(","):
+    known = {(row.task, row.way, row.seed, row.point) for row in field_table.read_rows(folder, stored)}
+    for name in [] if chosen.table or chosen.store else chosen.task.split(","):
         task = TASKS[name]
         if not task.file.exists():
             print(f"skipped: {name}: {task.file} is not there")
@@ -126,7 +132,7 @@ def _run(chosen: argparse.Namespace) -> None:
             for way in chosen.ways.split(","):
                 for point in (chosen.points or POINTS[way]).split(","):
                     place = folder / name / f"{way}_{seed}_{point.replace('%', '')}"
-                    if (place / "row.json").exists():
+                    if (name, way, seed, point) in known:
                         continue
                     base, data = trained(folder / name, task, seed, one)
                     turn = Turn(name, way, seed, point, place, base, data, (one, two, three))
@@ -134,7 +140,9 @@ def _run(chosen: argparse.Namespace) -> None:
                     row = WAYS[way](turn, chosen)
                     field_table.write_row(place / "row.json", row)
                     print(row, file=sys.stderr, flush=True)
-    rows = field_table.read_rows(folder)
+    rows = field_table.read_rows(folder, stored)
+    if chosen.store:
+        field_table.store_rows(rows)
     words = {name: task.words for name, task in TASKS.items()}
     print(field_table.beside_rivals(rows, words) + "\n\n" + field_table.every_network(rows, words))
 
@@ -184,9 +192,11 @@ def fit(turn: Turn, chosen: argparse.Namespace) -> field_table.Row:
 
 
 def recipe(turn: Turn, _: argparse.Namespace) -> field_table.Row:
-    """The flow file of the examples, with this share of the weights locked."""
-    task = TASKS[turn.task]
-    flow = example("trained_bits" if task.dense else "convolution_bits", select={"sparsity": float(turn.point)})
+    """The flow file of the examples, with this share of the weights locked, and with these bits for activations."""
+    task, (sparsity, _, bits) = TASKS[turn.task], turn.point.partition(":")
+    flow = example("trained_bits" if task.dense else "convolution_bits", select={"sparsity": float(sparsity)})
+    if bits:
+        flow = merged(flow, {"hls": {"activation_bits": int(bits)}})
     epochs = {"finetune": {"epochs": turn.epochs[1]}, "quantise": {"epochs": turn.epochs[2]}}
     flow = merged(merged(flow, epochs), {"finetune": {"batch_size": task.batch}})
     return _flow(turn, merged(flow, {"train": {"model": str(turn.base)}}))
@@ -211,10 +221,23 @@ def hgq2(turn: Turn, chosen: argparse.Namespace) -> field_table.Row:
     """HGQ2's network as alkaid's Verilog."""
     out = turn.folder / "hgq2.json"
     _hgq(turn, chosen, out)
+    return _said(turn, out)
+
+
+def _said(turn: Turn, out: Path) -> field_table.Row:
+    """The row of a network of a rival as alkaid's Verilog, which `out` describes."""
     said = json.loads(out.read_text())
     said["metric"] = said.pop("test")
     said.pop("valid")
     return field_table.Row(turn.task, turn.way, turn.seed, turn.point, **said)
+
+
+def pquant(turn: Turn, chosen: argparse.Namespace) -> field_table.Row:
+    """PQuantML's network as alkaid's Verilog."""
+    out = turn.folder / "pquant.json"
+    asked = [turn.task, str(turn.seed), turn.point, str(sum(turn.epochs)), str(out.with_suffix(""))]
+    _in_a_process(chosen.rivals, "field_pquant.py", out, asked)
+    return _said(turn, out)
 
 
 def hgq2_ours(turn: Turn, chosen: argparse.Namespace) -> field_table.Row:
@@ -294,6 +317,7 @@ WAYS = {
     "recipe": recipe,
     "hgq2": hgq2,
     "hgq2-ours": hgq2_ours,
+    "pquant": pquant,
     "tfmot": tfmot,
     "untouched": untouched,
 }

@@ -82,9 +82,12 @@ def shown(figure: float, form: str = ",.0f") -> str:
     return format(figure, form) if np.isfinite(figure) else "–"
 
 
-def small_mnist() -> dict[str, np.ndarray]:
-    """MNIST in 64 inputs: cropped to 24 × 24, averaged over 3 × 3, bytes over 256; the last 5,000 validate."""
-    found = read_mnist(60_000)
+def small_mnist(folder: Path = MNIST) -> dict[str, np.ndarray]:
+    """MNIST in 64 inputs: cropped to 24 × 24, averaged over 3 × 3, bytes over 256; the last 5,000 validate.
+
+    `folder` may be that of another set in the same four files.
+    """
+    found = read_mnist(60_000, folder)
 
     def small(images: np.ndarray) -> np.ndarray:
         whole = np.round(images[..., 0] * 255)[:, 2:26, 2:26].reshape(-1, 8, 3, 8, 3).mean((2, 4))

@@ -18,7 +18,7 @@ from typing import Any
 
 import keras
 import numpy as np
-from field_tasks import TASKS, network
+from field_tasks import TASKS, Arrays, network
 from hgq.config import LayerConfigScope, QuantizerConfig, QuantizerConfigScope
 from hgq.constraints import MinMax
 from hgq.layers import QConv1D, QConv2D, QDense
@@ -55,16 +55,22 @@ def main(name: str, seed: int, price: float, epochs: int, out: Path, *, shared: 
     # Without its compilation, whose rate is a class of this folder.
     keras.Sequential([keras.Input(model.input_shape[1:]), *model.layers]).save(out.with_suffix(".keras"))
     if not shared:
-        from mnist_alkaid import verilog
-
-        logic, cells, latency = verilog(model, "network", out.with_suffix(".rtl"))
-        for part in ("valid", "test"):
-            samples = arrays[f"x_{part}"]
-            found = np.asarray(logic.predict(samples.reshape(len(samples), -1).astype(np.float64)))
-            said[part] = float((found.reshape(len(samples), -1).argmax(1) == arrays[f"y_{part}"]).mean())
-        said |= {"lut": cells.lut, "ff": cells.ff, "dsp": cells.dsp, "bram18": cells.bram18}
-        said |= {"interval_cycles": 1, "latency_cycles": int(latency), "samples": len(arrays["y_test"])}
+        said |= in_alkaid(model, arrays, out)
     out.with_suffix(".json").write_text(json.dumps(said) + "\n")
+
+
+def in_alkaid(model: Any, arrays: Arrays, out: Path, inputs_kif: tuple[int, int, int] | None = None) -> dict[str, Any]:
+    """Accuracy on validation and test samples, cells and latency of alkaid's Verilog of `model`, in `out`.rtl."""
+    from mnist_alkaid import verilog
+
+    logic, cells, latency = verilog(model, "network", out.with_suffix(".rtl"), inputs_kif)
+    said: dict[str, Any] = {}
+    for part in ("valid", "test"):
+        samples = arrays[f"x_{part}"]
+        found = np.asarray(logic.predict(samples.reshape(len(samples), -1).astype(np.float64)))
+        said[part] = float((found.reshape(len(samples), -1).argmax(1) == arrays[f"y_{part}"]).mean())
+    said |= {"lut": cells.lut, "ff": cells.ff, "dsp": cells.dsp, "bram18": cells.bram18}
+    return said | {"interval_cycles": 1, "latency_cycles": int(latency), "samples": len(arrays["y_test"])}
 
 
 def _quantised(layer: Any, interval: int, shared: bool) -> Any:

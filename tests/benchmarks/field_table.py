@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy as np
 # What stands beside a DSP and a block memory of 18 Kb on the xc7z020: 53,200 LUTs, 220 DSPs, 280 memories.
 DSP_LUTS, BRAM_LUTS = 242, 190
 OURS = ("fit", "recipe")
+# The rows of the page, from which its tables are made again and the benchmark goes on: figures of ours, no data.
+STORED = Path(__file__).with_name("field_rows.csv")
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,33 @@ def write_row(path: Path, row: Row) -> None:
     part.replace(path)
 
 
-def read_rows(folder: Path) -> list[Row]:
-    """Every row that is stored in `folder`."""
-    rows = [Row(**json.loads(path.read_text())) for path in sorted(folder.rglob("row.json"))]
-    return sorted(rows, key=lambda row: (row.task, row.way, row.seed, row.metric))
+def read_rows(folder: Path | None, stored: Path | None = STORED) -> list[Row]:
+    """The rows of the file `stored`, and those of `folder`, which replace rows of the same way, seed and point."""
+    found = []
+    if stored is not None:
+        with stored.open(newline="") as file:
+            found += [_row(cells) for cells in csv.DictReader(file)]
+    paths = [] if folder is None else sorted(folder.rglob("row.json"))
+    found += [Row(**json.loads(path.read_text())) for path in paths]
+    rows = {(row.task, row.way, row.seed, row.point): row for row in found}
+    return sorted(rows.values(), key=lambda row: (row.task, row.way, row.seed, row.metric))
+
+
+def store_rows(rows: Sequence[Row], stored: Path = STORED) -> None:
+    """`rows` are in the file `stored`, and nothing else."""
+    with stored.open("w", newline="") as file:
+        table = csv.DictWriter(file, [field.name for field in fields(Row)], lineterminator="\n")
+        table.writeheader()
+        table.writerows(asdict(row) | {"metric": f"{row.metric:.6f}", "seconds": f"{row.seconds:.0f}"} for row in rows)
+
+
+def _row(cells: dict[str, str]) -> Row:
+    """A line of the file; a column has the type that the row has."""
+    words = {"task", "way", "point"}
+    real = {"metric", "seconds"}
+    return Row(
+        **{name: text if name in words else float(text) if name in real else int(text) for name, text in cells.items()}
+    )
 
 
 def front(rows: Iterable[Row]) -> list[tuple[float, float]]:

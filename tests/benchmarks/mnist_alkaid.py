@@ -45,10 +45,15 @@ def count(model: Any, name: str, folder: Path) -> None:
     print(f"{name}: {cells.lut:,} LUT, {cells.ff:,} FF, latency {latency}", flush=True)
 
 
-def verilog(model: Any, name: str, folder: Path) -> tuple[Any, Any, int]:
-    """alkaid's logic of `model`, which computes what its Verilog does; the cells of that Verilog, and its latency."""
+def verilog(
+    model: Any, name: str, folder: Path, inputs_kif: tuple[int, int, int] | None = None
+) -> tuple[Any, Any, int]:
+    """alkaid's logic of `model`, which computes what its Verilog does; the cells of that Verilog, and its latency.
+
+    `inputs_kif` is the type of its input, sign, integer and fractional bits, where its first layer does not say it.
+    """
     family, yosys = find_family("xc7"), find_open_tool(YOSYS)
-    logic = trace(*trace_model(model, HWConfig(1, 1, -1), {"hard_dc": 5}))
+    logic = trace(*trace_model(model, HWConfig(1, 1, -1), {"hard_dc": 5}, inputs_kif=inputs_kif))
     # One adder between two registers, as in our Verilog.
     options = {"flavor": "verilog", "latency_cutoff": 1.2, "ternary_fuse": False, "print_latency": False}
     made = RTLModel(logic, folder / name, name, **options)

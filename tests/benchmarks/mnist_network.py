@@ -7,10 +7,11 @@ of tf_keras is an argument.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from select_network import read_mnist
+from select_network import MNIST, read_mnist
 
 SHAPES = {
     "conv1/kernel": (3, 3, 1, 32),
@@ -47,14 +48,15 @@ def compiled(keras: Any, model: Any, samples: int, epochs: float, rate: float = 
     return model
 
 
-def read_data(samples: int, held_out: int) -> Arrays:
+def read_data(samples: int, held_out: int, folder: Path = MNIST) -> Arrays:
     """MNIST with values that 8 bits hold exactly, from 0 to 255/256.
 
     Args:
         samples: of the 60,000 training images, the first so many.
         held_out: the last so many of them, which no training sees: they choose types, and what is compared with what.
+        folder: of MNIST, or of another set in the same four files.
     """
-    found = read_mnist(samples)
+    found = read_mnist(samples, folder)
     for name in ("x", "x_test"):
         # What a camera gives the hardware: the byte itself, its point moved.
         found[name] = np.round(found[name] * 255).astype(np.float32) / np.float32(256)

@@ -48,11 +48,14 @@ def compiled(keras: Any, model: Any, steps: int) -> Any:
     return model
 
 
-def read_mnist(train: int) -> Arrays:
-    """The first `train` training images and all 10,000 test images, as float32 from 0 to 1."""
+def read_mnist(train: int, folder: Path = MNIST) -> Arrays:
+    """The first `train` training images and all 10,000 test images, as float32 from 0 to 1.
+
+    `folder` may be that of another set in the same four files.
+    """
 
     def read(name: str, offset: int) -> np.ndarray:
-        with gzip.open(MNIST / name) as file:
+        with gzip.open(folder / name) as file:
             return np.frombuffer(file.read(), np.uint8, offset=offset)
 
     def images(name: str) -> np.ndarray:

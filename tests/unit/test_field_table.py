@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.field_table import Row, beside_rivals, front, price_at, read_rows, write_row
+from tests.benchmarks.field_table import (
+    Row,
+    beside_rivals,
+    every_network,
+    front,
+    price_at,
+    read_rows,
+    store_rows,
+    write_row,
+)
 
 ROW = Row("t", "hgq2", 0, "1e-5", 0.9, 100, 1_000, 10, 0, 0, 1, 9, 1.0)
 
@@ -60,6 +69,24 @@ def test_below_the_smallest_network_of_a_rival_a_ratio_is_a_lower_end() -> None:
     assert "≥ 0.40" in beside_rivals(rivals + rows((0.8, 9_000)) + rows((0.89, 400), way="recipe"), {})
 
 
-def test_a_stored_row_is_the_row(tmp_path: Path) -> None:
+def test_a_row_of_a_folder_is_the_row(tmp_path: Path) -> None:
     write_row(tmp_path / "t" / "hgq2_0_1" / "row.json", ROW)
-    assert read_rows(tmp_path) == [ROW]
+    assert read_rows(tmp_path, None) == [ROW]
+
+
+def test_stored_rows_come_back_and_a_folder_replaces_them(tmp_path: Path) -> None:
+    stored = tmp_path / "rows.csv"
+    other = replace(ROW, seed=1)
+    store_rows([ROW, other], stored)
+    assert read_rows(None, stored) == [ROW, other]
+    again = replace(ROW, lut=7)
+    write_row(tmp_path / "t" / "hgq2_0_1" / "row.json", again)
+    assert read_rows(tmp_path, stored) == [again, other]
+
+
+def test_the_page_has_every_stored_row() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "measurements" / "field.md").read_text(encoding="utf-8")
+    # Names of tasks stand between the rows, and only the benchmark knows them.
+    lines = [line for line in every_network(read_rows(None), {}).splitlines() if not line.startswith("| **")]
+    assert [line for line in lines if line not in page] == []
+    assert len(lines) > 2

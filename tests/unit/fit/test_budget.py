@@ -114,24 +114,35 @@ def test_a_time_that_is_too_short_is_said_at_once(minutes, said):
     assert all(text in log.progress.said[0] for text in said)
 
 
+def test_a_tool_takes_longer_where_the_last_trial_took_longer_beside_its_training(tmp_path):
+    times = RunTimes()
+    assert times.counting_seconds(8.0) == 8.0
+    times.record(ran(tmp_path / "a", 4, 8.0))
+    assert times.counting_seconds(8.0) == 8.0
+    times._beside = 30.0
+    assert times.counting_seconds(8.0) == pytest.approx(24.0)
+
+
 @pytest.mark.parametrize(
     ("left", "first", "epochs"),
     [
         # A run of 16, 8 or 4 epochs takes 23.1, 14.3 or 9.9 s.
         (100.0, True, 16),
-        # The first run leaves 9.9 s for a second one.
-        (25.0, True, 8),
-        (25.0, False, 16),
-        (12.0, True, 4),
-        (12.0, False, 4),
-        (5.0, True, 4),
-        (5.0, False, None),
+        # The first run leaves 19.9 s for a second one.
+        (45.0, True, 8),
+        (45.0, False, 16),
+        (22.0, True, 4),
+        (22.0, False, 4),
+        (15.0, True, 4),
+        (15.0, False, None),
     ],
 )
 def test_the_final_run_has_the_epochs_for_which_there_is_time(tmp_path, left, first, epochs):
     times = RunTimes()
     times.record(ran(tmp_path / "a", 4, 4.0))
-    log = SimpleNamespace(times=times, seconds_left=left, final=lambda: (times.seconds(16), times.seconds(4)))
+    # Ten more seconds are kept for the tool that counts the answer.
+    final = (times.seconds(16) + 10, times.seconds(4) + 10)
+    log = SimpleNamespace(times=times, seconds_left=left, counting=lambda: 10.0, final=lambda: final)
     phases = Phases(None, None, log, (), [], Training(1, 4, 16))
     assert phases.final_epochs(1.0, first) == epochs
 
