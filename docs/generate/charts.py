@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 from chart import Axis, Series, draw, draw_pairs, ticks
 from tables import Row, number, rows_of
 
@@ -18,6 +21,7 @@ def charts() -> dict[str, str]:
         "fit.svg": _fit(),
         "selection.svg": _selection(),
         "few_bits.svg": _few_bits(),
+        **_field(),
         "layouts_demo.svg": _layouts(0, "the demo's CNN, 8 × 8", [2_048 << power for power in range(5)]),
         "layouts_28.svg": _layouts(1, "a CNN for 28 × 28 images", [1_024 << power for power in range(7)]),
     }
@@ -148,6 +152,56 @@ def _few_bits() -> str:
         )
         series.append(Series(f"{name}, rounded", _points(own, "bits", "rounded"), colour, True, hollow=True))
     return draw("What few bits cost", Axis("bits", [2, 3, 4, 5, 6, 7]), Axis("accuracy, %", ticks(40, 100, 6)), series)
+
+
+def _field() -> dict[str, str]:
+    """For each task of the field its networks that are not far below the best one, a line for each way."""
+    ways = {
+        "recipe": ("fpgaprune, the recipe", 0, False),
+        "fit": ("fpgaprune fit", 0, True),
+        "hgq2": ("HGQ2, Verilog by alkaid", 3, False),
+        "hgq2-ours": ("HGQ2, our Verilog", 3, True),
+        "pquant": ("PQuantML, Verilog by alkaid", 1, False),
+        "tfmot": ("TF-MOT, our Verilog", 2, False),
+        "untouched": ("not pruned", 4, False),
+    }
+    tasks: dict[str, list[Row]] = {}
+    name = ""
+    for row in rows_of("measurements/field.md", "way", "point", "metric", "area × interval"):
+        if row["way"].startswith("**"):
+            name = row["way"].strip("*")
+        else:
+            tasks.setdefault(name, []).append(row)
+    return {f"field_{_slug(name)}.svg": _task(name, rows, ways) for name, rows in tasks.items()}
+
+
+def _slug(name: str) -> str:
+    return "_".join(re.findall("[a-z0-9]+", name.split(",")[0].lower()))
+
+
+def _task(name: str, rows: list[Row], ways: dict[str, tuple[str, int, bool]]) -> str:
+    size, far = "area × interval", 10
+    best = max(number(row["metric"]) or 0.0 for row in rows)
+    rows = [row for row in rows if (number(row["metric"]) or 0.0) > best - far]
+    sizes, metrics = zip(*_points(rows, size, "metric"), strict=True)
+    powers = range(math.floor(math.log2(min(sizes))), math.ceil(math.log2(max(sizes))) + 1)
+    step = 1 if max(metrics) - min(metrics) > 1 else 10
+    lowest, highest = (math.floor(step * min(metrics)) / step, math.ceil(step * max(metrics)) / step)
+    shown = {way: sorted(_points([row for row in rows if row["way"] == way], size, "metric")) for way in ways}
+    return draw(
+        name,
+        Axis(
+            "LUTs (and LUTs that stand beside a DSP or a memory) × interval",
+            [2.0**power for power in powers],
+            doubles=True,
+        ),
+        Axis("accuracy in hardware, %", ticks(lowest, highest)),
+        [
+            Series(words, shown[way], colour, line=len(shown[way]) > 1, hollow=hollow)
+            for way, (words, colour, hollow) in ways.items()
+            if shown[way]
+        ],
+    )
 
 
 def _layouts(table: int, network: str, luts: list[float]) -> str:

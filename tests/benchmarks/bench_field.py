@@ -197,6 +197,8 @@ def recipe(turn: Turn, _: argparse.Namespace) -> field_table.Row:
     flow = example("trained_bits" if task.dense else "convolution_bits", select={"sparsity": float(sparsity)})
     if bits:
         flow = merged(flow, {"hls": {"activation_bits": int(bits)}})
+    if task.input_bits is not None:
+        flow = merged(flow, {"hls": {"layers": {"x": {"activation_bits": task.input_bits}}}})
     epochs = {"finetune": {"epochs": turn.epochs[1]}, "quantise": {"epochs": turn.epochs[2]}}
     flow = merged(merged(flow, epochs), {"finetune": {"batch_size": task.batch}})
     return _flow(turn, merged(flow, {"train": {"model": str(turn.base)}}))

@@ -38,6 +38,7 @@ class Task:
         repeats: how many times more epochs than a data set of the size of MNIST gets, so that a small one has as many
             steps as a training needs.
         interval: largest number of cycles between two samples; 1 is a sample a cycle.
+        input_bits: bits of an input, where they are fewer than those of an activation.
     """
 
     words: str
@@ -47,6 +48,7 @@ class Task:
     batch: int
     repeats: int = 1
     interval: int = 1
+    input_bits: int | None = None
 
     @property
     def dense(self) -> bool:
@@ -99,6 +101,13 @@ def convolutions2d(*filters: int) -> Callable[[], list[Any]]:
 def _images(folder: Path) -> Arrays:
     found = read_data(60_000, 5_000, folder)
     return {f"{key}_{part}": found[f"{key}{tail}"] for key in "xy" for part, tail in _PARTS.items()}
+
+
+def _two_bits() -> Arrays:
+    """MNIST, each pixel one of four values: 0, 1/4, 1/2, 3/4."""
+    found = _images(MNIST)
+    small = {key: np.floor(values * 4).reshape(len(values), -1) / 4 for key, values in found.items() if key[0] == "x"}
+    return found | small
 
 
 def _intrusion() -> Arrays:
@@ -221,6 +230,7 @@ TASKS: dict[str, Task] = {
     "fashion-dense": Task(
         "Fashion-MNIST 8 × 8, MLP 64-32-32-10", FASHION, lambda: small_mnist(FASHION), dense(32, 32), 512
     ),
+    "mnist-wide": Task("MNIST 28 × 28 in 2 bits, MLP 784-64-32-10", MNIST, _two_bits, dense(64, 32), 512, input_bits=2),
     "mnist-cnn": Task(
         "MNIST 28 × 28, CNN 32-32-10", MNIST, lambda: _images(MNIST), convolutions2d(32, 32), 128, interval=834
     ),
