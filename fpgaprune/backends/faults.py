@@ -6,7 +6,6 @@ before a design is emulated or rendered. Our own Verilog has limits of its own, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import fpgaprune.design as op
@@ -15,6 +14,7 @@ from fpgaprune.design import FUNCTIONS, Design, LayerSpec, ScalarFunction
 
 # Backends with a template for types of single channels.
 QUANTISING = ("Vivado", "Vitis")
+_NO_RECURRENT = "our Verilog has no recurrent layers yet: choose [target] route = 'hls'"
 _OURS = "our Verilog (target.route 'verilog', backend 'Verilog')"
 # Functions for which hls4ml has classes of layers of their own.
 _OWN_CLASSES = ("elu", "hard_sigmoid", "hard_tanh", "prelu", "thresholded_relu")
@@ -43,25 +43,13 @@ def has_template(function: ScalarFunction, backend: str, io_type: str) -> bool:
 def _fault(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> str | None:
     shapes = [source.output_shape for source in sources]
     if design.backend == VERILOG:
-        return _fault_of_verilog(layer, shapes)
+        return _NO_RECURRENT if isinstance(layer.operation, op.Recurrent) else None
     wrong = _fault_of_backend(layer, shapes, design)
     if wrong is not None:
         return wrong
     if design.io_type == "io_parallel":
         return _fault_in_parallel(layer, design)
     return _fault_in_stream(layer, sources, design)
-
-
-def _fault_of_verilog(layer: LayerSpec, shapes: Sequence[tuple[int, ...]]) -> str | None:
-    match layer.operation:
-        case op.Recurrent():
-            return "our Verilog has no recurrent layers yet: choose [target] route = 'hls'"
-        case op.Merge() if len(set(shapes)) > 1 and min(map(math.prod, shapes)) != layer.output_shape[-1]:
-            return (
-                f"it merges {' and '.join(map(str, shapes))}; our Verilog takes one value for each channel, or one for "
-                "each element: give both inputs one shape"
-            )
-    return None
 
 
 def _fault_of_backend(layer: LayerSpec, shapes: Sequence[tuple[int, ...]], design: Design) -> str | None:

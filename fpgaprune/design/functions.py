@@ -210,10 +210,11 @@ _ROWS = (
     ),
     ScalarFunction("gelu", 0.0, _gelu, FunctionTable(RECTIFIED, 4, 0.5)),
     ScalarFunction("silu", 0.0, lambda x: x * _sigmoid(x), FunctionTable(RECTIFIED, 8, 0.5), spellings=("swish",)),
+    ScalarFunction("mish", 0.0, lambda x: x * np.tanh(_softplus(x)), FunctionTable(CENTRED, 8, 1.1)),
     ScalarFunction("exponential", 1.0, np.exp, FunctionTable(CENTRED, 8, None)),
     # What becomes of quantisers of other libraries: projects that hold them can be priced.
     *(_known("binary_tanh", None), _known("ternary_tanh", 0.0), _known("clipped_relu", 0.0)),
-    *(_known(name, 0.0) for name in ("celu", "hard_shrink", "hard_silu", "mish", "soft_shrink")),
+    *(_known(name, 0.0) for name in ("celu", "hard_shrink", "hard_silu", "soft_shrink")),
     *(_known("tanh_shrink", 0.0), _known("log_sigmoid", -math.log(2.0))),
     *(_known("sparse_plus", 0.25), _known("sparse_sigmoid", 0.5), _known("squareplus", 1.0), _known("threshold", None)),
 )

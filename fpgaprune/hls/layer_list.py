@@ -104,12 +104,16 @@ def _entry(layer: LayerSpec, sources: list[LayerSpec], io_type: str) -> Entry:
         "name": layer.project_name,
         "inputs": [source.project_name for source in sources],
         "data_format": "channels_last",
-        **_attributes(layer, sources, io_type),
+        **attributes_of(layer, sources, io_type),
     }
 
 
-def _attributes(layer: LayerSpec, sources: list[LayerSpec], io_type: str) -> Entry:
-    """The class of hls4ml's layer and its attributes."""
+def attributes_of(layer: LayerSpec, sources: list[LayerSpec], io_type: str) -> Entry:
+    """The class of hls4ml's layer and its attributes.
+
+    Raises:
+        HlsError: hls4ml has no layer that computes the operation.
+    """
     shape = list(layer.output_shape)
     match layer.operation:
         case op.Input():
@@ -133,6 +137,8 @@ def _attributes(layer: LayerSpec, sources: list[LayerSpec], io_type: str) -> Ent
             return {"class_name": "Merge", "op": function, "output_shape": shape}
         case op.Concatenate(axis):
             return {"class_name": "Concatenate", "op": f"Concatenate{len(shape)}d", "axis": axis, "output_shape": shape}
+        case op.Copy():
+            return {"class_name": "Clone"}
         case op.Reshape():
             return {"class_name": "Reshape", "target_shape": shape}
         case op.Transpose(axes):

@@ -16,7 +16,6 @@ from hls4ml.model.types import Source
 from numpy.typing import NDArray
 
 from fpgaprune.backends import QUANTISING
-from fpgaprune.design import NOTHING
 from fpgaprune.values import FixedType
 
 ARRAYS, STREAMS = "FixedPointQuantizer", "StreamQuantizer"
@@ -78,16 +77,6 @@ for _backend in QUANTISING:
 def _cpp(kind: FixedType) -> str:
     modes = f"AP_{kind.rounding},AP_{kind.overflow}"
     return f"ap_{'' if kind.signed else 'u'}fixed<{kind.width},{kind.integer},{modes}>"
-
-
-def quantiser_words(node: Any) -> dict[str, list[Any]]:
-    """`kinds` and `places` of a quantiser of hls4ml's graph, as `Quantise` has them."""
-    rows = _rows(node)
-    if (rows == rows[:1]).all():
-        rows = rows[:1]
-    kinds, places = np.unique(rows.reshape(-1, 3), axis=0, return_inverse=True)
-    texts = [NOTHING if kind is None else str(kind) for kind in (_kind(node, row) for row in kinds.tolist())]
-    return {"kinds": texts, "places": places.reshape(-1).tolist()}
 
 
 def _kind(node: Any, row: list[int]) -> FixedType | None:

@@ -1,5 +1,4 @@
 from .accumulators import exact_accumulator as exact_accumulator
-from .classes import HLS4ML_ONLY as HLS4ML_ONLY
 from .classes import SUPPORTED as SUPPORTED
 from .classes import class_problem as class_problem
 from .convertible_layers import layer_problems as layer_problems

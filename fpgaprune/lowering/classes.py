@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fpgaprune.network import IDENTITIES
 
-# hls4ml 1.3.0 converts these from Keras 3, and this package chooses their types.
+# The classes that become operations of a design.
 SUPPORTED = frozenset(
     {
         *("InputLayer", "Dense", "Conv1D", "Conv2D", "DepthwiseConv1D", "DepthwiseConv2D", "BatchNormalization"),
@@ -18,11 +18,11 @@ SUPPORTED = frozenset(
         *("Flatten", "Reshape", "Permute", "ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D"),
         *("UpSampling1D", "UpSampling2D", "GRU", "LSTM"),
         *("Rescaling", "Normalization"),  # by `with_layers`
-        *("RepeatVector", "TimeDistributed"),  # by `flattened`
+        *("RepeatVector", "TimeDistributed", "EinsumDense", "Dot"),  # by `flattened`
         *IDENTITIES,
     }
 )
-# fpgaprune's own layer that becomes one of hls4ml's.
+# fpgaprune's own layer that becomes an operation.
 _OWN = ("RoundedChannels", "fpgaprune.quantise.channels")
 _INSTEAD: Mapping[str, str] = {
     "Conv3D": "Conv2D layers",
@@ -32,11 +32,9 @@ _INSTEAD: Mapping[str, str] = {
     "GroupNormalization": "BatchNormalization",
     "UnitNormalization": "BatchNormalization",
     "Lambda": "layers of Keras that compute the same",
-    "Dot": "Dense layers",
     "MultiHeadAttention": "convolutions and Dense layers",
     "GroupQueryAttention": "convolutions and Dense layers",
     "Attention": "convolutions and Dense layers",
-    "EinsumDense": "Dense or a convolution of one point",
     "Masking": "sequences of one length, padded by a value that the network is trained with: hardware runs every step",
     "RandomCrop": "data of the size that the network takes, or Cropping2D: it crops at inference, too",
     "RandomHeight": "data of one size: it changes the size of its input",
@@ -50,13 +48,6 @@ _INSTEAD: Mapping[str, str] = {
     "SimpleRNN": "GRU",
     "Bidirectional": "GRU or LSTM, which read the steps in one direction",
 }
-# hls4ml 1.3.0 converts these from Keras 3, but this package does not choose their types.
-HLS4ML_ONLY = frozenset(
-    {
-        *("Bidirectional", "SimpleRNN", "LayerNormalization", "Embedding", "EinsumDense", "Dot"),
-        *("AveragePooling3D", "MaxPooling3D", "GlobalAveragePooling3D", "GlobalMaxPooling3D"),
-    }
-)
 
 
 def class_problem(name: str, kind: str, module: str, *, nested: bool = False) -> str | None:
@@ -75,12 +66,10 @@ def class_problem(name: str, kind: str, module: str, *, nested: bool = False) ->
     article = "an" if kind[0] in "AEIO" or kind[:2] in ("LS",) else "a"
     near = f"Keras's {kind}" if own and kind in SUPPORTED else _INSTEAD.get(kind)
     instead = f"use {near}" if near else f"fpgaprune converts {', '.join(sorted(SUPPORTED))}"
-    if kind in HLS4ML_ONLY and not own:
-        why = f"which hls4ml can convert but fpgaprune cannot yet: it has no rule for the layer's types; {instead}"
-    elif nested:
-        why = "a model inside the model, which hls4ml cannot convert: put its layers into the model itself"
+    if nested:
+        why = "a model inside the model, which cannot be unfolded: put its layers into the model itself"
     elif own:
-        why = f"a layer of your own, for which hls4ml has no templates: build it of layers of Keras; {instead}"
+        why = f"a layer of your own, of which no hardware is known: build it of layers of Keras; {instead}"
     else:
-        why = f"which hls4ml cannot convert: it has no templates for it; {instead}"
+        why = f"for which there is no hardware here; {instead}"
     return f"layer {name!r} is {article} {kind}, {why}"

@@ -1,8 +1,7 @@
-"""Checks which Keras layers hls4ml converts correctly, and names alternatives to others."""
+"""Checks which Keras layers become operations of a design that compute the same, and names alternatives to others."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import keras
@@ -15,13 +14,12 @@ from fpgaprune.lowering.classes import class_problem
 from fpgaprune.lowering.gru_lstm import RECURRENT, recurrent_reason
 from fpgaprune.network import calls_of, count_uses
 
-_MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"})
 _ACTIVATIONS = frozenset({"softmax"} | {function.name for function in FUNCTIONS.values() if function.converts})
-_NO_TEMPLATE = "hls4ml has no templates for it"
+_NO_OPERATION = "for which there is no hardware here"
 
 
 def check_layers(functional: Any) -> None:
-    """hls4ml converts every layer of `functional` to one that computes the same.
+    """Every layer of `functional` becomes operations that compute the same.
 
     Raises:
         UnsupportedLayerError: it does not; the message names the first such layer and its alternative.
@@ -71,33 +69,38 @@ def layer_problems(functional: Any) -> list[str]:
 
 
 def _reason(layer: Any, kind: str) -> str | None:
-    """Why hls4ml would not compute the same as Keras; None if it would."""
+    """Why hardware would not compute the same as Keras; None if it would."""
     if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
         return "LoRA or quantize() has split its weights: replace it by a layer with the whole kernel"
     reason = _activation_reason(layer)
     if reason is not None:
         return reason
     if kind == "TimeDistributed":
-        return f"it applies a {type(layer.layer).__name__} to every step, {_NO_TEMPLATE}: give it the steps as they are"
-    if getattr(layer, "data_format", None) == "channels_first":
-        return "its data_format is 'channels_first'; only 'channels_last' has templates"
-    if kind == "UpSampling2D" and layer.interpolation != "nearest":
-        return f"its interpolation is {layer.interpolation!r}, and {_NO_TEMPLATE}: use 'nearest'"
-    if kind in ("Softmax", "BatchNormalization"):
-        axes = layer.axis if isinstance(layer.axis, list | tuple) else [layer.axis]
-        last = len(layer.input.shape) - 1
-        if [axis % (last + 1) for axis in axes] != [last]:
-            return f"it works along axis {layer.axis}, and hls4ml has templates for the last axis only: use that"
-    if kind in _MERGES - {"Concatenate"} and not _tiles([tuple(tensor.shape[1:]) for tensor in layer.input]):
+        return f"it applies a {type(layer.layer).__name__} to every step, {_NO_OPERATION}: give it the steps themselves"
+    if getattr(layer, "data_format", None) == "channels_first" and getattr(layer, "use_bias", False):
+        channels, *_, width = layer.output.shape[1:]
+        if width == channels:
+            return (
+                f"its output has {width} channels and is {width} wide, where Keras with data_format 'channels_first' "
+                "adds the bias along the width: use 'channels_last', or a bias in a BatchNormalization"
+            )
+    if kind == "EinsumDense":
+        return (
+            f"its equation is {layer.equation!r}, and hardware has only products along the last axis, as "
+            "'abc,cd->abd' with bias_axes 'd': use that, or Dense"
+        )
+    if kind == "Dot":
         shapes = " and ".join(str(tuple(tensor.shape[1:])) for tensor in layer.input)
-        return f"it merges {shapes}, which hls4ml broadcasts in another way than Keras: give both one shape"
+        return f"it multiplies {shapes}; hardware has only the product of two vectors, without normalize: use Multiply"
+    if kind == "UpSampling2D" and layer.interpolation != "nearest":
+        return f"its interpolation is {layer.interpolation!r}, {_NO_OPERATION}: use 'nearest'"
     if isinstance(layer, RECURRENT):
         return recurrent_reason(layer)
     return None
 
 
 def _activation_reason(layer: Any) -> str | None:
-    """Why hls4ml has no activation that computes what that of `layer` does; None if it has one."""
+    """Why hardware has no activation that computes what that of `layer` does; None if it has one."""
     known = activation_in(layer)
     # What applies the function: the layer itself, if it is nothing else.
     activation = layer if not hasattr(layer, "activation") else layer.activation
@@ -105,32 +108,9 @@ def _activation_reason(layer: Any) -> str | None:
         # Which axis is the last one depends on what it reads.
         return None
     if known is None:
-        return _unknown_reason(activation)
+        return f"its activation is {described(activation)}; fpgaprune knows {', '.join(sorted(_ACTIVATIONS))} of Keras"
     if known.name == "prelu" and activation is not layer:
         return "its activation is a PReLU, whose slopes Keras does not save: put that after it as a layer of its own"
     if known.name not in _ACTIVATIONS | {"thresholded_relu", "prelu"}:
-        return f"it knows no activation {known.name!r}; it knows {', '.join(sorted(_ACTIVATIONS))}"
+        return f"hardware has no activation {known.name!r} here; it has {', '.join(sorted(_ACTIVATIONS))}"
     return None
-
-
-def _unknown_reason(activation: Any) -> str:
-    if keras_class(activation) is keras.layers.ReLU:
-        limit, slope, threshold = activation.max_value, activation.negative_slope, activation.threshold
-        if sum(map(bool, (limit, slope, threshold))) > 1:
-            return (
-                f"it has max_value {limit}, negative_slope {slope} and threshold {threshold}, and hls4ml has no "
-                "template for two of them together: use one of them"
-            )
-    return f"its activation is {described(activation)}; fpgaprune knows {', '.join(sorted(_ACTIVATIONS))} of Keras"
-
-
-def _tiles(shapes: list[tuple[int, ...]]) -> bool:
-    """Whether Keras broadcasts each of `shapes` to the largest by repeating it as a whole, as hls4ml does."""
-    largest = max(shapes, key=math.prod)
-    for shape in shapes:
-        inner = list(shape)
-        while inner and inner[0] == 1:
-            inner.pop(0)
-        if inner != list(largest[len(largest) - len(inner) :]):
-            return False
-    return True

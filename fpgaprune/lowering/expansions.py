@@ -1,7 +1,8 @@
 """Writes a layer that no single operation computes as several layers that compute the same over the reals.
 
 `Add` of three tensors becomes two additions, `hard_sigmoid` of x becomes relu6(x + 3) / 6, and `hard_silu` the product
-of x and that. What is bounded elsewhere than at 6 is scaled before and after.
+of x and that. What is bounded elsewhere than at 6 is scaled before and after. A `ReLU` with more than one setting is
+its bounded part, less its slope times relu(threshold - x). `Dot` of two vectors is the sum of their products.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def expands(operation: Any, args: tuple[Any, ...]) -> bool:
     """Whether `operation`, called with `args`, is written as several layers."""
     if keras_class(operation) in _JOINED:
         return bool(args) and isinstance(args[0], list | tuple) and len(args[0]) > 2
-    return _bounds(operation) is not None
+    if keras_class(operation) is keras.layers.Dot:
+        return not operation.normalize and all(len(tensor.shape) == 2 for tensor in args[0])
+    return _bounds(operation) is not None or _several(operation) is not None
 
 
 def expanded(operation: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -53,11 +56,14 @@ def expanded(operation: Any, name: str, call: Call, args: tuple[Any, ...], kwarg
     kind = keras_class(operation)
     if kind in _JOINED:
         return _in_pairs(operation, kind, name, list(args[0]))
-    found = _bounds(operation)
+    if kind is keras.layers.Dot:
+        return _summed(name, keras.layers.Multiply(name=f"{name}_products")(list(args[0])))
     if kind in _APPLIES and kind is not keras.layers.Activation:
-        x = call(operation, name, args, kwargs, activation="linear")
-        return _bounded(found, f"{name}_{_function(operation)}", x)
-    return _bounded(found, name, args[0])
+        x, name = call(operation, name, args, kwargs, activation="linear"), f"{name}_{_function(operation)}"
+    else:
+        x = args[0]
+    relu = _several(operation)
+    return _rectified(relu, name, x) if relu is not None else _bounded(_bounds(operation), name, x)
 
 
 def _in_pairs(operation: Any, kind: Any, name: str, tensors: list[Any]) -> Any:
@@ -72,6 +78,13 @@ def _in_pairs(operation: Any, kind: Any, name: str, tensors: list[Any]) -> Any:
     return scaled_and_shifted(name, whole, np.array([1 / len(tensors)]), np.zeros(1))[1]
 
 
+def _summed(name: str, x: Any) -> Any:
+    layer = keras.layers.Dense(1, use_bias=False, name=name)
+    y = layer(x)
+    layer.set_weights([np.ones((x.shape[-1], 1))])
+    return y
+
+
 def _function(operation: Any) -> str:
     known = activation_in(operation)
     return "bounded" if known is None else known.name
@@ -80,16 +93,53 @@ def _function(operation: Any) -> str:
 def _bounds(operation: Any) -> tuple[float, float, float, float, bool] | None:
     """Scale and shift before relu6 and after it, and whether x is multiplied by the result; None for other layers."""
     kind = keras_class(operation)
-    relu: Any = operation if kind is keras.layers.ReLU else getattr(operation, "activation", None)
-    if kind in (keras.layers.ReLU, *_APPLIES) and keras_class(relu) is keras.layers.ReLU:
+    relu = _relu(operation)
+    if relu is not None:
         limit = relu.max_value
-        if limit is None or limit == 6 or not limit > 0 or relu.negative_slope or relu.threshold:
-            return None
-        return (6 / limit, 0.0, limit / 6, 0.0, False)
+        return None if limit == 6 or not _is_bounded(relu) or _several(operation) else _to_six(limit)
     known = activation_in(operation) if kind in _APPLIES else None
     if known is None or known.name not in _HARD:
         return None
     return (*_HARD[known.name], known.name == "hard_silu")
+
+
+def _relu(operation: Any) -> Any:
+    """The `ReLU` that `operation` is, or applies; None if there is none."""
+    kind = keras_class(operation)
+    relu: Any = operation if kind is keras.layers.ReLU else getattr(operation, "activation", None)
+    return relu if kind in (keras.layers.ReLU, *_APPLIES) and keras_class(relu) is keras.layers.ReLU else None
+
+
+def _is_bounded(relu: Any) -> bool:
+    return relu.max_value is not None and relu.max_value > 0
+
+
+def _to_six(limit: float) -> tuple[float, float, float, float, bool]:
+    return 6 / limit, 0.0, limit / 6, 0.0, False
+
+
+def _several(operation: Any) -> Any:
+    """The `ReLU` that `operation` is, or applies, if it has two settings or more that no single function has."""
+    relu = _relu(operation)
+    if relu is None or (relu.max_value is not None and not _is_bounded(relu)):
+        return None
+    return relu if (relu.max_value is not None) + bool(relu.negative_slope) + bool(relu.threshold) > 1 else None
+
+
+def _rectified(relu: Any, name: str, x: Any) -> Any:
+    positive, slope = x, relu.negative_slope
+    above = f"{name}_positive" if slope else name
+    if relu.threshold:
+        own = f"{name}_above" if relu.max_value is not None else above
+        positive = keras.layers.ReLU(threshold=relu.threshold, name=own)(positive)
+    if relu.max_value is not None:
+        positive = _bounded(_to_six(relu.max_value), above, positive)
+    if not slope:
+        return positive
+    below = scaled_and_shifted(f"{name}_below", x, -np.ones(1), np.full(1, relu.threshold))[1]
+    below = keras.layers.Activation("relu", name=f"{name}_negative")(below)
+    below = scaled_and_shifted(f"{name}_slope", below, np.full(1, -slope), np.zeros(1))[1]
+    return keras.layers.Add(name=name)([positive, below])
 
 
 def _bounded(found: tuple[float, float, float, float, bool] | None, name: str, x: Any) -> Any:

@@ -1,13 +1,14 @@
-"""Makes one flat list of layers of a model, as hls4ml's converter takes it, which computes the same at inference.
+"""Makes one flat list of layers of a model, which computes the same at inference.
 
 The layers of models inside the model stand in it themselves. Layers that do nothing at inference (Dropout,
-augmentations) are left out. `TimeDistributed` becomes the layer that it applies to every step, and `RepeatVector` a
-`Reshape` and an `UpSampling1D`, which repeats the only step. A layer that no single operation computes becomes several
-(`expansions`).
+augmentations) are left out. `TimeDistributed` becomes the layer that it applies to every step, an `EinsumDense` along
+the last axis a `Dense`, and `RepeatVector` a `Reshape` and an `UpSampling1D`, which repeats the only step. A layer that
+no single operation computes becomes several (`expansions`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -44,6 +45,22 @@ def is_wrapped(layer: Any) -> bool:
     return axis == -1 or axis == [-1]
 
 
+def is_dense(layer: Any) -> bool:
+    """Whether `layer` is an `EinsumDense` that computes what a `Dense` of the same weights does."""
+    if keras_class(layer) is not keras.layers.EinsumDense:
+        return False
+    found = re.fullmatch(r"(\.\.\.|[a-zA-Z]+)([a-zA-Z]),\2([a-zA-Z])->\1\3", layer.equation.replace(" ", ""))
+    return found is not None and layer.bias_axes in (None, found[3])
+
+
+def _twin(layer: Any, name: str, **options: Any) -> Any:
+    """A layer that computes what `layer` does, with the same weights."""
+    if not is_dense(layer):
+        return copied(layer, name=name, **options)
+    settings = {"activation": layer.activation, "use_bias": layer.bias_axes is not None, **options}
+    return keras.layers.Dense(layer.kernel.shape[-1], name=name, dtype=layer.dtype_policy, **settings)
+
+
 def flattened(model: Any) -> Any:
     """A functional model without models inside it, which computes what `model` does at inference.
 
@@ -62,7 +79,7 @@ def flattened(model: Any) -> Any:
         if not isinstance(operation, keras.layers.Layer):
             return unconnected(operation)
         if id(operation) not in copies:
-            copies[id(operation)] = (operation, copied(operation, name=name, **options))
+            copies[id(operation)] = (operation, _twin(operation, name, **options))
         return copies[id(operation)][1]
 
     def run(graph: Any, given: Sequence[Any], prefix: str) -> list[Any]:
@@ -113,6 +130,7 @@ def _changes(call: Any) -> bool:
         role_of(operation) is Role.IDENTITY
         or is_model(operation)
         or is_wrapped(operation)
+        or is_dense(operation)
         or keras_class(operation) is keras.layers.RepeatVector
         or expands(operation, call.args)
     )

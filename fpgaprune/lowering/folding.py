@@ -1,8 +1,6 @@
-"""Brings a Keras model into the form that hls4ml converts exactly: BatchNorm folded, no no-ops, weights on their grid.
+"""Brings a Keras model into the form of a design: BatchNorm folded, no no-ops, weights on their grid.
 
-Measured on hls4ml 1.3.0: it converts a `ReLU` layer to a `ThresholdedReLU`; it counts `n_zeros` and the multiplier
-limit on the weights before quantisation; and it folds BatchNorm only if the layer before it has no type yet. Folding
-and quantising here, before the conversion, solves all three.
+What computes the same over the reals is written in one way, of layers that are one operation each.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from fpgaprune.lowering.flattening import flattened
 from fpgaprune.lowering.gru_lstm import RECURRENT, functions_of, gates_of
 from fpgaprune.lowering.joined_scales import joined_scales
 from fpgaprune.lowering.keras_operations import with_layers
+from fpgaprune.lowering.last_axis import on_last_axis
 from fpgaprune.lowering.layer_names import free_name
 from fpgaprune.lowering.plain_convolutions import plain_convolutions
 from fpgaprune.lowering.split import split_separable
@@ -35,7 +34,7 @@ _GLOBAL = {
     keras.layers.AveragePooling1D: keras.layers.GlobalAveragePooling1D,
     keras.layers.AveragePooling2D: keras.layers.GlobalAveragePooling2D,
 }
-# hls4ml's Dense layers take tensors of at most this many axes, the batch axis included.
+# A Dense layer takes tensors of at most this many axes, the batch axis included.
 _MOST_AXES = 4
 # Layers that are the activation of what they read, but for those with weights and a softmax, whose axis may be another.
 _ACTIVATIONS = (keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReLU, keras.layers.ELU)
@@ -49,20 +48,21 @@ PRODUCTS = (*FOLDABLE, *RECURRENT)
 
 
 def fold(model: Any) -> Any:
-    """A new model that hls4ml can convert and that computes the same over the reals at inference.
+    """A new model of layers that are one operation each, which computes the same over the reals at inference.
 
     A BatchNorm that is the only reader of a linear convolution or Dense layer is folded into it (float64, then cast),
     unless the network rounds its data itself.
     Models inside the model are unfolded, and Dropout and augmentations left out. `ReLU()` becomes `Activation("relu")`.
     The activation of a convolution or Dense layer becomes a layer of its own, `NAME_relu`, so that both get a type. A
-    separable convolution becomes two layers, a dilated or grouped one a plain one. An average pooling over the whole
-    map becomes a global one, because hls4ml would build it with all its inputs at once. Operations, `Rescaling` and
+    separable convolution becomes two layers, a dilated or grouped one a plain one. What works along another axis than
+    the last stands between layers that move that axis. An average pooling over the whole
+    map becomes a global one, because an hls4ml project would hold all its inputs at once. Operations, `Rescaling` and
     `Normalization` become layers that compute the same, and each activation one that names its function. Layer names
     stay, and layers compute in float32.
 
     Raises:
         HlsError: a weight is NaN or infinite.
-        UnsupportedLayerError: hls4ml cannot convert a layer, or a layer is used twice; the message names it.
+        UnsupportedLayerError: a layer has no operation, or is used twice; the message names it.
     """
     try:
         graph_of(model)
@@ -70,13 +70,13 @@ def fold(model: Any) -> Any:
         raise UnsupportedLayerError(str(error)) from error
     for variable in model.variables:
         if np.issubdtype(np.dtype(variable.dtype), np.floating) and not np.isfinite(variable.numpy()).all():
-            raise HlsError(f"weight {variable.path!r} holds NaN or infinity; hls4ml would write it as it is: retrain")
+            raise HlsError(f"weight {variable.path!r} holds NaN or infinity, which no fixed-point number is: retrain")
     model = unrounded(model) if is_rounded(model) else model
     functional = flattened(model)
     check_classes(functional)
     functional = with_layers(functional)
     check_layers(functional)
-    functional = plain_convolutions(split_separable(in_classes_of_keras(functional)))
+    functional = plain_convolutions(split_separable(on_last_axis(in_classes_of_keras(functional))))
     # Where the bits of the weights are trained, a product with a scale would have far more of them.
     rounds = rounds_channels(functional)
     functional = joined_scales(functional) if rounds else functional
@@ -113,7 +113,7 @@ def fold(model: Any) -> Any:
         if isinstance(layer, RECURRENT):
             changes |= functions_of(layer)
         if isinstance(layer, keras.layers.Softmax):
-            # The axis is the last one, but may be given as a list, which hls4ml does not read.
+            # The axis is the last one, but may be given as a list.
             changes["axis"] = -1
         if hasattr(layer, "keepdims"):
             changes["keepdims"] = False
@@ -140,7 +140,7 @@ def activation_layer(activation: Activation, name: str, axes: int) -> Any:
     """The layer of `activation` for tensors of `axes` axes, the batch axis included."""
     options = {"name": name, "dtype": "float32"}
     if activation.name == "softmax" and axes > 2:
-        # hls4ml would apply an `Activation` of softmax over all axes at once.
+        # An hls4ml project would apply an `Activation` of softmax over all axes at once.
         return keras.layers.Softmax(**options)
     if activation.parameter is not None:
         return _WITH_PARAMETER[activation.name](activation.parameter, **options)

@@ -1,6 +1,6 @@
-"""Checks GRU and LSTM layers for hls4ml's templates for Vivado and Vitis, and computes their states.
+"""Checks which GRU and LSTM layers a design has, and computes their states.
 
-A step of the templates computes two products, of the inputs and of the state, their sum, the gates from tables, and the
+A step of the hardware computes two products, of the inputs and of the state, their sum, the gates from tables, and the
 new state. The products, their sum and the gates have one type, `accum`; the state and an LSTM's cell state have the
 type `result`.
 """
@@ -19,30 +19,30 @@ from fpgaprune.keras_functions import activation_of, described
 from fpgaprune.network import producer
 
 RECURRENT = (keras.layers.GRU, keras.layers.LSTM)
-# hls4ml's functions for a recurrent layer, and those of them that keep a gate between -1 and 1.
+# The functions that a recurrent layer has in hardware, and those of them that keep a gate between -1 and 1.
 _ACTIVATIONS = tuple(function.name for function in FUNCTIONS.values() if function.recurrent)
 _GATES = tuple(function.name for function in FUNCTIONS.values() if function.gate)
 
 
 def recurrent_reason(layer: Any) -> str | None:
-    """Why hls4ml would not compute the same as the GRU or LSTM `layer`; None if it would."""
+    """Why hardware would not compute the same as the GRU or LSTM `layer`; None if it would."""
     if isinstance(layer.input, list):
-        return "it reads an initial state, which hls4ml's converter leaves out: let it begin with zeros"
+        return "it reads an initial state, and hardware begins with zeros: let it begin with zeros"
     if layer.return_state:
-        return "it returns its state, which hls4ml's converter refuses: use return_sequences"
+        return "it returns its state, which hardware keeps to itself: use return_sequences"
     if layer.go_backwards:
-        return "it reads its steps backwards, but hls4ml would read them forwards: reverse the data instead"
+        return "it reads its steps backwards, and hardware reads them as they come: reverse the data instead"
     if layer.stateful:
-        return "it keeps its state between samples, and hls4ml begins each with zeros: use stateful=False"
+        return "it keeps its state between samples, and hardware begins each with zeros: use stateful=False"
     if layer.input.shape[1] is None:
         return "its number of steps is unknown: give the model's input a fixed one, as in Input((20, 6))"
     if isinstance(layer, keras.layers.GRU) and not layer.reset_after:
-        return "its reset gate acts before the product (reset_after=False), hls4ml's after it: use reset_after=True"
+        return "its reset gate acts before the product (reset_after=False), in hardware after it: use reset_after=True"
     named = functions_of(layer)
     for what, known in (("activation", _ACTIVATIONS), ("recurrent_activation", _GATES)):
         if named[what] not in known:
             own = described(getattr(layer, what))
-            return f"its {what} is {own}; for recurrent layers hls4ml has {', '.join(known)}"
+            return f"its {what} is {own}; hardware has {', '.join(known)} in a recurrent layer"
     return None
 
 

@@ -1,6 +1,6 @@
 """Replaces operations without a layer in a model, such as `x * 2.0 + 1.0`, by layers.
 
-hls4ml's converter knows layers only and silently skips operations. A scale or a shift by constants, a `Rescaling` and a
+A design is made of layers. A scale or a shift by constants, a `Rescaling` and a
 `Normalization` become a `BatchNormalization` with these constants; several in a row become one. If the constants differ
 within a channel, each element is a channel of its own, between two `Reshape`. Activations, merges, averages and
 reshapings become the layers of these names. Any other operation is refused by its name.
@@ -133,9 +133,9 @@ def _problem(operation: Any) -> str:
     instead = _INSTEAD.get(kind, "layers of Keras that compute the same")
     known = ", ".join(sorted(_ACTIVATIONS))
     return (
-        f"operation {operation.name!r} is a {kind} of keras.ops, not a layer, and hls4ml converts layers only: use "
+        f"operation {operation.name!r} is a {kind} of keras.ops, and no layer: use "
         f"{instead}; these become layers: scale and shift by a constant or by one for each channel, sums and products "
-        "of two tensors of one shape, Maximum, Minimum, Concatenate, Reshape, Transpose, Mean and Max over all "
+        "of two tensors, Maximum, Minimum, Concatenate, Reshape, Transpose, Mean and Max over all "
         f"positions, {known}, Softmax"
     )
 
@@ -164,8 +164,8 @@ def _square(name: str, x: Any) -> _Layer:
 
 
 def _merged(kind: str, name: str, args: tuple[Any, ...]) -> _Layer | None:
-    shapes = {tuple(tensor.shape[1:]) for tensor in args}
-    if kind not in _MERGES or len(shapes) != 1:
+    # Keras's operation and its layer spread tensors of different numbers of axes in different ways.
+    if kind not in _MERGES or len({len(tensor.shape) for tensor in args}) != 1:
         return None
     return lambda: _MERGES[kind](name=name)(list(args))
 

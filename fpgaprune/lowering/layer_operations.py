@@ -16,7 +16,7 @@ from fpgaprune.keras_functions import activation_in, activation_of
 from fpgaprune.quantise import RoundedChannels
 from fpgaprune.values import FixedType
 
-_MERGES = (
+MERGES = (
     *(keras.layers.Add, keras.layers.Subtract, keras.layers.Multiply),
     *(keras.layers.Average, keras.layers.Maximum, keras.layers.Minimum),
 )
@@ -170,7 +170,7 @@ _MAKERS: Mapping[Any, Callable[[Any], op.Operation]] = {
     _POOLINGS: _pooling,
     _GLOBAL_POOLINGS: _global_pooling,
     keras.layers.BatchNormalization: lambda _: op.Scale(),
-    _MERGES: lambda layer: op.Merge(type(layer).__name__.lower()),
+    MERGES: lambda layer: op.Merge(type(layer).__name__.lower()),
     keras.layers.Concatenate: _concatenate,
     (keras.layers.Flatten, keras.layers.Reshape): lambda _: op.Reshape(),
     keras.layers.Permute: lambda layer: op.Transpose(tuple(axis - 1 for axis in layer.dims)),

@@ -18,14 +18,12 @@ from typing import Any
 import numpy as np
 
 import fpgaprune as fp
+import fpgaprune.design as op
 from fpgaprune.design import LayerSpec
 from fpgaprune.fabric import simulate
-from fpgaprune.hls import layer_of
 from fpgaprune.values import FixedType
 
 ACTIVATION = "ufixed<8,3,RND,SAT>"
-NO_PAD = {"pad_top": 0, "pad_bottom": 0, "pad_left": 0, "pad_right": 0}
-PAD = dict.fromkeys(NO_PAD, 1)
 
 
 def network(kept: float) -> fp.Design:
@@ -34,43 +32,34 @@ def network(kept: float) -> fp.Design:
     layers: list[LayerSpec] = []
 
     def add(
-        name: str, kind: str, source: str | None, shape: tuple[int, ...], types: dict[str, str], **fields: Any
+        name: str, kind: op.Operation, source: str | None, shape: tuple[int, ...], types: dict[str, str], **fields: Any
     ) -> None:
         parsed = {role: FixedType.parse(text) for role, text in types.items()}
-        layers.append(layer_of(name, kind, (source,) if source else (), shape, parsed, **fields))
+        layers.append(LayerSpec(name, (source,) if source else (), shape, parsed, operation=kind, **fields))
 
     def convolution(number: int, source: str, channels: int, kind: str, share: float) -> None:
-        add(f"pad{number}", "ZeroPadding2D", source, (30, 30, channels), {"result": kind}, attributes=PAD)
+        add(f"pad{number}", op.Pad((1, 1, 1, 1)), source, (30, 30, channels), {"result": kind})
         weight = rng.integers(-31, 32, (3, 3, channels, 32)) * (rng.random((channels, 32)) < share)
         add(
             f"conv{number}",
-            "Conv2D",
+            op.Convolution(op.Window((3, 3))),
             f"pad{number}",
             (28, 28, 32),
             {"result": "fixed<16,6>", "weight": "fixed<6,1>", "bias": "fixed<16,6>", "accum": "fixed<24,10>"},
             weights={"weight": weight, "bias": rng.integers(-100, 100, 32)},
-            attributes={
-                "filt_height": 3,
-                "filt_width": 3,
-                "stride_height": 1,
-                "stride_width": 1,
-                "n_filt": 32,
-                **NO_PAD,
-            },
             strategy="latency",
         )
-        attributes = {"activation": "relu", "table_size": 1024}
-        add(f"relu{number}", "Activation", f"conv{number}", (28, 28, 32), {"result": ACTIVATION}, attributes=attributes)
+        add(f"relu{number}", op.Map("relu"), f"conv{number}", (28, 28, 32), {"result": ACTIVATION})
 
-    add("x", "Input", None, (28, 28, 1), {"result": "ufixed<8,0>"})
+    add("x", op.Input(), None, (28, 28, 1), {"result": "ufixed<8,0>"})
     convolution(1, "x", 1, "ufixed<8,0>", 1.0)
     convolution(2, "relu1", 32, ACTIVATION, kept)
-    pool = {"pool_op": "Max", "pool_height": 2, "pool_width": 2, "stride_height": 2, "stride_width": 2, **NO_PAD}
-    add("pool", "Pooling2D", "relu2", (14, 14, 32), {"result": ACTIVATION, "accum": ACTIVATION}, attributes=pool)
-    add("flatten", "Reshape", "pool", (6272,), {"result": ACTIVATION})
+    pool = op.Pooling(op.Window((2, 2), (2, 2)), largest=True)
+    add("pool", pool, "relu2", (14, 14, 32), {"result": ACTIVATION, "accum": ACTIVATION})
+    add("flatten", op.Reshape(), "pool", (6272,), {"result": ACTIVATION})
     add(
         "dense",
-        "Dense",
+        op.Dense(),
         "flatten",
         (10,),
         {"result": "fixed<16,7>", "weight": "fixed<6,1>", "bias": "fixed<16,6>", "accum": "fixed<30,16>"},

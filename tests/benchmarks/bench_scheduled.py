@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 import fpgaprune as fp
+import fpgaprune.design as op
 from fpgaprune.design import LayerSpec
 from fpgaprune.fabric import simulate
-from fpgaprune.hls import layer_of
 from fpgaprune.rtl import weights_stream
 from fpgaprune.values import FixedType
 
@@ -29,7 +29,6 @@ LOCKED = (0.0, 0.5, 0.75, 0.9)
 MULTIPLIERS = {"conv0": 9, "conv1": 18}
 CHANNELS = (16, 32, 32)
 ACTIVATION = "ufixed<8,3,RND,SAT>"
-NO_PAD = dict.fromkeys(("pad_top", "pad_bottom", "pad_left", "pad_right"), 0)
 
 
 def network(side: int, locked: float) -> fp.Design:
@@ -37,25 +36,23 @@ def network(side: int, locked: float) -> fp.Design:
     rng = np.random.default_rng(0)
     layers: list[LayerSpec] = []
 
-    def add(name: str, kind: str, shape: tuple[int, ...], types: dict[str, str], **fields: Any) -> None:
+    def add(name: str, operation: op.Operation, shape: tuple[int, ...], types: dict[str, str], **fields: Any) -> None:
         parsed = {role: FixedType.parse(text) for role, text in types.items()}
-        layers.append(layer_of(name, kind, (layers[-1].name,) if layers else (), shape, parsed, **fields))
+        sources = (layers[-1].name,) if layers else ()
+        layers.append(LayerSpec(name, sources, shape, parsed, operation=operation, **fields))
 
-    add("image", "Input", (side, side, CHANNELS[0]), {"result": ACTIVATION})
-    window = {"filt_height": 3, "filt_width": 3, "stride_height": 1, "stride_width": 1}
+    add("image", op.Input(), (side, side, CHANNELS[0]), {"result": ACTIVATION})
     for number, (inputs, outputs) in enumerate(pairwise(CHANNELS)):
-        pads = dict.fromkeys(NO_PAD, 1)
-        add(f"pad{number}", "ZeroPadding2D", (side + 2, side + 2, inputs), {"result": ACTIVATION}, attributes=pads)
+        add(f"pad{number}", op.Pad((1, 1, 1, 1)), (side + 2, side + 2, inputs), {"result": ACTIVATION})
         free = np.ones(inputs * outputs, bool)
         free[rng.permutation(free.size)[: round(locked * free.size)]] = False
         weight = rng.integers(1, 128, (3, 3, inputs, outputs)) * free.reshape(inputs, outputs)
         add(
             f"conv{number}",
-            "Conv2D",
+            op.Convolution(op.Window((3, 3))),
             (side, side, outputs),
             {"result": ACTIVATION, "weight": "fixed<8,1>", "bias": "fixed<16,6>", "accum": "fixed<32,14>"},
             weights={"weight": weight, "bias": rng.integers(-100, 100, outputs)},
-            attributes={**window, "n_filt": outputs, **NO_PAD},
         )
     return fp.Design("scheduled", tuple(layers), ("conv1",))
 

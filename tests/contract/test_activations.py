@@ -32,6 +32,7 @@ TABLES = {
     "tanh",
     "softmax",
     "exponential",
+    "mish",
 }
 
 
@@ -69,6 +70,10 @@ WORKING = {
 EXPANDED = {
     "ReLU(4)": lambda: layers.ReLU(4),
     "ReLU(1)": lambda: layers.ReLU(1),
+    "ReLU(6, slope)": lambda: layers.ReLU(6, negative_slope=0.1),
+    "ReLU(3, slope, threshold)": lambda: layers.ReLU(3, negative_slope=0.1, threshold=0.5),
+    "ReLU(slope, threshold)": lambda: layers.ReLU(negative_slope=0.1, threshold=0.5),
+    "ReLU(2, threshold)": lambda: layers.ReLU(2, threshold=0.5),
     "hard_sigmoid": lambda: "hard_sigmoid",
     "hard_swish": lambda: "hard_swish",
     "hard_tanh": lambda: "hard_tanh",
@@ -76,10 +81,8 @@ EXPANDED = {
 UNKNOWN = {
     **{f"own {name}": lambda name=name: own(name) for name in ("relu", "tanh", "linear", "sigmoid", "relu6", "silu")},
     "lambda": lambda: lambda x: 3.0 * x,
-    "ReLU(6, slope)": lambda: layers.ReLU(6, negative_slope=0.1),
     "PReLU": lambda: layers.PReLU(),
     "partial gelu": lambda: partial("gelu", approximate=True),
-    "mish": lambda: "mish",
     "log_softmax": lambda: "log_softmax",
 }
 

@@ -33,6 +33,7 @@ _TABLES = {
     # Their tables hold f(-|x|), whose slope is at most a half; beyond the end stands gelu(-3.99), silu(-7.99).
     "gelu": (0.5 / 256, 1.13, 1.4e-4),
     "silu": (0.5 / 128, 1.1, 2.8e-3),
+    "mish": (1 / 64, 1.1, 2.7e-3),
     "exponential": (1 / 64, math.inf, 4e-4),
 }
 

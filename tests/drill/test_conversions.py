@@ -70,7 +70,7 @@ def outcome(case: Case, seed: int = 1) -> tuple[str, str]:
     try:
         design = make_design(model, target, given, _BITS)
     except FpgaPruneError as error:
-        return _refusal(error, model)
+        return _refusal(error, model, case.backend)
     except Exception as error:  # noqa: BLE001  whatever comes is what is looked for
         return "traceback", f"make_design: {type(error).__name__}: {error}"
     try:
@@ -84,8 +84,10 @@ def outcome(case: Case, seed: int = 1) -> tuple[str, str]:
     return _compared(model, design, x, got)
 
 
-def _refusal(error: FpgaPruneError, model: Any) -> tuple[str, str]:
+def _refusal(error: FpgaPruneError, model: Any, backend: str) -> tuple[str, str]:
     said = str(error)
+    if backend == OURS.name and "hls4ml" in said:
+        return "traceback", f"the refusal of our Verilog speaks of hls4ml: {said}"
     # Operations that are no layers have names, too.
     own = getattr(model, "operations", model.layers)
     names = [operation.name for operation in own] + ["a project for io_parallel", "model 'drilled' has no layer"]
@@ -155,6 +157,12 @@ def test_a_random_slice_is_within_its_bounds_or_refused():
     usual = [case for case in ALL if case.strategy != "distributed_arithmetic"]
     chosen = np.random.default_rng(0).choice(len(usual), _SLICE, replace=False)
     require_nothing_wrong(counts([usual[place] for place in chosen]))
+
+
+@pytest.mark.parametrize("said", ["layer 'layer0' is wrong in hls4ml", "wrong", "layer 'layer0':\nwrong"])
+def test_a_refusal_of_our_verilog_names_a_layer_in_one_line_and_not_hls4ml(said):
+    model, _ = trained("conv3d", 1)
+    assert _refusal(FpgaPruneError(said), model, OURS.name)[0] == "traceback"
 
 
 @pytest.mark.slow

@@ -109,8 +109,8 @@ def test_tensorflow_is_loaded_after_its_settings():
 @pytest.mark.parametrize(
     ("kind", "module", "message"),
     [
-        ("MultiHeadAttention", "keras.layers", "layer 'a' is a MultiHeadAttention, which hls4ml cannot convert"),
-        ("LayerNormalization", "keras.layers", "which hls4ml can convert but fpgaprune cannot yet"),
+        ("MultiHeadAttention", "keras.layers", "layer 'a' is a MultiHeadAttention, for which there is no hardware"),
+        ("LayerNormalization", "keras.layers", "for which there is no hardware here; use BatchNormalization"),
         ("Dense", "keras.layers", None),
     ],
 )

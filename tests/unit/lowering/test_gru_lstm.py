@@ -19,7 +19,7 @@ STEPS, FEATURES = 6, 4
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, STEPS, FEATURES)).astype("float32")
 
-NO_RULE = "which hls4ml can convert but fpgaprune cannot yet: it has no rule for the layer's types"
+NO_HARDWARE = "for which there is no hardware here"
 
 
 def network(*layers, name="net", scale=0.8):
@@ -42,24 +42,27 @@ def target(**options):
             r"layer 'g' \(GRU\) .*reset_after=False.*use reset_after=True",
         ),
         (lambda: kl.LSTM(3, go_backwards=True, name="g"), r"layer 'g' \(LSTM\) .*reads its steps backwards"),
-        (lambda: kl.GRU(3, activation="elu", name="g"), "its activation is 'elu'; for recurrent layers hls4ml has"),
+        (
+            lambda: kl.GRU(3, activation="elu", name="g"),
+            "its activation is 'elu'; hardware has .* in a recurrent layer",
+        ),
         (lambda: kl.GRU(3, recurrent_activation="relu", name="g"), "its recurrent_activation is 'relu'"),
         (
             lambda: kl.GRU(3, recurrent_activation="hard_sigmoid", name="g"),
             "its recurrent_activation is 'hard_sigmoid'",
         ),
-        (lambda: kl.SimpleRNN(3, name="g"), f"layer 'g' is a SimpleRNN, {NO_RULE}; use GRU$"),
+        (lambda: kl.SimpleRNN(3, name="g"), f"layer 'g' is a SimpleRNN, {NO_HARDWARE}; use GRU$"),
         (
             lambda: kl.Bidirectional(kl.GRU(3), name="g"),
-            f"layer 'g' is a Bidirectional, {NO_RULE}; use GRU or LSTM, which read the steps in one direction$",
+            f"layer 'g' is a Bidirectional, {NO_HARDWARE}; use GRU or LSTM, which read the steps in one direction$",
         ),
         (
             lambda: kl.LayerNormalization(name="g"),
-            f"layer 'g' is a LayerNormalization, {NO_RULE}; use BatchNormalization$",
+            f"layer 'g' is a LayerNormalization, {NO_HARDWARE}; use BatchNormalization$",
         ),
     ],
 )
-def test_what_hls4ml_would_compute_otherwise_is_refused(layer, message):
+def test_what_hardware_would_compute_otherwise_is_refused(layer, message):
     model = network(layer())
     with pytest.raises(UnsupportedLayerError, match=message):
         check_layers(keras.Model(model.inputs, model.outputs))
@@ -68,7 +71,9 @@ def test_what_hls4ml_would_compute_otherwise_is_refused(layer, message):
 def test_attention_has_no_converter():
     x = keras.Input((STEPS, FEATURES))
     model = keras.Model(x, kl.MultiHeadAttention(2, 3, name="g")(x, x))
-    with pytest.raises(UnsupportedLayerError, match="layer 'g' is a MultiHeadAttention, which hls4ml cannot convert"):
+    with pytest.raises(
+        UnsupportedLayerError, match="layer 'g' is a MultiHeadAttention, for which there is no hardware"
+    ):
         check_layers(model)
 
 
