@@ -21,6 +21,13 @@ from fpgaprune.summary import Summary
 from fpgaprune.values import MaskSet
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
+# Whether a claim was proven or tried.
+ALL_INPUTS = "for all inputs"
+
+
+def on_samples(count: int) -> str:
+    """The other word beside `ALL_INPUTS`: a claim that was tried on so many samples."""
+    return f"on {count:,} sample{'s' * (count != 1)}"
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,8 @@ class LinkCheck:
             "link": self.link,
             "locked": self.locked,
             "violations": self.violations,
+            # A weight that is zero is so whatever the inputs are.
+            "inputs": ALL_INPUTS,
             **msgspec.to_builtins(self, str_keys=True),
         }
 
@@ -122,6 +131,75 @@ class LinkCheck:
             return msgspec.convert(data, cls)
         except msgspec.ValidationError as error:
             raise CertificateError(f"certificate is malformed: {error}; run the flow again") from error
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One thing that a bitstream was found to do.
+
+    Attributes:
+        claim: what holds.
+        inputs: `ALL_INPUTS`, or `on_samples`.
+        found: what was found: how much was compared, or the first difference.
+        holds: whether it was found to hold.
+    """
+
+    claim: str
+    inputs: str
+    found: str
+    holds: bool
+
+    def sentence(self) -> str:
+        """The claim in one line."""
+        return f"{self.claim} {self.inputs}: {self.found}"
+
+
+@dataclass(frozen=True)
+class BitstreamLink:
+    """The last link: the file that configures an FPGA, read back.
+
+    Attributes:
+        link: the file's name.
+        board: the board that it configures.
+        sha256: of the file.
+        claims: what was found; empty if it was not read back.
+        left_out: why it was not read back, or not all of it; None if it was.
+        cells_sha256: of the file with the cells of synthesis that it was compared with; empty if there is none.
+    """
+
+    link: str
+    board: str
+    sha256: str
+    claims: tuple[Claim, ...]
+    left_out: str | None = None
+    cells_sha256: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it was read back, and every claim was found to hold."""
+        return bool(self.claims) and all(claim.holds for claim in self.claims)
+
+    def text(self) -> str:
+        """What was found, claim after claim, in one line; or why nothing was."""
+        if not self.claims:
+            return f"it was not, for {self.left_out}"
+        return "; ".join(claim.sentence() for claim in self.claims) + (f"; {self.left_out}" if self.left_out else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """The link as JSON data."""
+        return {"holds": self.holds, **msgspec.to_builtins(self)}
+
+    @classmethod
+    def from_json(cls, data: Any) -> BitstreamLink:
+        """The link that `to_json` wrote as `data`; other keys are ignored.
+
+        Raises:
+            CertificateError: `data` has another form.
+        """
+        try:
+            return msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
+            raise CertificateError(f"certificate is malformed: {error}; export the run again") from error
 
 
 @dataclass(frozen=True)

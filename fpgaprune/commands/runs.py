@@ -24,7 +24,7 @@ from fpgaprune.watcher import Watcher
 
 if TYPE_CHECKING:
     from fpgaprune.certificate import LinkCheck
-    from fpgaprune.flow import RunDirectory
+    from fpgaprune.flow import RunDirectory, VerifiedBitstream
 
 
 def run(
@@ -115,6 +115,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check every file and every locked weight of a run again. The exit status is 1 if something is wrong."""
+    from fpgaprune.certificate import ALL_INPUTS
     from fpgaprune.errors import ConfigError
     from fpgaprune.flow import is_handed_over, require_kind, verify_bitstream, verify_run
 
@@ -127,20 +128,20 @@ def verify(
         require_kind(run_dir, "run")
         links, problems = verify_run(run_dir)
     found = verify_bitstream(run_dir, file) if bitstream else None
-    if found is not None and not found.holds:
-        problems.append(found.sentence())
+    if found is not None:
+        problems += found.problems
+        links += [] if found.verilog is None or found.verilog.link in [link.link for link in links] else [found.verilog]
     if as_json:
-        said = {} if found is None else {"bitstream": found.to_json()}
+        said = {} if found is None else {"bitstream": {**found.check.to_json(), **found.link.to_json()}}
         print_json({"ok": not problems, "problems": problems, "links": [link.to_json() for link in links], **said})
     elif not quiet:
         if not folder:
             show_table(
-                ("link", "weights", "locked elements", "violations"),
-                [(link.link, len(link.weights), link.locked, link.violations) for link in links],
+                ("link", "weights", "locked elements", "violations", "holds"),
+                [(link.link, len(link.weights), link.locked, link.violations, ALL_INPUTS) for link in links],
             )
-        if found is not None and found.holds:
-            print_line(found.sentence(), "green")
-            print_line(found.read_back())
+        if found is not None:
+            _print_bitstream(found)
         if not problems and any(link.locked for link in links):
             held = " or has the value that it is held at" if any(link.held for link in links) else ""
             print_line(f"every locked element is exactly zero{held}", "green")
@@ -152,6 +153,24 @@ def verify(
         print_problem("violation", problem)
     if problems:
         raise typer.Exit(1)
+
+
+def _print_bitstream(found: "VerifiedBitstream") -> None:
+    from fpgaprune.certificate import ALL_INPUTS
+
+    for claim in found.link.claims:
+        if claim.holds:
+            print_line(claim.sentence(), "green")
+    if found.check.left_out is not None:
+        print_line(found.check.left_out, "yellow")
+    if found.verilog is not None and found.verilog.locked and found.link.holds and found.check.cells is not None:
+        print_line(
+            f"so its memories and constants hold no locked weight {ALL_INPUTS}: {found.verilog.locked:,} locked "
+            f"elements have no product in {found.verilog.link}",
+            "green",
+        )
+    print_line(found.check.read_back())
+    print_line(f"SHA-256 of {found.link.link}: {found.link.sha256}")
 
 
 def inspect(

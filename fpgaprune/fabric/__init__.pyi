@@ -48,6 +48,7 @@ from .open_tools import find_open_tool as find_open_tool
 from .overlay import list_overlays as list_overlays
 from .overlay import overlay_files as overlay_files
 from .place import place_and_route as place_and_route
+from .placed import cells_file as cells_file
 from .pll import find_pll as find_pll
 from .rtl_project import RtlProject as RtlProject
 from .rtl_project import to_verilog as to_verilog

@@ -18,6 +18,7 @@ from fpgaprune.fabric.families import find_router
 from fpgaprune.fabric.identity import digest_of_verilog
 from fpgaprune.fabric.nextpnr import run_nextpnr
 from fpgaprune.fabric.open_tools import find_open_tool
+from fpgaprune.fabric.placed import write_placed
 from fpgaprune.fabric.pll import Pll, find_pll
 from fpgaprune.fabric.records import digest_of, read_record, write_record
 from fpgaprune.fabric.router import Packing, Router
@@ -192,6 +193,8 @@ def make_bitstream(
 ) -> Bitstream:
     """`output` configures the board to take samples and to give results over its serial line, at the board's clock.
 
+    Where the bitstream can be read back, the cells of synthesis and their places lie beside it (`cells_file`).
+
     A sample is sent beat by beat, each beat as whole bytes, the lowest byte first; so is the result.
 
     Args:
@@ -261,6 +264,8 @@ def make_bitstream(
             f"{clock_mhz:g} MHz; try another seed, or pipeline the design more deeply"
         )
     path = write_bytes(output, (folder / packing.product).read_bytes())
+    if packing.routed is not None:
+        write_placed(netlist.joined, folder / packing.routed, TOP, path)
     sent, got = (beat_bytes(port) * port.beats for port in (project.inputs[0], project.outputs[0]))
     return Bitstream(
         path,

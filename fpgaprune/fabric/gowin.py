@@ -48,6 +48,7 @@ _PACKING = Packing(
     routing=("--vopt", "cst=board.cst", "--write", "board.json", "--freq", "{clock_mhz:g}"),
     arguments=("-o", "board.fs", "board.json"),
     product="board.fs",
+    routed="board.json",
 )
 GOWIN = tuple(
     Router(family, NEXTPNR_GOWIN, prepare, lambda: (VERSION,), packing=_PACKING) for family in ("gowin", "gw5a")

@@ -26,6 +26,7 @@ class Packing:
         routing: nextpnr's options that read `pins_file` and write the routed design; `{clock_mhz}` is the board's.
         arguments: the tool's arguments, after those of the device.
         product: the file that the tool writes; loaders know it by the ending of its name.
+        routed: the file in which nextpnr writes each cell with its place, if the bitstream can be read back.
     """
 
     tool: OpenTool
@@ -34,6 +35,7 @@ class Packing:
     routing: tuple[str, ...]
     arguments: tuple[str, ...]
     product: str
+    routed: str | None = None
 
 
 @dataclass(frozen=True)

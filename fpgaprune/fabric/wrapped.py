@@ -41,6 +41,11 @@ class WrappedNetlist:
     cells: Cells
     around: Cells
 
+    @property
+    def joined(self) -> Path:
+        """The file with the netlist as yosys made it."""
+        return self.folder / _JOINED
+
     def prepared(self, router: Router, part: Part, timeout_s: float) -> Path:
         """The file in the netlist's folder that nextpnr places on `part`; its name depends on what made it.
 
@@ -48,7 +53,7 @@ class WrappedNetlist:
             RtlError: yosys wrote no netlist.
             ToolError: a tool that prepares the netlist is missing, failed or ran longer than `timeout_s`.
         """
-        joined = self.folder / _JOINED
+        joined = self.joined
         if router.prepare is None:
             return joined
         path = self.folder / f"{part.name}-{digest_of(*router.made_by())}.json"

@@ -18,6 +18,7 @@ from .file.shared_sections import SelectConfig as SelectConfig
 from .file.shared_sections import TargetConfig as TargetConfig
 from .file.shared_sections import TrainConfig as TrainConfig
 from .file.shared_sections import VerdictConfig as VerdictConfig
+from .finished.bitstream_check import VerifiedBitstream as VerifiedBitstream
 from .finished.bitstream_check import is_handed_over as is_handed_over
 from .finished.bitstream_check import verify_bitstream as verify_bitstream
 from .finished.board_answers import ask_board as ask_board

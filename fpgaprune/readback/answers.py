@@ -6,7 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,25 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.certificate import ALL_INPUTS, BitstreamLink, Claim, on_samples
 from fpgaprune.errors import ReadbackError
-from fpgaprune.fabric import find_board, find_board_router
+from fpgaprune.fabric import cells_file, find_board, find_board_router
+from fpgaprune.files import digest_file
 from fpgaprune.readback.chip import Chip
+from fpgaprune.readback.comparison import CellComparison, compare_cells
 from fpgaprune.readback.decode import read_netlist
 from fpgaprune.readback.netlist import Netlist
 from fpgaprune.readback.pins import Pins
 from fpgaprune.readback.play import SilentDesignError, play
+from fpgaprune.readback.synthesised import Synthesised
 from fpgaprune.rtl import RtlPort
 from fpgaprune.target import find_part
 
+_BITS = "bitstream computes the emulator's bits"
+_CELLS = (
+    "its memories with their contents, constants, registers and the tables between them are those of the synthesised "
+    "Verilog"
+)
 # Cycles without a byte after which a design counts as silent, unless said.
 PATIENCE = 1_000_000
 
@@ -79,6 +88,10 @@ class BitstreamCheck:
         first: the first of those, as text; or why the board would not answer. None if nothing differs.
         decoded: kind of cell -> how many the results depend on; every one of them was decoded.
         seconds: time of decoding and simulation together.
+        cells: what comparing each cell with that of synthesis gave; None if that was not done.
+        left_out: why it was not done; None if it was.
+        sha256: of the file; empty if it was no file.
+        cells_sha256: of the file with the cells of synthesis.
     """
 
     samples: int
@@ -87,21 +100,38 @@ class BitstreamCheck:
     first: str | None
     decoded: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    cells: CellComparison | None = None
+    left_out: str | None = None
+    sha256: str = ""
+    cells_sha256: str = ""
 
     @property
     def holds(self) -> bool:
-        """Whether the board would give every bit as wanted."""
-        return self.first is None
+        """Whether the board would give every bit as wanted, and no cell is other than synthesis made it."""
+        return self.first is None and (self.cells is None or self.cells.holds)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """What was found, each with whether it was proven or tried."""
+        differ = f"{self.differ:,} differ"
+        found = differ if self.first is None else f"{differ}; {self.first}"
+        tried = Claim(_BITS, on_samples(self.samples), found, self.first is None)
+        if self.cells is None:
+            return (tried,)
+        compared = self.cells.first or f"{self.cells.cells:,} compared, 0 differ"
+        return tried, Claim(_CELLS, ALL_INPUTS, compared, self.cells.holds)
 
     def sentence(self) -> str:
-        """What was found, in one line."""
-        found = f"bitstream computes the emulator's bits on {self.samples:,} samples: {self.differ:,} differ"
-        return found if self.first is None else f"{found}; {self.first}"
+        """What was found, in one line for each claim."""
+        return "\n".join(claim.sentence() for claim in self.claims())
 
     def read_back(self) -> str:
         """Which cells were decoded, and how long it took, in one line."""
         cells = ", ".join(f"{count:,} {kind}" for kind, count in self.decoded.items())
         return f"decoded from the fuses: {cells}, in {self.seconds:.0f} s"
+
+    def link(self, name: str, board: str) -> BitstreamLink:
+        """The last link of a certificate: the file `name`, as it was read back."""
+        return BitstreamLink(name, board, self.sha256, self.claims(), self.left_out, self.cells_sha256)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, with the sentence."""
@@ -139,6 +169,7 @@ def check_bitstream(
     samples: int,
     results: Results,
     *,
+    cells: str | os.PathLike[str] | None = None,
     patience: int = PATIENCE,
     cache: str | os.PathLike[str] | None = None,
     timeout_s: float = 3600.0,
@@ -146,7 +177,8 @@ def check_bitstream(
     """Read back the bitstream at `path`, and compare what it answers with `wanted`.
 
     The netlist is made of the fuses that the result depends on; each sample goes to a freshly configured board of its
-    own, over its serial line. Timing is not looked at.
+    own, over its serial line. Timing is not looked at. Then every cell is compared with that which synthesis made of
+    the Verilog, so that what was proven of the Verilog's weights holds for the bitstream.
 
     Args:
         path: the bitstream (`.fs`).
@@ -155,6 +187,8 @@ def check_bitstream(
         wanted: the bytes that must come back.
         samples: how many.
         results: how results stand in their bytes.
+        cells: the file that `make_bitstream` wrote beside the bitstream (`cells_file`); that beside `path` unless
+            given.
         patience: cycles without a byte after which the design counts as silent.
         cache: folder for the simulator; a folder that is removed unless given.
         timeout_s: most seconds of one simulation.
@@ -167,9 +201,24 @@ def check_bitstream(
     """
     begun = time.monotonic()
     chip = read_chip(path, board)
-    return check_chip(
-        chip, board, sent, wanted, samples, results, patience=patience, cache=cache, timeout_s=timeout_s, begun=begun
+    synthesised = Path(cells_file(Path(path)) if cells is None else cells)
+    found = check_chip(
+        chip,
+        board,
+        sent,
+        wanted,
+        samples,
+        results,
+        synthesised=Synthesised.from_file(synthesised) if synthesised.is_file() else None,
+        patience=patience,
+        cache=cache,
+        timeout_s=timeout_s,
+        begun=begun,
     )
+    found = replace(found, sha256=digest_file(Path(path)))
+    if not synthesised.is_file():
+        return replace(found, left_out=f"{synthesised.name} is not there, so no cell was compared with synthesis")
+    return replace(found, cells_sha256=digest_file(synthesised))
 
 
 def netlist_of(chip: Chip, board: str | os.PathLike[str]) -> Netlist:
@@ -179,9 +228,11 @@ def netlist_of(chip: Chip, board: str | os.PathLike[str]) -> Netlist:
         TargetError: the board is unknown.
         ReadbackError: one of the cells is set in a way that fpgaprune does not decode; the message names it.
     """
-    pins = find_board(board).pins
+    place = find_board(board)
+    pins = place.pins
     package, variant, _ = chip.db.packages[_names(board)[1]]
-    return read_netlist(chip, Pins(chip, variant, package, (pins["clk"], pins["serial_in"])), pins["serial_out"])
+    known = Pins(chip, variant, package, (pins["clk"], pins["serial_in"]))
+    return read_netlist(chip, known, pins["serial_out"], place.clock_mhz)
 
 
 def check_chip(
@@ -192,12 +243,16 @@ def check_chip(
     samples: int,
     results: Results,
     *,
+    synthesised: Synthesised | None = None,
     patience: int = PATIENCE,
     cache: str | os.PathLike[str] | None = None,
     timeout_s: float = 3600.0,
     begun: float | None = None,
 ) -> BitstreamCheck:
-    """Compare what a configured FPGA answers with `wanted`; arguments and errors are those of `check_bitstream`."""
+    """Compare what a configured FPGA answers with `wanted`; arguments and errors are those of `check_bitstream`.
+
+    Its cells are compared with `synthesised`, if that is given.
+    """
     started = time.monotonic() if begun is None else begun
     place, netlist = find_board(board), netlist_of(chip, board)
     hears, clock = place.pins["serial_in"], place.pins["clk"]
@@ -214,7 +269,7 @@ def check_chip(
                     sent,
                     samples,
                     len(wanted) // samples,
-                    cycles_per_bit=place.clock_mhz * netlist.factor * 1e6 / place.baud,
+                    cycles_per_bit=place.clock_mhz * float(netlist.factor) * 1e6 / place.baud,
                     patience=patience,
                     opened=opened,
                     folder=Path(folder),
@@ -234,4 +289,11 @@ def check_chip(
         if differ:
             at = int(np.flatnonzero(wrong)[0])
             first = f"the first at sample {at // size}, {results.named(at % size, int(wrong[at]))}"
-    return BitstreamCheck(samples, values * samples, differ, first, netlist.counts(), time.monotonic() - started)
+    same, left_out = None, None
+    if synthesised is not None:
+        try:
+            same = compare_cells(netlist, synthesised)
+        except ReadbackError as error:
+            left_out = str(error)
+    seconds = time.monotonic() - started
+    return BitstreamCheck(samples, values * samples, differ, first, netlist.counts(), seconds, same, left_out)

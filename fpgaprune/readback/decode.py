@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 
 from fpgaprune.errors import ReadbackError
 from fpgaprune.readback.blocks import Blocks
@@ -10,6 +11,7 @@ from fpgaprune.readback.chip import CONSTANTS, Chip, Wire
 from fpgaprune.readback.multipliers import Multipliers, Product
 from fpgaprune.readback.netlist import OPEN, BlockMemory, BlockPort, Lut, Multiplier, Netlist, Register, SmallMemory
 from fpgaprune.readback.pins import Pins
+from fpgaprune.readback.plls import PllOutput, Plls
 from fpgaprune.readback.slices import Slices
 
 # A cell's output: kind, row, column, number within the tile.
@@ -28,23 +30,24 @@ _MUXES: Mapping[int, tuple[str, str]] = {
 }
 
 
-def read_netlist(chip: Chip, pins: Pins, output: str) -> Netlist:
+def read_netlist(chip: Chip, pins: Pins, output: str, oscillator_mhz: float) -> Netlist:
     """What drives the pin `output`, back to registers, memories and input pins.
 
-    Cells on which the output does not depend are left out, whatever their fuses are.
+    Cells on which the output does not depend are left out, whatever their fuses are. A PLL is locked from the first
+    cycle on; `oscillator_mhz` goes into it.
 
     Raises:
         ReadbackError: a cell that the output depends on is set in a way that fpgaprune does not decode; the message
             names the cell.
     """
-    return _Walk(chip, pins).walk(output)
+    return _Walk(chip, pins, Plls(chip, oscillator_mhz)).walk(output)
 
 
 class _Walk:
     """The nets that are known, and the cells that wait to be decoded."""
 
-    def __init__(self, chip: Chip, pins: Pins) -> None:
-        self._chip, self._pins, self._slices = chip, pins, Slices(chip)
+    def __init__(self, chip: Chip, pins: Pins, plls: Plls) -> None:
+        self._chip, self._pins, self._plls, self._slices = chip, pins, plls, Slices(chip)
         self._blocks, self._multipliers = Blocks(chip), Multipliers(chip)
         self._products: dict[Cell, Product] = {}
         self._netlist = Netlist()
@@ -61,6 +64,7 @@ class _Walk:
             "pin": self._pin,
             "block": self._block,
             "product": self._product,
+            "lock": self._lock,
         }
 
     def walk(self, output: str) -> Netlist:
@@ -118,6 +122,9 @@ class _Walk:
             cell = "product", one.row, one.col, 64 * int(one.name[-2:]) + bit + 4096 * (one.width == 18)
             self._products[cell] = one
             return cell
+        pll = self._plls.output(wire)
+        if pll is not None and pll.port == "LOCK":
+            return "lock", pll.row, pll.col, 0
         if any(name in bel.portmap.values() for bel in self._chip.db[row, col].bels.values()):
             raise ReadbackError(f"the output depends on the cell at {wire.place}; fpgaprune does not decode that cell")
         return None
@@ -214,6 +221,12 @@ class _Walk:
     def _pin(self, cell: Cell) -> None:
         self._netlist.pins[self._pins.name(cell[3])] = self._net[cell]
 
+    def _lock(self, cell: Cell) -> None:
+        """1: the netlist begins when the PLL is locked."""
+        output = PllOutput(cell[1], cell[2], "LOCK")
+        self._plls.ratio(output)
+        self._lut(0xFFFF, (), cell)
+
     def _shared(self, cells: list[Cell]) -> tuple[int, ...]:
         """The nets of several outputs of one cell that is decoded now."""
         for cell in cells:
@@ -252,6 +265,7 @@ class _Walk:
             size = max(one.width, 1)
             ports.append(
                 BlockPort(
+                    name,
                     size,
                     tuple(self._value(self._blocks.wire(row, col, f"AD{name}{bit}")) for bit in range(14)),
                     data[:size],
@@ -301,14 +315,24 @@ class _Walk:
         if names[0].name in CONSTANTS:
             return False
         if self._clock is None:
-            pin = next((name for name in names if self._pins.is_input(name)), None)
-            if pin is None:
-                raise ReadbackError(f"the clock of {place} comes from {names[0].place}; fpgaprune decodes a pin only")
-            self._netlist.clock = self._pins.name(self._pins.number(pin))
+            self._netlist.clock, self._netlist.factor = self._origin_of_clock(names, place)
             self._clock = names[0]
         if names[0] != self._clock:
             raise ReadbackError(f"{place} has another clock, {names[0].place}, than others, {self._clock.place}")
         return True
+
+    def _origin_of_clock(self, names: tuple[Wire, ...], place: str) -> tuple[str, Fraction]:
+        """The pin of a clock, and how many times as fast as there it is."""
+        pll = next((pll for name in names if (pll := self._plls.output(name)) is not None), None)
+        ratio = Fraction(1)
+        if pll is not None and pll.port == "CLKOUT":
+            names, ratio = self._chip.source(self._plls.input(pll)), self._plls.ratio(pll)
+        pin = next((name for name in names if self._pins.is_input(name)), None)
+        if pin is None:
+            raise ReadbackError(
+                f"the clock of {place} comes from {names[0].place}; fpgaprune decodes a pin, or a PLL behind one"
+            )
+        return self._pins.name(self._pins.number(pin)), ratio
 
 
 def _fixed(table: int, at: int, value: int) -> int:

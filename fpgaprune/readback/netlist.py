@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from fpgaprune.errors import ReadbackError
 
@@ -50,6 +51,7 @@ class BlockPort:
     """One port of a block memory.
 
     Attributes:
+        letter: A or B.
         width: bits read or written at once: 1, 2, 4, 9, 18 or 36.
         address: fourteen nets, lowest bit first; for a width of 18 or 36 the lowest are byte enables.
         data, outputs: nets, lowest bit first, none where nothing is written or read.
@@ -58,6 +60,7 @@ class BlockPort:
         mode: as `PortFuses.mode`.
     """
 
+    letter: str
     width: int
     address: tuple[int, ...]
     data: tuple[int, ...]
@@ -112,7 +115,7 @@ class Netlist:
     pins: dict[str, int] = field(default_factory=dict)
     output: int = OPEN
     clock: str = ""
-    factor: float = 1.0
+    factor: Fraction = Fraction(1)
 
     @property
     def reads_open(self) -> bool:

@@ -119,7 +119,7 @@ def _proven(report: RunReport) -> Answer:
     counts = ((skipped, "left out"), (unlimited, "measured without a limit"))
     open_ends = [f"{count} {what}" for count, what in counts if count]
     lines = []
-    compared = Counter(link.locked or 0 for link in report.certificate if link.violations is not None)
+    compared = Counter(link.locked for link in report.certificate if link.locked is not None)
     if compared:
         where = ", ".join(
             f"{count_text(elements)} in {places} place{'s' * (places != 1)}"

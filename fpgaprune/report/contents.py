@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.certificate import LinkCheck
+from fpgaprune.certificate import ALL_INPUTS, BitstreamLink, LinkCheck
 from fpgaprune.errors import ReportError
 from fpgaprune.layout import Advice
 from fpgaprune.measure import Estimate, Measured, Occupancy, StagedCounts, VerilogPrice, to_plain
@@ -164,6 +164,7 @@ class LinkSummary:
         locked: number of compared elements.
         violations: number of elements that differ.
         left_out: why the link was not checked; then the counts are None.
+        inputs: whether it holds for all inputs, or on how many samples.
     """
 
     link: str
@@ -171,6 +172,7 @@ class LinkSummary:
     locked: int | None = None
     violations: int | None = None
     left_out: str | None = None
+    inputs: str = ALL_INPUTS
 
     def __post_init__(self) -> None:
         _require_figures_or_reason(f"certificate link {self.link!r}", self.violations, self.left_out)
@@ -179,6 +181,15 @@ class LinkSummary:
     def of(cls, check: LinkCheck) -> LinkSummary:
         """The counts of a link of the certificate."""
         return cls(check.link, len(check.weights), check.locked, check.violations)
+
+    @classmethod
+    def of_bitstream(cls, link: BitstreamLink) -> list[LinkSummary]:
+        """A row for each claim about a bitstream, and one for what was left out."""
+        rows = [
+            cls(f"{link.link}: {claim.claim}", violations=int(not claim.holds), inputs=claim.inputs)
+            for claim in link.claims
+        ]
+        return rows if link.left_out is None else [*rows, cls(link.link, left_out=link.left_out)]
 
     @property
     def holds(self) -> bool | None:

@@ -41,7 +41,7 @@ def kernels_table(report: RunReport) -> Table:
 
 
 def certificate_table(report: RunReport) -> Table:
-    """The links of the certificate: places where locked elements were compared bit for bit."""
+    """The links of the certificate: where locked elements were compared, and whether that holds for all inputs."""
     links = report.certificate
     return Table(
         "Locked elements compared bit for bit",
@@ -50,6 +50,7 @@ def certificate_table(report: RunReport) -> Table:
             Column("weights", tuple(count_text(link.weights) for link in links)),
             Column("locked elements", tuple(count_text(link.locked) for link in links)),
             Column("violations", tuple(count_text(link.violations) for link in links)),
+            Column("holds", tuple(link.inputs for link in links), numeric=False),
             Column("result", tuple(verdict(link.holds, link.left_out) for link in links), numeric=False),
         ),
     )

@@ -111,7 +111,7 @@ def check_bitstream():
         found = json.loads(done.stdout)["bitstream"]
     except (ValueError, KeyError):
         return None, (done.stderr.strip().splitlines() or ["fpgaprune said nothing"])[-1]
-    return found["holds"], found["sentence"]
+    return found["holds"], found["sentence"].replace("\n", "; ")
 
 
 def check_hls(about):

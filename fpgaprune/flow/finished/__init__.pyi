@@ -1,3 +1,4 @@
+from .bitstream_check import VerifiedBitstream as VerifiedBitstream
 from .bitstream_check import is_handed_over as is_handed_over
 from .bitstream_check import verify_bitstream as verify_bitstream
 from .board_answers import ask_board as ask_board

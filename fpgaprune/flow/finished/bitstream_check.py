@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from fpgaprune.certificate import BitstreamLink, LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RunError
-from fpgaprune.fabric import golden_bytes, golden_vectors
+from fpgaprune.fabric import cells_file, digest_of_verilog, golden_bytes, golden_vectors
+from fpgaprune.flow.finished.export_certificate import read_certificate, verilog_link
 from fpgaprune.flow.finished.handover import golden_samples
 from fpgaprune.flow.finished.loading import ABOUT, find_bitstream
-from fpgaprune.flow.run import RunDirectory, verilog_of
+from fpgaprune.flow.run import RunDirectory, known_verilog, verilog_of
 from fpgaprune.readback import BitstreamCheck, Results, check_bitstream
 from fpgaprune.rtl import VerilogProject
 
@@ -24,8 +28,28 @@ def is_handed_over(folder: Path) -> bool:
     return (folder / ABOUT).is_file()
 
 
-def verify_bitstream(source: Path, file: Path | None = None) -> BitstreamCheck:
+@dataclass(frozen=True)
+class VerifiedBitstream:
+    """The last links of a certificate, read again.
+
+    Attributes:
+        check: what the bitstream was found to be.
+        link: the bitstream's, as the certificate has it.
+        verilog: the locked weights in the Verilog for the board; None where no run was at hand, or it locks nothing.
+        problems: one line for each claim that does not hold.
+    """
+
+    check: BitstreamCheck
+    link: BitstreamLink
+    verilog: LinkCheck | None
+    problems: tuple[str, ...]
+
+
+def verify_bitstream(source: Path, file: Path | None = None) -> VerifiedBitstream:
     """Read back the bitstream of a run, and compare what it answers the golden samples with the emulation, bit for bit.
+
+    Its cells are compared with those of synthesis, its digest with that of the certificate, and the locked weights are
+    looked for in its Verilog.
 
     Args:
         source: a run, measured on a board or exported for one; or the folder that `hand_over` made for a board.
@@ -35,6 +59,7 @@ def verify_bitstream(source: Path, file: Path | None = None) -> BitstreamCheck:
         RunError: there is no bitstream or there are several, or the golden samples in the folder are not those of the
             run's emulation.
         ReadbackError, ToolError: as for `check_bitstream`.
+        CertificateError: the certificate has another form, or a locked weight has a product in the Verilog.
     """
     board, bitstream = find_bitstream(source)
     run = None if is_handed_over(source) else RunDirectory.existing(source)
@@ -49,8 +74,42 @@ def verify_bitstream(source: Path, file: Path | None = None) -> BitstreamCheck:
         vectors = golden_vectors(project, design, golden_samples(run, design))
         sent, wanted = golden_bytes(project, vectors)
         samples, results = vectors.samples, Results.of(project.outputs[0])
-    cache = None if run is None else run.file("sim")
-    return check_bitstream(file or bitstream, board, sent, wanted, samples, results, cache=cache)
+    cache, cells = None if run is None else run.file("sim"), cells_file(bitstream)
+    found = check_bitstream(file or bitstream, board, sent, wanted, samples, results, cells=cells, cache=cache)
+    problems = [claim.sentence() for claim in found.claims() if not claim.holds]
+    certified = read_certificate(bitstream.parent) if file is None else None
+    if certified is not None and "bitstream" in certified:
+        problems += _not_certified(BitstreamLink.from_json(certified["bitstream"]), found, bitstream)
+    verilog = None
+    if run is not None:
+        design = Design.load(run.file("design.json"))
+        verilog, _ = verilog_link(run, _verilog_of(run, design, bitstream.parent), design)
+    return VerifiedBitstream(found, found.link(bitstream.name, board), verilog, tuple(problems))
+
+
+def _not_certified(claim: BitstreamLink, found: BitstreamCheck, bitstream: Path) -> Iterator[str]:
+    """A line for each way in which a bitstream is not the one that the certificate speaks of."""
+    if claim.sha256 != found.sha256:
+        yield f"{bitstream.name} is not the file that was certified: its digest differs"
+    if claim.cells_sha256 != found.cells_sha256:
+        yield f"{cells_file(bitstream).name} is not the file that was certified: its digest differs"
+    if not claim.holds and claim.claims:
+        yield f"the certificate says that {bitstream.name} does not hold: {claim.text()}"
+
+
+def _verilog_of(run: RunDirectory, design: Design, folder: Path) -> VerilogProject:
+    """The Verilog of the bitstream in `folder`.
+
+    Raises:
+        RunError: the run no longer has it.
+    """
+    if not is_handed_over(folder):
+        return verilog_of(run, design)
+    digest = json.loads((folder / ABOUT).read_text(encoding="utf-8"))["digest"]
+    found = next((project for project in known_verilog(run) if digest_of_verilog(project) == digest), None)
+    if found is None:
+        raise RunError(f"{run.path} has no Verilog with the digest {digest} of {folder}; export the run again")
+    return found
 
 
 def _of_folder(folder: Path) -> tuple[bytes, bytes, int, Results]:

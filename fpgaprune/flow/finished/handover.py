@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune import __version__
+from fpgaprune.certificate import BitstreamLink
 from fpgaprune.design import Design, Input
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ConfigError, ReadbackError, RtlError, RunError, TargetError, ToolError
@@ -37,8 +38,9 @@ from fpgaprune.fabric import (
 )
 from fpgaprune.files import digest_file, whole_folder, write_bytes, write_npz
 from fpgaprune.flow.finished.board_layouts import DEADLINE_MINUTES, build_for_board
+from fpgaprune.flow.finished.export_certificate import certify_export
 from fpgaprune.flow.finished.handover_readme import board_readme, hls_readme, vendor_readme
-from fpgaprune.flow.run import Progress, RunDirectory, Silent, staged_counts, verilog_of
+from fpgaprune.flow.run import CERTIFICATE, Progress, RunDirectory, Silent, staged_counts, verilog_of
 from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS, accelerator_form
 from fpgaprune.measure import StagedCounts
 from fpgaprune.readback import Results, check_bitstream
@@ -182,11 +184,14 @@ def _board(
         results = Results.of(project.outputs[0])
         line["results"] = msgspec.to_builtins(results)
         progress.step(0, 0, "the bitstream is read back")
-        back = _read_back(made, board, sent, wanted, vectors.samples, results)
+        link = _read_back(made, board, sent, wanted, vectors.samples, results)
+        back = link.text()
         about = {**_about(project, vectors.samples), "board": board, "bitstream": made.path.name}
         about["line"] = {**line, "in_bytes": made.in_bytes, "out_bytes": made.out_bytes}
         about["read_back"] = back
         about["stream"] = stream_form(project)
+        certificate = certify_export(run, project, built.design, link)
+        write_bytes(draft / CERTIFICATE, (json.dumps(certificate, indent=1, sort_keys=True) + "\n").encode())
         readme = board_readme(project, made, board, vectors.samples, run.path.name, built.layout, speed, back)
         _finish(draft, about, readme, ("check.py", "ask.py", "stream/test_stream.py"))
     progress.stage("export", "done")
@@ -196,8 +201,10 @@ def _board(
     return HandOver(out, replace(made, path=out / made.path.name), built.layout, speed, counts)
 
 
-def _read_back(made: Bitstream, board: str, sent: bytes, wanted: bytes, samples: int, results: Results) -> str:
-    """What the bitstream computes, read back from its fuses; or why it was not read back.
+def _read_back(
+    made: Bitstream, board: str, sent: bytes, wanted: bytes, samples: int, results: Results
+) -> BitstreamLink:
+    """The last link of the certificate: what the bitstream computes, or why it was not read back.
 
     Raises:
         RtlError: it computes other bits than the emulation.
@@ -205,10 +212,12 @@ def _read_back(made: Bitstream, board: str, sent: bytes, wanted: bytes, samples:
     try:
         found = check_bitstream(made.path, board, sent, wanted, samples, results, timeout_s=_READ_BACK_S)
     except (ReadbackError, ToolError) as error:
-        return f"it was not, for {str(error).replace(str(made.path), made.path.name)}"
+        reason = str(error).replace(str(made.path), made.path.name)
+        return BitstreamLink(made.path.name, board, digest_file(made.path), (), reason)
     if not found.holds:
-        raise RtlError(f"{made.path.name} is wrong, and nothing is handed over: {found.sentence()}; try another seed")
-    return found.sentence()
+        said = "; ".join(claim.sentence() for claim in found.claims() if not claim.holds)
+        raise RtlError(f"{made.path.name} is wrong, and nothing is handed over: {said}; try another seed")
+    return found.link(made.path.name, board)
 
 
 def _vendor(

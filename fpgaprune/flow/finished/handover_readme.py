@@ -82,7 +82,8 @@ says what a beat is. The test bench, in cocotb, sends the golden samples through
 | `stream`, `{project.name}.core` | the top module without a serial port, its test bench, FuseSoC's file |
 | `testbench.v`, `*.hex` | a test bench that stalls at random, and the words that it compares |
 | `golden_in.bin`, `golden_out.bin` | the same samples as bytes on the line |
-| `handover.json`, `SHA256SUMS` | what the scripts read |
+| `certificate.json` | every place where locked weights were compared, to the bitstream: for all inputs, or on samples |
+| `handover.json`, `SHA256SUMS`, `*.cells.xz` | what the scripts read; the cells of synthesis, each with its place |
 
 Speed: {speed}. The layout: {layout}. Another one: `fpgaprune export {run} --for {board} --interval CYCLES`.
 """

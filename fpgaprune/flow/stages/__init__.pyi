@@ -16,6 +16,7 @@ from .onnx_error import onnx_file_error as onnx_file_error
 from .order import STAGES as STAGES
 from .quantise import QuantiseResult as QuantiseResult
 from .requirements import installed as installed
+from .stage import MASKS as MASKS
 from .stage import NETWORK as NETWORK
 from .stage import FlowStage as FlowStage
 from .stage import Known as Known

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import structs
 from pydantic import Field, field_validator
 
-from fpgaprune.certificate import LinkCheck
+from fpgaprune.certificate import BitstreamLink, LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, EstimateError, RtlError, TargetError, ToolError, UnsupportedLayerError
 from fpgaprune.fabric import (
@@ -27,7 +27,12 @@ from fpgaprune.flow.file import Flow, Section, TargetConfig, read_by, require, s
 from fpgaprune.flow.run import RunDirectory, counts_of_run, differences, digest_tree
 from fpgaprune.flow.stages.requirements import Row, loader, open_tool, package, simulator
 from fpgaprune.flow.stages.stage import MASKS, Artefacts, FlowStage, ReportPart, StageContext, StageResult
-from fpgaprune.flow.stages.verilog_measurements import measure_project, simulate_verilog, verilog_checks
+from fpgaprune.flow.stages.verilog_measurements import (
+    bitstream_link,
+    measure_project,
+    simulate_verilog,
+    verilog_checks,
+)
 from fpgaprune.flow.task import at, for_keras
 from fpgaprune.layout import choose_layout
 from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured, Occupancy
@@ -143,9 +148,11 @@ class MeasureResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         not_read: why the products of the Verilog could not be read back; None if they could.
+        bitstream: the last link of the certificate; None if no bitstream was read back.
     """
 
     not_read: str | None = None
+    bitstream: BitstreamLink | None = None
 
 
 class MeasureStage(FlowStage[MeasureResult]):
@@ -196,7 +203,7 @@ class MeasureStage(FlowStage[MeasureResult]):
             run.write_json("measure.json", None)
             return structs.replace(proven, left_out=str(error))
         run.write_json("measure.json", structs.replace(found, layout=chosen).to_json())
-        return proven
+        return structs.replace(proven, bitstream=bitstream_link(found))
 
     def settings(self, config: Flow) -> object:
         settings = config[MeasureConfig]
@@ -214,14 +221,15 @@ class MeasureStage(FlowStage[MeasureResult]):
     def part(self, context: StageContext, result: MeasureResult) -> ReportPart:
         content = context.run.read_json("measure.json")
         measured = None if content is None else Measured.from_json(content)
-        unread = [] if result.not_read is None else [LinkSummary(VERILOG_LINK, left_out=result.not_read)]
+        links = [] if result.not_read is None else [LinkSummary(VERILOG_LINK, left_out=result.not_read)]
+        links += [] if result.bitstream is None else LinkSummary.of_bitstream(result.bitstream)
         left_out = result.left_out if context.config[MeasureConfig].asks else None
         shown = {
             "measured": measured,
             "counts": tuple(counts_of_run(context.run.path)),
             "counted_elsewhere": _elsewhere(measured, context.config),
         }
-        return ReportPart(shown, verilog_checks(measured), unread, left_out)
+        return ReportPart(shown, verilog_checks(measured), links, left_out)
 
     def needs(self) -> Iterator[Row]:
         yield package("measure", "da4ml", "Verilog with fewer adders", "rtl")

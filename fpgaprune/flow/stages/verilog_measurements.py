@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fpgaprune.certificate import BitstreamLink
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ReadbackError, ToolError
@@ -100,7 +101,13 @@ def _read_back(
         found = check_bitstream(path, board, sent, wanted, vectors.samples, results, timeout_s=timeout_s)
     except (ReadbackError, ToolError) as error:
         return {"left_out": str(error).replace(str(path), path.name)}
-    return found.to_json()
+    return {**found.to_json(), "link": found.link(path.name, board).to_json()}
+
+
+def bitstream_link(measured: Measured | None) -> BitstreamLink | None:
+    """The link of a bitstream that was read back; None if there is none."""
+    data = ((measured.bitstream or {}).get("read_back") or {}).get("link") if measured is not None else None
+    return None if data is None else BitstreamLink.from_json(data)
 
 
 def measure_project(

@@ -25,7 +25,7 @@ cells.update({extra})
 counts = json.dumps({{"design": {{"num_cells_by_type": cells}}}})
 pathlib.Path(re.search(r"-o (\\S+) stat", script)[1]).write_text(counts)
 pathlib.Path(re.search(r"write_json(?: -selected)? (\\S+)", script)[1]).write_text(
-    json.dumps({{"modules": {{top: {{"cells": {{}}}}}}}})
+    json.dumps({{"modules": {{top: {{"ports": {{}}, "cells": {{}}}}}}}})
 )
 """
 
@@ -48,9 +48,11 @@ pathlib.Path(options["--report"]).write_text(json.dumps({{
     "fmax": {{"clk": {{"achieved": {base} + seed, "constraint": 100}}}},
     "utilization": {{site: {{"used": used, "available": 1}} for site, used in sites.items()}},
 }}))
-for written in ("--textcfg", "--write", "--asc"):
+for written in ("--textcfg", "--asc"):
     if written in options:
         pathlib.Path(options[written]).write_text("configuration " + str(seed))
+if "--write" in options:
+    pathlib.Path(options["--write"]).write_text(json.dumps({{"modules": {{"top": {{"cells": {{}}}}}}}}))
 """
 
 # Writes the file after -o, else its last argument.

@@ -1,7 +1,6 @@
 """`verify_bitstream`: which bitstream is read back, and what its results are compared with."""
 
 import json
-import lzma
 
 import pytest
 from typer.testing import CliRunner
@@ -11,10 +10,13 @@ from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.flow import verify_bitstream
 from fpgaprune.flow.stages import verilog_checks
 from fpgaprune.measure import Measured, Simulated
+from fpgaprune.readback import read_chip
 
-from ..readback.mixed import BOARD, KEPT, samples
+from ..readback.mixed import BOARD, kept_bitstream, samples
 
 pytest.importorskip("apycula", reason="Apycula, which knows Gowin's fuses, is not here")
+
+from apycula import bslib
 
 COUNT = 5
 
@@ -25,7 +27,7 @@ def folder(tmp_path):
     folder = tmp_path / "mixed-for-tang-nano-9k"
     folder.mkdir()
     sent, wanted = samples(COUNT)
-    (folder / "mixed.fs").write_bytes(lzma.decompress(KEPT.read_bytes()))
+    kept_bitstream(folder)
     (folder / "golden_in.bin").write_bytes(sent)
     (folder / "golden_out.bin").write_bytes(wanted)
     line = {"sent": "golden_in.bin", "wanted": "golden_out.bin", "in_bytes": 2, "out_bytes": 6}
@@ -42,6 +44,46 @@ def test_the_command_says_in_one_line_that_no_bit_differs(folder):
     assert "bitstream computes the emulator's bits on 5 samples: 0 differ" in said
     assert "decoded from the fuses:" in said
     assert "2 block memories, 2 multipliers" in said
+    assert "are those of the synthesised Verilog for all inputs: 185 compared, 0 differ" in " ".join(said.split())
+
+
+def certified(folder, **changed):
+    """The folder's certificate, as `export` writes it."""
+    (link,) = [verify_bitstream(folder).link]
+    (folder / "certificate.json").write_text(json.dumps({"bitstream": {**link.to_json(), **changed}}))
+    return link
+
+
+def test_the_certificate_is_read_again(folder):
+    link = certified(folder)
+    assert [claim.inputs for claim in link.claims] == ["on 5 samples", "for all inputs"]
+    assert verify_bitstream(folder).problems == ()
+    certified(folder, sha256="0" * 64, cells_sha256="1" * 64)
+    assert verify_bitstream(folder).problems == (
+        "mixed.fs is not the file that was certified: its digest differs",
+        "mixed.fs.cells.xz is not the file that was certified: its digest differs",
+    )
+
+
+def test_the_bitstream_of_another_network_is_refused_by_name(folder, tmp_path):
+    """It computes the same, as it happens, but from other cells."""
+    other = kept_bitstream(tmp_path, "mixed_pll")
+    done = CliRunner().invoke(app, ["verify", str(folder), str(other), "--bitstream"])
+    assert done.exit_code == 1
+    assert "it is the bitstream of another netlist, or was changed" in " ".join(done.output.split())
+
+
+def test_a_weight_put_back_into_a_memory_is_refused_by_memory_and_word(folder):
+    """A changed word that no sample reads: only the cells tell."""
+    path = folder / "mixed.fs"
+    rows, head, foot, slots = bslib.read_bitstream(str(path))
+    height = read_chip(path, BOARD).db.height
+    at, place = next((at, list(line).index(1)) for at, line in enumerate(rows) if at > height + 20 and 1 in line)
+    rows[at][place] = 0
+    bslib.write_bitstream(str(path), rows, head, foot, False, slots)
+    (problem,) = verify_bitstream(folder).problems
+    assert "the content (word " in problem
+    assert "of 'network.r" in problem
 
 
 def test_another_file_that_computes_something_else_is_a_violation(folder, tmp_path):

@@ -113,6 +113,7 @@ def test_a_folder_for_a_board_holds_all_that_it_needs(run, made, tools):
     names = {path.name for path in found.path.iterdir()}
     assert names == {
         *("README.md", "SHA256SUMS", "check.py", "ask.py", "handover.json", "small.fs", "rtl", "board"),
+        *("small.fs.cells.xz", "certificate.json"),
         *("testbench.v", "s_axis.hex", "m_axis.hex", "golden_in.bin", "golden_out.bin", "stream", "small.core"),
     }
     assert {path.name for path in (found.path / "stream").iterdir()} == {"stream.v", "test_stream.py"}

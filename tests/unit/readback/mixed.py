@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fpgaprune.readback import Chip, Results, read_chip
+from fpgaprune.fabric import cells_file
+from fpgaprune.readback import Chip, Results, Synthesised, read_chip
 from fpgaprune.rtl import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.values import FixedType
 
@@ -132,18 +133,24 @@ def answer(first, second):
     return (first & 15) << 44 | 9 << 40 | 0xB5 << 32 | ((read ^ a * b) & 0xFFFF) << 16 | low << 8 | wide & 0xFF
 
 
-def kept_bitstream(folder):
-    """The bitstream that is kept beside this file, as a file in `folder`."""
-    path = folder / "mixed.fs"
-    path.write_bytes(lzma.decompress(KEPT.read_bytes()))
+def kept_bitstream(folder, name="mixed"):
+    """A bitstream that is kept beside this file, as a file in `folder` with the cells of synthesis beside it."""
+    path = folder / f"{name}.fs"
+    path.write_bytes(lzma.decompress(KEPT.with_name(f"{name}.fs.xz").read_bytes()))
+    cells_file(path).write_bytes(KEPT.with_name(f"{name}.cells.xz").read_bytes())
     return path
 
 
 @cache
-def _rows(folder):
-    return read_chip(kept_bitstream(folder), BOARD).rows
+def _rows(name, folder):
+    return read_chip(kept_bitstream(folder, name), BOARD).rows
 
 
-def kept_chip(folder):
-    """The FPGA that it configures, whose fuses may be changed."""
-    return Chip("GW1N-9C", [list(row) for row in _rows(folder)])
+def kept_chip(folder, name="mixed"):
+    """A fresh copy of the chip that a kept bitstream configures."""
+    return Chip("GW1N-9C", [[*row] for row in _rows(name, folder)])
+
+
+def kept_cells(name="mixed"):
+    """The cells of synthesis of a kept bitstream."""
+    return Synthesised.from_file(KEPT.with_name(f"{name}.cells.xz"))

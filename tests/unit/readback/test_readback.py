@@ -55,7 +55,9 @@ def test_a_bitstream_computes_every_bit_of_its_samples(home):
     sent, wanted = samples(COUNT)
     found = check_bitstream(path, BOARD, sent, wanted, COUNT, RESULTS, cache=home / "sim")
     assert found.holds
-    assert found.sentence() == f"bitstream computes the emulator's bits on {COUNT} samples: 0 differ"
+    tried, proven = found.sentence().splitlines()
+    assert tried == f"bitstream computes the emulator's bits on {COUNT} samples: 0 differ"
+    assert proven.endswith("of the synthesised Verilog for all inputs: 185 compared, 0 differ")
     assert found.bits == 48 * COUNT
     assert {**found.decoded, "tables": 0} == {
         "tables": 0,
@@ -129,8 +131,8 @@ def test_a_single_bit_of_a_memory_is_noticed_where_a_sample_reads_it(home):
     # Every row of the memories' part holds bits of one word in four of each quarter.
     assert any(bytes(one[18 * word : 18 * word + 18]) != bytes(18) for one in content.values())
     row = 255 - ({0: 0, 1: 0x80, 2: 0x40, 3: 0xC0}[word & 3] + (word >> 2 & 63))
-    line = chip.rows[chip.db.height + 256 + row]
-    line[:] = [1 - bit for bit in line]
+    for top in range(chip.db.height, len(chip.rows), 256):
+        chip.rows[top + row] = [1 - bit for bit in chip.rows[top + row]]
     assert checked(chip, home).differ > 0
 
 
