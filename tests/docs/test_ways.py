@@ -26,6 +26,21 @@ QUESTIONS = {
     "I use hls4ml. What is different?": "coming_from/hls4ml.md",
 }
 
+# What a user does: the page that says how, from the README in at most two clicks, and all that is typed there for it.
+# Python stands for a command.
+TASKS = {
+    "lock one kernel and prove it": ("howto/hold_one_kernel.md", ["MaskSet.from_slices", "fp.certify"]),
+    "fit a board": ("howto/fit_a_part.md", ["fpgaprune fit", "--part tang-nano", "fpgaprune export"]),
+    "read a report": ("terminal.md", ["fpgaprune run", "report.html"]),
+    "change a flow": ("flow_file.md", ["fpgaprune run runs/mine/flow.toml --out runs/mine"]),
+    "load a board": ("howto/load_a_board.md", ["fpgaprune load"]),
+    "import from PyTorch": ("howto/import_onnx.md", ["torch.onnx.export", "fpgaprune run"]),
+    "write a callback": ("howto/watch_training.md", ["callbacks =", "def make"]),
+    "find a key": ("flow_file.md", ["fpgaprune config"]),
+    "compare two runs": ("terminal.md", ["fpgaprune compare"]),
+    "add a layer kind": ("../CONTRIBUTING.md", ["LayerRule(values, role)", "make test-fast"]),
+}
+
 
 @pytest.fixture(scope="module")
 def clicks():
@@ -50,6 +65,16 @@ def test_no_page_is_far_from_the_readme(clicks):
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_is_answered_in_two_clicks(question, clicks):
     assert clicks[snippets.CHECKOUT / "docs" / QUESTIONS[question]] <= 2
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_takes_at_most_two_pages_and_three_commands(task, clicks):
+    name, typed = TASKS[task]
+    page = (snippets.CHECKOUT / "docs" / name).resolve()
+    assert clicks[page] <= 2
+    assert len(typed) <= 3
+    text = page.read_text(encoding="utf-8")
+    assert [command for command in typed if command not in text] == []
 
 
 def test_the_readme_is_short():

@@ -81,7 +81,8 @@ def to_markdown() -> str:
     blocks = [
         "# The flow file",
         "Every key that a flow file may hold; a key that is left out has its default. `fpgaprune config > flow.toml`\n"
-        "writes the same as a flow file to start from.",
+        "writes the same as a flow file to start from. A run has its own: edit `runs/mine/flow.toml`, then\n"
+        "`fpgaprune run runs/mine/flow.toml --out runs/mine` runs the stages that the change concerns.",
     ]
     for table in tables():
         blocks.append(f"## {f'`[{table.section}]`' if table.section else 'At the top'}\n\n{_cell(table.meaning)}")
