@@ -81,11 +81,11 @@ class Watcher:
     def stage(self, name: str, state: str, note: str = "", seconds: float | None = None) -> None:
         """Stage `name` is now `running`, `done`, `unchanged` or `skipped` (then `note` says why).
 
-        With state `warning` only the line of `note` is printed, and what is running goes on. `seconds` is the time that
-        the stage took; without it the watcher uses its own clock.
+        With state `warning` or `said` only the line of `note` is printed, and what is running goes on. `seconds` is the
+        time that the stage took; without it the watcher uses its own clock.
         """
-        if state == "warning":
-            self._print(name, f"[yellow]warning:[/] {escape(note)}")
+        if state in ("warning", "said"):
+            self._print(name, f"{'[yellow]warning:[/] ' * (state == 'warning')}{escape(note)}")
             return
         if self._task is not None:
             self._bars.remove_task(self._task)

@@ -12,6 +12,13 @@ _REFERENCE_S = 0.0165
 # LUTs by which they grow. Gowin: hw/synth/place_shares.csv, where the law is within a factor of 1.5 of each row that
 # ended. ECP5: 1,000 to 7,000 LUT took 7 to 61 s.
 _LAWS = {"gowin": (2851, 32.0, 1.75), "ecp5": (7000, 61.0, 1.1)}
+# Seconds of the start of yosys for one module, and seconds and power of the estimated LUTs of all modules; a second row
+# for the families with small maps. The sums are processor seconds of tests/benchmarks/measure_time_rows.csv, doubled,
+# for `_work` then took half of the reference. The power is that of larger networks: 14,000 to 36,000 LUT.
+_SYNTHESIS = {"xc7": (2.84, 1.86e-3), "xcup": (2.84, 1.86e-3)}
+_OTHER_SYNTHESIS, _SYNTHESIS_POWER = (1.26, 1.24e-3), 1.2
+# Seconds of the simulator's build, by each LUT more, and of a LUT in one cycle of a sample.
+_SIMULATOR = (4.6, 2e-4, 1e-9)
 # LUTs of the device of the Gowin rows: a larger device takes longer, by the root of its size.
 _GOWIN_LUTS = 8640
 
@@ -30,6 +37,26 @@ def bitstream_seconds(family: str, luts: float, capacity: float) -> float | None
     size, seconds, power = law
     grown = float(seconds * (luts / size) ** power)
     return grown * math.sqrt(capacity / _GOWIN_LUTS) if family == "gowin" else grown
+
+
+def synthesis_seconds(family: str, luts: float, modules: int) -> float:
+    """Return the processor seconds of open synthesis of a whole design and of each of its `modules` alone.
+
+    Args:
+        family: of open synthesis, as `xc7`.
+        luts: estimated LUTs of the whole design.
+        modules: number of its modules that are synthesised alone.
+    """
+    start, each = _SYNTHESIS.get(family, _OTHER_SYNTHESIS)
+    return float(start * (modules + 1) + each * luts**_SYNTHESIS_POWER)
+
+
+def simulation_seconds(luts: float, interval_cycles: int, samples: int) -> float:
+    """Return the processor seconds of building and running the simulator of a design of so many estimated LUTs."""
+    if not samples:
+        return 0.0
+    build, each, step = _SIMULATOR
+    return build + luts * (each + step * interval_cycles * samples)
 
 
 def slowness() -> float:

@@ -1,9 +1,10 @@
 """Processor seconds of what `fpgaprune measure` runs, beside the estimate of the design that they depend on.
 
-    python tests/benchmarks/bench_measure_time.py [--networks N] [--fit]
+    python tests/benchmarks/bench_measure_time.py --networks N
 
-Each row is one random network of `verilog_networks.py`, as our Verilog: synthesis of all modules for a family, and a
-simulation of 100 samples. `--fit` prints the coefficients of the law and its errors over the rows beside this script.
+Each row that is added to measure_time_rows.csv is one random network of `verilog_networks.py`, as our Verilog:
+synthesis of the whole design and of all modules for a family, and a simulation of 100 samples. `fabric/waiting.py` has
+the law, and `tests/unit/fabric/test_waiting.py` compares it with each row.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def read_rows() -> list[dict[str, str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--networks", type=int, default=0)
+    parser.add_argument("--networks", type=int, required=True)
     asked = parser.parse_args()
     add_rows(asked.networks)
 

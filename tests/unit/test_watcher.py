@@ -47,6 +47,7 @@ def test_the_end_of_a_stage_says_how_long_it_took(capsys):
         watcher.stage("select", "unchanged")
         watcher.stage("measure", "running")
         watcher.stage("samples", "warning", "[few] of them")
+        watcher.stage("time", "said", "about 2 min")
         watcher.stage("measure", "skipped", "pip install 'fpgaprune[rtl]'", 0.0)
     assert capsys.readouterr().err.splitlines() == [
         "train      ...",
@@ -54,6 +55,7 @@ def test_the_end_of_a_stage_says_how_long_it_took(capsys):
         "select     unchanged",
         "measure    ...",
         "samples    warning: [few] of them",
+        "time       about 2 min",
         "measure    skipped: pip install 'fpgaprune[rtl]'",
     ]
 

@@ -18,8 +18,8 @@ class Progress(Protocol):
     def stage(self, name: str, state: str, note: str = "", seconds: float | None = None) -> None:
         """Stage `name` is now `running`, `done` (`note` says what is to know), `unchanged` or `skipped` (it says why).
 
-        With state `warning`, `note` warns of something, and no stage begins or ends. `seconds` is the time that it
-        took, if the caller measured it.
+        With state `warning`, `note` warns of something, with `said` it informs, and no stage begins or ends. `seconds`
+        is the time that it took, if the caller measured it.
         """
 
     def step(self, done: int, total: int, note: str = "") -> None:

@@ -14,6 +14,7 @@ from pydantic import Field, field_validator
 from fpgaprune.certificate import BitstreamLink, LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, EstimateError, RtlError, TargetError, ToolError, UnsupportedLayerError
+from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import (
     OPEN_TOOLS,
     family_of,
@@ -21,6 +22,7 @@ from fpgaprune.fabric import (
     find_board_router,
     find_family,
     find_router,
+    priced_as,
     versions_found,
 )
 from fpgaprune.flow.file import Flow, Section, TargetConfig, read_by, require, section_json
@@ -29,14 +31,15 @@ from fpgaprune.flow.stages.requirements import Row, loader, open_tool, package, 
 from fpgaprune.flow.stages.stage import MASKS, Artefacts, FlowStage, ReportPart, StageContext, StageResult
 from fpgaprune.flow.stages.verilog_measurements import (
     bitstream_link,
+    expected_seconds,
     measure_project,
     simulate_verilog,
     verilog_checks,
 )
-from fpgaprune.flow.task import at, for_keras
+from fpgaprune.flow.task import at, count_of, for_keras
 from fpgaprune.layout import choose_layout
 from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured, Occupancy
-from fpgaprune.report import LinkSummary
+from fpgaprune.report import NO_BREAK, LinkSummary, seconds_text
 from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
 from fpgaprune.target import find_part, require_clock
 
@@ -115,6 +118,23 @@ def _elsewhere(measured: Measured | None, config: Flow) -> Occupancy | None:
     return None if part == config[TargetConfig].target().part else measured.counted_on(part, family_of(part))
 
 
+def _say_how_long(context: StageContext, project: VerilogProject, design: Design, fields: Mapping[str, Any]) -> None:
+    """Tell the progress how long the tools will take, by the estimate of the design and the speed of this machine."""
+    settings = context.config[MeasureConfig]
+    families = [*settings.families, *([ROUTE_ECP5.family] if settings.seeds and not settings.families else [])]
+    prices = {}
+    for family in families:
+        # A family without an estimate has no law.
+        with contextlib.suppress(EstimateError):
+            prices[family] = verilog_price(design, priced_as(family), **fields)
+    samples = min(settings.simulate, count_of(context.data.x_test))
+    seconds, known = expected_seconds(project, prices, samples, settings.seeds, settings.board)
+    if prices:
+        said = seconds_text(max(1, round(seconds))).replace(".0", "").replace(NO_BREAK, " ")
+        more = "" if known else "; place and route is not in it"
+        context.progress.stage("time", "said", f"about {said}{more}; what was measured before is not measured again")
+
+
 def _proven(files: Artefacts) -> MeasureResult:
     try:
         link = _link(files)
@@ -187,6 +207,7 @@ class MeasureStage(FlowStage[MeasureResult]):
             fields = {"interval": settings.interval} if chosen is None else chosen.settings
             project = to_verilog(design, run.file("rtl"), **fields)
             proven = _proven(context.artefacts)
+            _say_how_long(context, project, design, fields)
             some = for_keras(at(context.data.x_test, slice(settings.simulate)))
             simulation = simulate_verilog(project, design, some, settings.timeout_s, context.progress.step)
             found = measure_project(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +15,28 @@ from fpgaprune.emulate import emulate
 from fpgaprune.errors import ReadbackError, ToolError
 from fpgaprune.fabric import (
     bitstream_ending,
+    bitstream_seconds,
     family_of,
+    find_board_router,
     golden_bytes,
     golden_vectors,
     make_bitstream,
     place_and_route,
     simulate,
+    simulation_seconds,
     simulator_version,
+    slowness,
+    synthesis_seconds,
     synthesize,
 )
 from fpgaprune.files import digest_file
 from fpgaprune.flow.task import arrays_of
-from fpgaprune.measure import Kernels, Measured, Simulated
+from fpgaprune.measure import ROUTE_ECP5, Kernels, Measured, Simulated, VerilogPrice
 from fpgaprune.processes import OnStep
 from fpgaprune.readback import Results, check_bitstream
 from fpgaprune.report import Check
 from fpgaprune.rtl import VerilogProject
-from fpgaprune.target import Part
+from fpgaprune.target import Part, find_part
 from fpgaprune.vendor import ModuleRow, VendorReport
 
 OTHER_BITS = "outputs with other bits"
@@ -69,6 +75,32 @@ def simulate_verilog(
         latency_cycles=found.latency_cycles,
         interval_cycles=found.interval_cycles,
     )
+
+
+def expected_seconds(
+    project: VerilogProject, prices: Mapping[str, VerilogPrice], samples: int, seeds: int, board: str | None
+) -> tuple[float, bool]:
+    """The seconds that `simulate_verilog` and `measure_project` will take now, and whether place and route is in them.
+
+    `prices` are the estimates of the design for each family that is synthesised, or place and routed.
+    """
+    synthesis = placed = 0.0
+    known = True
+    for family, price in prices.items():
+        luts = price.resources.lut
+        synthesis += synthesis_seconds(family, 0 if luts is None else luts.value, len(project.layers))
+    one = next(iter(prices.values()), None)
+    size = 0 if one is None or one.resources.lut is None else one.resources.lut.value
+    simulation = simulation_seconds(size, 0 if one is None else one.interval_cycles, samples)
+    if seeds:
+        placed += seeds * (bitstream_seconds(ROUTE_ECP5.family, size, 0) or 0)
+    if board is not None:
+        place, router, _ = find_board_router(board)
+        made = bitstream_seconds(router.family, size, find_part(place.device).lut or 0)
+        known = made is not None
+        placed += made or 0
+    # The whole design and its modules are synthesised side by side, each half of the work.
+    return slowness() * (synthesis / min(os.cpu_count() or 1, 2) + simulation + placed), known
 
 
 def verilog_checks(measured: Measured | None) -> list[Check]:

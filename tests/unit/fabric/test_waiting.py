@@ -1,13 +1,16 @@
 """What is said of the time of a bitstream before its tools start."""
 
 import csv
+from pathlib import Path
 
 import pytest
 
-from fpgaprune.fabric import bitstream_seconds, slowness
+from fpgaprune.fabric import bitstream_seconds, simulation_seconds, slowness, synthesis_seconds
 from fpgaprune.target import hardware_path
 
 LUTS = 8640
+_BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+MEASURED = list(csv.DictReader((_BENCHMARKS / "measure_time_rows.csv").read_text().splitlines()))
 ROWS = list(csv.DictReader(hardware_path("synth", "place_shares.csv").read_text().splitlines()))
 
 
@@ -22,6 +25,23 @@ def test_a_larger_device_takes_longer_and_a_family_without_runs_is_not_known():
     assert bitstream_seconds("gowin", 5588, 20736) == pytest.approx(167, rel=0.1)
     assert bitstream_seconds("ecp5", 1000, 24288) == pytest.approx(7, rel=0.1)
     assert bitstream_seconds("nexus", 1000, 24288) is None
+
+
+@pytest.mark.parametrize("row", MEASURED, ids=lambda row: row["seed"])
+def test_what_measure_will_take_is_within_a_factor_of_one_and_a_half_of_each_row(row):
+    lut, samples = int(row["lut"]), int(row["samples"])
+    said = synthesis_seconds(row["family"], lut, int(row["modules"]))
+    said += simulation_seconds(lut, int(row["interval"]), samples)
+    # The rows were made while a processor did twice the work of the reference.
+    took = 2 * (float(row["synthesis_s"]) + float(row["simulation_s"]))
+    assert 1 / 1.5 < said / took < 1.5
+
+
+def test_large_networks_stay_within_it_and_no_samples_take_no_time():
+    # Processor seconds of the reference: networks of docs/measurements/verilog.md, their estimated LUTs and layers.
+    assert 1 / 1.5 < synthesis_seconds("xc7", 14393, 9) / 153 < 1.5
+    assert simulation_seconds(9000, 100, 0) == 0
+    assert simulation_seconds(9000, 100, 360) < simulation_seconds(9000, 1000, 360)
 
 
 def test_the_speed_of_this_machine_is_a_number_above_0():

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +14,11 @@ from fpgaprune import processes
 from fpgaprune.commands import print_table
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, RunError
+from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import OPEN_TOOLS
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.finished import settings_of
-from fpgaprune.flow.stages import kernels_kept, measure_project, open_reports
+from fpgaprune.flow.stages import kernels_kept, measure, measure_project, open_reports, verilog_measurements
 from fpgaprune.hls import layer_of
 from fpgaprune.measure import Kernels, Measured, Simulated
 from fpgaprune.report import measured_tables
@@ -23,6 +26,7 @@ from fpgaprune.target import find_part
 from fpgaprune.values import FixedType
 from fpgaprune.vendor import compare
 
+from ..emulate.designs import mlp
 from ..fabric.fake_tools import fake_ecppack, fake_nextpnr, fake_yosys
 from ..fabric.tiny import tiny_project
 
@@ -64,6 +68,36 @@ def measured(tmp_path, monkeypatch):
         board="ulx3s",
     )
     return found, told, tmp_path / "run"
+
+
+def test_how_long_it_will_take_grows_with_work_and_with_what_else_the_machine_does(tmp_path, monkeypatch):
+    project, design = tiny_project(tmp_path / "rtl"), mlp()
+    price = verilog_price(design, "ecp5")
+
+    def expected(slow=1.0, prices=None, samples=100, seeds=0, board=None):
+        monkeypatch.setattr(verilog_measurements, "slowness", lambda: slow)
+        return verilog_measurements.expected_seconds(project, prices or {"ecp5": price}, samples, seeds, board)
+
+    usual, known = expected()
+    assert known
+    assert expected(slow=3.0)[0] == pytest.approx(3 * usual)
+    assert expected(samples=0)[0] < usual < expected(samples=100_000)[0]
+    assert expected(prices={"ecp5": price, "xc7": price})[0] > usual
+    assert expected(seeds=2)[0] > expected(seeds=1)[0] > usual
+    assert expected(board="tang-nano-9k")[0] > usual
+    # There is no law for place and route on an iCE40.
+    assert expected(board="icebreaker") == (pytest.approx(usual), False)
+
+
+def test_the_stage_says_how_long_it_will_take(tmp_path):
+    told = []
+    config = parse_config({"measure": {"families": ["ecp5"]}}, "flow")
+    progress = SimpleNamespace(stage=lambda *words: told.append(words))
+    context = SimpleNamespace(config=config, progress=progress, data=SimpleNamespace(x_test=np.zeros((9, 4))))
+    measure._say_how_long(context, tiny_project(tmp_path / "rtl"), mlp(), {})
+    ((name, state, note),) = told
+    assert (name, state) == ("time", "said")
+    assert re.fullmatch(r"about [\d. hmins]+; what was measured before is not measured again", note), note
 
 
 def test_everything_asked_for_is_plain_data(measured):
