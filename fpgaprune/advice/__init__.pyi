@@ -4,4 +4,4 @@ from .narrower import widths_of as widths_of
 from .narrower import with_widths as with_widths
 from .shortages import advise as advise
 from .shortages import advise_on_flow as advise_on_flow
-from .structure import global_average as global_average
+from .sparser import global_average as global_average

@@ -1,8 +1,8 @@
-"""`Search`: priced changes of one design."""
+"""`Search`: priced changes of one design, also to a larger part or to our own Verilog."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,13 +11,11 @@ from msgspec import structs
 from fpgaprune.advice.flow_file import OwnFlow
 from fpgaprune.advice.narrower import narrower_activations, narrower_everything, narrower_weights
 from fpgaprune.advice.order import cost_text
-from fpgaprune.advice.part import fitting_parts
-from fpgaprune.advice.sparser import sparser
-from fpgaprune.advice.structure import global_average
-from fpgaprune.advice.verilog import own_verilog
+from fpgaprune.advice.sparser import global_average, sparser
 from fpgaprune.design import Design
-from fpgaprune.errors import EstimateError
+from fpgaprune.errors import DesignError, EstimateError, RtlError, TargetError, UnsupportedLayerError
 from fpgaprune.estimate import Calibration, design_features, price
+from fpgaprune.fabric import family_of
 from fpgaprune.layout import (
     FLOW,
     MODEL,
@@ -25,6 +23,7 @@ from fpgaprune.layout import (
     Edit,
     Shortage,
     Suggestion,
+    choose_layout,
     flow_text,
     ladders,
     one_layer_layouts,
@@ -32,8 +31,66 @@ from fpgaprune.layout import (
     priced_strategies,
     products,
 )
-from fpgaprune.measure import Estimate
-from fpgaprune.target import Target
+from fpgaprune.measure import Estimate, occupancy_of
+from fpgaprune.target import Part, Target, find_part, parts_like
+
+
+def fitting_parts(target: Target, now: Estimate, price: Callable[[Target], Estimate]) -> Iterator[Estimate]:
+    """The design on the smallest part of the target's family that holds it, then on the smallest of the vendor's parts.
+
+    The upper end of the estimate must fit; if it fits no part, the middle must. Parts are tried in the order of
+    their LUTs. There are at most two estimates, of different parts.
+
+    Args:
+        target: the target now.
+        now: estimate of the design on that target.
+        price: gives the estimate of the design on another target.
+    """
+    by_size = parts_like(target.part)
+    seen: set[str] = set()
+    for parts in ([part for part in by_size if part.family == target.part.family], by_size):
+        made = _smallest(parts, target, now, price)
+        if made is not None and made.target.part.name not in seen:
+            seen.add(made.target.part.name)
+            yield made
+
+
+def _smallest(parts: list[Part], target: Target, now: Estimate, price: Callable[[Target], Estimate]) -> Estimate | None:
+    middle = None
+    for part in parts:
+        # Estimates for other families differ by less than half, so most parts need no estimate.
+        if any(row.used > 2 * row.capacity for row in occupancy_of(now.total["synth"], part).taken):
+            continue
+        made = price(replace(target, part=part, order_number=part.name))
+        if made.fits_upper:
+            return made
+        if made.fits and middle is None:
+            middle = made
+    return middle
+
+
+KNOB = "our Verilog"
+
+
+def own_verilog(design: Design, target: Target, flow: OwnFlow) -> tuple[Edit, DesignLayout] | None:
+    """The sections of a flow file that lay `design` out as our Verilog on the part of `target`, and its estimate.
+
+    None if open synthesis does not know the part, if there is no such Verilog, or if the flow asks for it already.
+    """
+    family, asked = family_of(target.part), flow.document.get("measure", {})
+    named = str(flow.document.get("target", {}).get("part", target.order_number))
+    if family is None or asked.get("part") is not None:
+        return None
+    try:
+        find_part(named)
+        chosen = choose_layout(design, target.part, **{name: asked[name] for name in ("share",) if name in asked})
+    except (TargetError, EstimateError, RtlError, UnsupportedLayerError, DesignError):
+        return None
+    keys = {"families": list(dict.fromkeys([*asked.get("families", ()), family])), "part": named}
+    # With an interval the layout would be the smallest that keeps it.
+    still = {"interval": 0} if asked.get("interval") else {}
+    return Edit((KNOB,), {"measure": {**keys, **still}}, design), DesignLayout.of_chosen(chosen, target.part)
+
 
 # A layer that takes this share of a short resource gets a suggestion of its own.
 _DOMINANT = 0.4

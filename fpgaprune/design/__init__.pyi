@@ -1,3 +1,5 @@
+from .form import operation_to_json as operation_to_json
+from .form import read_operation as read_operation
 from .functions import CENTRED as CENTRED
 from .functions import FUNCTIONS as FUNCTIONS
 from .functions import NEGATIVE as NEGATIVE
@@ -10,8 +12,6 @@ from .functions import single_exp as single_exp
 from .network import IO_TYPES as IO_TYPES
 from .network import Design as Design
 from .network import LayerSpec as LayerSpec
-from .operation_form import operation_to_json as operation_to_json
-from .operation_form import read_operation as read_operation
 from .operations import MOVES as MOVES
 from .operations import NOTHING as NOTHING
 from .operations import Concatenate as Concatenate

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.form import Roles, check_design_form
-from fpgaprune.design.operation_form import operation_to_json, read_operation
+from fpgaprune.design.form import Roles, check_design_form, operation_to_json, read_operation
 from fpgaprune.design.operations import Convolution, Operation, Unknown, kind_of
 from fpgaprune.errors import DesignError, shown
 from fpgaprune.files import read_json, read_npz, write_bytes, write_npz

@@ -4,6 +4,7 @@ from .exact import Exact as Exact
 from .exact import carrier as carrier
 from .exact import raw_of_real as raw_of_real
 from .kinds import steps_of as steps_of
+from .pooling import Windows as Windows
 from .pooling import window_counts as window_counts
 from .products import channel_orders as channel_orders
 from .products import input_order as input_order
@@ -23,4 +24,3 @@ from .tables import scales as scales
 from .tables import size_of as size_of
 from .tables import step_entries as step_entries
 from .tables import table_of as table_of
-from .windows import Windows as Windows

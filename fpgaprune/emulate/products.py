@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Convolution
 from fpgaprune.emulate.exact import Exact, carrier
+from fpgaprune.emulate.pooling import Windows, as_image
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.sums import Kernel, summed, weighted_sum
-from fpgaprune.emulate.windows import Windows, as_image
 from fpgaprune.errors import DesignError
 
 _MANY_CHANNELS = 8

@@ -17,7 +17,9 @@ from .from_design import design_features as design_features
 from .from_project import read_project as read_project
 from .from_row import can_be_priced as can_be_priced
 from .from_row import row_features as row_features
+from .hardware import CALIBRATED as CALIBRATED
 from .hardware import Hardware as Hardware
+from .hardware import stage_figures as stage_figures
 from .pricing import estimate as estimate
 from .pricing import price as price
 from .pricing import total_hardware as total_hardware
@@ -28,8 +30,6 @@ from .recalibration import recalibrate as recalibrate
 from .recalibration import recalibration_errors as recalibration_errors
 from .rows import estimate_designs_file as estimate_designs_file
 from .rows import predict_row as predict_row
-from .stages import CALIBRATED as CALIBRATED
-from .stages import stage_figures as stage_figures
 from .verilog.beats import timed as timed
 from .verilog.counts import Counts as Counts
 from .verilog.datapaths import count_datapath as count_datapath

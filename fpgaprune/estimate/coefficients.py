@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from fpgaprune.errors import EstimateError, FpgaPruneError, shown
-from fpgaprune.estimate.stages import Rates
+from fpgaprune.estimate.hardware import Rates
 from fpgaprune.files import read_toml, write_bytes
 from fpgaprune.target import hardware_path
 

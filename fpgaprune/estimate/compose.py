@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fpgaprune.estimate import layer_hardware, recurrent, window
+from fpgaprune.estimate import layer_hardware, window
 from fpgaprune.estimate.families import UNPRICED
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
@@ -18,7 +18,7 @@ _MODELS: dict[str, Callable[[LayerFeatures, DesignFeatures], Hardware]] = {
     "dense": layer_hardware.dense,
     "conv": window.convolution,
     "depthwise": window.convolution,
-    "recurrent": recurrent.recurrent,
+    "recurrent": layer_hardware.recurrent,
     "scale": layer_hardware.scale,
     "activation": layer_hardware.activation,
     "softmax": layer_hardware.softmax,

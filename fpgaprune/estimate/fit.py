@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.estimate.coefficients import Coefficient
-from fpgaprune.estimate.hardware import Hardware
-from fpgaprune.estimate.stages import ff_share, lut_share
+from fpgaprune.estimate.hardware import Hardware, ff_share, lut_share
 
 # Weight of the priors against the equations; few designs show what logic synthesis leaves, so it is high there.
 PRIOR_WEIGHT = {"lut": 0.012, "ff": 0.012, "synth": 0.3}

@@ -38,8 +38,7 @@ from fpgaprune.design import (
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, count_products, multiplier_blocks
 from fpgaprune.estimate.families import UNPRICED, unpriced
-from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port, cut_bits
-from fpgaprune.estimate.live_numbers import with_live_shares
+from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port, cut_bits, with_live_shares
 from fpgaprune.target import Target
 from fpgaprune.values import FixedType
 

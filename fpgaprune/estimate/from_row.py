@@ -12,8 +12,7 @@ from fpgaprune.design import STRATEGIES, legal_reuse_factors, nearest_reuse_fact
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, expect_products, scattered
 from fpgaprune.estimate.families import UNPRICED, family_of, is_quantizer, unpriced
-from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port, cut_bits
-from fpgaprune.estimate.live_numbers import with_live_shares
+from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port, cut_bits, with_live_shares
 from fpgaprune.estimate.row_fields import Fields
 
 Row = Mapping[str, Any]

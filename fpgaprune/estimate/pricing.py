@@ -13,10 +13,9 @@ from fpgaprune.estimate.digits import Products
 from fpgaprune.estimate.families import UNPRICED
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.from_design import design_features
-from fpgaprune.estimate.hardware import Hardware
-from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
+from fpgaprune.estimate.hardware import Hardware, stage_figures
+from fpgaprune.estimate.layer_hardware import RECURRENT_DOUBT
 from fpgaprune.estimate.savings import design_notes, zeros_note
-from fpgaprune.estimate.stages import stage_figures
 from fpgaprune.files import PARSER_ERRORS, in_a_line
 from fpgaprune.measure import (
     Estimate,

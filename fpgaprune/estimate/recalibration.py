@@ -10,8 +10,8 @@ from fpgaprune.estimate.coefficients import Calibration, Coefficient
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.features import DesignFeatures
 from fpgaprune.estimate.fit import Equation, fit, left_of
+from fpgaprune.estimate.hardware import CALIBRATED, stage_figures
 from fpgaprune.estimate.pricing import total_hardware
-from fpgaprune.estimate.stages import CALIBRATED, stage_figures
 
 Figures = Mapping[str, float]
 # A coefficient of 0 could never move, so it starts at this fraction of its textbook value.

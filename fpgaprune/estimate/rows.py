@@ -13,8 +13,8 @@ from fpgaprune.errors import EstimateError, TargetError
 from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.from_row import row_features
+from fpgaprune.estimate.hardware import stage_figures
 from fpgaprune.estimate.pricing import total_hardware
-from fpgaprune.estimate.stages import stage_figures
 from fpgaprune.files import parse_json
 from fpgaprune.measure import LABELS
 from fpgaprune.target import find_part

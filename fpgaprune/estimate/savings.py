@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from fpgaprune.estimate.device import speed_of
 from fpgaprune.estimate.digits import multiplier_blocks, scaled
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
+from fpgaprune.estimate.hardware import Rates, stage_figures
+from fpgaprune.estimate.layer_hardware import RECURRENT_DOUBT
 from fpgaprune.estimate.multiplications import dsp_share, product_hardware
-from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
-from fpgaprune.estimate.stages import Rates, stage_figures
 from fpgaprune.measure import ESTIMATED, Occupancy, capacity_of
 from fpgaprune.target import Target
 

@@ -8,18 +8,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import keras
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError, RemovalError
-from fpgaprune.export.logits import with_logits
 from fpgaprune.export.running import outputs_of, require_runs, session_of
-from fpgaprune.files import IR_VERSION, LAYOUT_KEY, write_bytes
-from fpgaprune.network import graph_of
+from fpgaprune.files import IR_VERSION, LAYOUT_KEY, Graph, write_bytes
+from fpgaprune.keras_functions import keras_class
+from fpgaprune.network import cloned, copied, find_folds, folded_weights, graph_of, unconnected
 from fpgaprune.values import uncomputed_names
 
 if TYPE_CHECKING:
     import keras
+
 
 OPSET = 17
 
@@ -67,7 +70,6 @@ def onnx_bytes(
     import onnx
 
     from fpgaprune.export.canonical import plain_zeros, settle
-    from fpgaprune.export.folding import fold_batch_norms
     from fpgaprune.export.naming import name_initialisers
     from fpgaprune.export.tracing import OPSETS, trace
 
@@ -120,3 +122,78 @@ def run_logits(
     """As `run_onnx`, with what a softmax or sigmoid reads as `chosen` outputs; and which outputs are that."""
     content, changed = with_logits(path, chosen)
     return outputs_of(session_of(content), [x] if isinstance(x, np.ndarray) else list(x)), changed
+
+
+_SQUASHING = ("Softmax", "Sigmoid")
+# Nodes that hand on every number that they read, at most in another type.
+_HANDING_ON = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+
+
+def with_logits(path: str | os.PathLike[str], chosen: Sequence[bool]) -> tuple[bytes, tuple[bool, ...]]:
+    """The content of the ONNX file at `path` with logits as `chosen` outputs, and for each output whether it is one.
+
+    An output that no softmax or sigmoid makes, or one that something else reads, stays.
+    """
+    model = onnx.load(os.fspath(path))
+    graph = Graph(model.graph)
+    nodes = [
+        _squashing(graph, output.name) if one else None for output, one in zip(model.graph.output, chosen, strict=True)
+    ]
+    for node in filter(None, nodes):
+        node.op_type = "Identity"
+        del node.attribute[:]
+    return model.SerializeToString(), tuple(node is not None for node in nodes)
+
+
+def _squashing(graph: Graph, output: str) -> Any | None:
+    """The softmax or sigmoid that makes `output` and nothing else."""
+    node = None if graph.readers(output) else graph.producers.get(output)
+    while node is not None and node.op_type in _HANDING_ON:
+        source = node.input[0]
+        # A shape stays as it is.
+        readers = [reader for reader in graph.readers(source) if reader.op_type != "Shape"]
+        node = graph.producers.get(source) if readers == [node] and source not in graph.outputs else None
+    return node if node is not None and node.op_type in _SQUASHING else None
+
+
+def fold_batch_norms(model: keras.Model) -> tuple[Any, dict[str, str]]:
+    """A model that computes the same at inference with its BatchNorms folded, and where each was folded.
+
+    A BatchNorm that is the only reader of a linear convolution or Dense layer is folded into it in float64 and rounded
+    once, as in `to_hls`, so that file and hardware hold the same bits. A layer of another precision (float64, bfloat16,
+    mixed_float16) is made again in float32, which onnxruntime computes in. Layers that are not Keras's own stay as they
+    are, and so does a model that contains other models. `model` is unchanged.
+
+    Returns:
+        The model, and layer name to the name of the BatchNorm folded into it.
+    """
+    functional = keras.Model(model.inputs, model.outputs, name=model.name)
+    if any(hasattr(layer, "layers") for layer in model.layers):
+        return functional, {}
+    known = {layer.name: layer for layer in functional.layers if keras_class(layer) is not None}
+    folds = {name: bn for name, bn in find_folds(functional).items() if name in known and bn.name in known}
+    other = {name for name, layer in known.items() if _is_of_other_precision(layer)}
+    if not folds and not other:
+        return functional, {}
+    folded = {layer: bn.name for layer, bn in folds.items()}
+
+    def clone(layer: keras.Layer) -> Any:
+        if layer.name not in folds and (layer.name not in other or not layer.weights):
+            twin = unconnected(layer)
+            if layer.name in other:
+                twin.dtype_policy = "float32"
+            return twin
+        more = {"use_bias": True} if layer.name in folds else {}
+        return copied(layer, **more, **({"dtype": "float32"} if layer.name in other else {}))
+
+    def call(layer: keras.Layer, *args: object, **kwargs: object) -> Any:
+        return args[0] if layer.name in folded.values() else layer(*args, **kwargs)
+
+    weights = {name: folded_weights(known[name], bn) for name, bn in folds.items()}
+    return cloned(functional, clone, call, weights, float_inputs="float32"), folded
+
+
+def _is_of_other_precision(layer: keras.Layer) -> bool:
+    """Whether `layer` computes with floats other than float32, or keeps such weights."""
+    kinds = {layer.compute_dtype, layer.variable_dtype}
+    return any(kind and "float" in kind for kind in kinds) and kinds != {"float32"}

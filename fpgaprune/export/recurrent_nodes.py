@@ -17,8 +17,7 @@ import numpy as np
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import ExportError
 from fpgaprune.files import replace_entries
-from fpgaprune.keras_classes import keras_class
-from fpgaprune.keras_functions import activation_of
+from fpgaprune.keras_functions import activation_of, keras_class
 from fpgaprune.values import Array
 
 _ACTIVATIONS = {function.name: function.onnx for function in FUNCTIONS.values() if function.recurrent}

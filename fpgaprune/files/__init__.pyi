@@ -1,11 +1,10 @@
+from .documents import PARSER_ERRORS as PARSER_ERRORS
+from .documents import in_a_line as in_a_line
 from .documents import parse_json as parse_json
 from .documents import read_json as read_json
 from .documents import read_toml as read_toml
 from .documents import toml_key as toml_key
 from .documents import toml_value as toml_value
-from .file_lock import LOCK_OWNER as LOCK_OWNER
-from .file_lock import locked_file as locked_file
-from .file_lock import require_unlocked as require_unlocked
 from .firmware import WeightArray as WeightArray
 from .firmware import element_type as element_type
 from .firmware import parse_numbers as parse_numbers
@@ -22,8 +21,6 @@ from .firmware import stored_forms as stored_forms
 from .keras2_config import layer_configs as layer_configs
 from .keras2_config import number_from_zero as number_from_zero
 from .keras2_config import to_keras3 as to_keras3
-from .memory import available_bytes as available_bytes
-from .memory import bounded_memory as bounded_memory
 from .npz_file import read_npz as read_npz
 from .npz_file import write_npz as write_npz
 from .onnx_graph import IR_VERSION as IR_VERSION
@@ -34,8 +31,6 @@ from .onnx_graph import bodies as bodies
 from .onnx_graph import read_onnx as read_onnx
 from .onnx_graph import replace_entries as replace_entries
 from .onnx_graph import set_attribute as set_attribute
-from .parser_errors import PARSER_ERRORS as PARSER_ERRORS
-from .parser_errors import in_a_line as in_a_line
 from .saved_model import WEIGHTS as WEIGHTS
 from .saved_model import know_weights as know_weights
 from .saved_model import read_configuration as read_configuration
@@ -43,10 +38,13 @@ from .saved_model import read_weights as read_weights
 from .saved_names import check_names as check_names
 from .saved_names import require_layers as require_layers
 from .whole_files import DRAFT as DRAFT
+from .whole_files import LOCK_OWNER as LOCK_OWNER
 from .whole_files import digest_file as digest_file
 from .whole_files import is_draft as is_draft
 from .whole_files import is_storage_error as is_storage_error
+from .whole_files import locked_file as locked_file
 from .whole_files import make_folder as make_folder
+from .whole_files import require_unlocked as require_unlocked
 from .whole_files import shipped_folder as shipped_folder
 from .whole_files import shipped_names as shipped_names
 from .whole_files import storage as storage

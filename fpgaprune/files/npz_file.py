@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import shown
-from fpgaprune.files.parser_errors import PARSER_ERRORS, in_a_line
+from fpgaprune.files.documents import PARSER_ERRORS, in_a_line
 from fpgaprune.files.whole_files import write_bytes
 
 # All arrays together may take this many bytes, or this many times the size of the file. Masks of a large network are

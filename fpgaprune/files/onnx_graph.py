@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import FpgaPruneError, shown
-from fpgaprune.files.parser_errors import PARSER_ERRORS, in_a_line
+from fpgaprune.files.documents import PARSER_ERRORS, in_a_line
 from fpgaprune.files.whole_files import storage_error
 
 # onnx writes newer formats than onnxruntime reads; every onnxruntime since 1.18 reads this one.

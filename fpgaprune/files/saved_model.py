@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import FpgaPruneError, shown
-from fpgaprune.files.documents import parse_json
-from fpgaprune.files.parser_errors import PARSER_ERRORS, in_a_line
+from fpgaprune.files.documents import PARSER_ERRORS, in_a_line, parse_json
 from fpgaprune.files.whole_files import storage_error
 
 WEIGHTS = "model.weights.h5"

@@ -45,12 +45,12 @@ from .run.progress import Silent as Silent
 from .run.run_directory import RunDirectory as RunDirectory
 from .run.verilog_of_run import counts_of_run as counts_of_run
 from .stages.designs_before_training import untrained_design as untrained_design
-from .stages.doctor import examine as examine
-from .stages.doctor import install_command as install_command
-from .stages.doctor import missing_extras as missing_extras
 from .stages.hls_config import HlsConfig as HlsConfig
 from .stages.measure import MeasureConfig as MeasureConfig
 from .stages.order import STAGES as STAGES
+from .stages.order import examine as examine
+from .stages.order import install_command as install_command
+from .stages.order import missing_extras as missing_extras
 from .task.data import OPTIONAL as OPTIONAL
 from .task.data import Dataset as Dataset
 from .task.data import load_data as load_data

@@ -1,11 +1,10 @@
-from .keras_files import load_keras as load_keras
 from .loaded import ImportDifference as ImportDifference
 from .loaded import LoadedNetwork as LoadedNetwork
 from .loaded import Source as Source
 from .loaded import keras_slices as keras_slices
 from .loading import is_onnx as is_onnx
 from .loading import load as load
-from .onnx.building import build_model as build_model
+from .loading import load_keras as load_keras
 from .onnx.document import external_files as external_files
 from .onnx.front import OnnxNetwork as OnnxNetwork
 from .onnx.front import load_onnx as load_onnx
@@ -13,6 +12,7 @@ from .onnx.front import plan_onnx as plan_onnx
 from .onnx.judge import as_keras as as_keras
 from .onnx.judge import judged as judged
 from .onnx.layer_plan import LayerPlan as LayerPlan
+from .onnx.layer_plan import build_model as build_model
 from .onnx.operators import OPERATORS as OPERATORS
 from .tfmot_model import ImportedModel as ImportedModel
 from .tfmot_model import import_tfmot as import_tfmot

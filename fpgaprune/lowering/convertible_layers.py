@@ -8,8 +8,7 @@ import keras
 
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.keras_classes import keras_class
-from fpgaprune.keras_functions import activation_in, described
+from fpgaprune.keras_functions import activation_in, described, keras_class
 from fpgaprune.lowering.classes import class_problem
 from fpgaprune.lowering.gru_lstm import RECURRENT, recurrent_reason
 from fpgaprune.network import calls_of, count_uses

@@ -14,8 +14,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from fpgaprune.keras_classes import keras_class
-from fpgaprune.keras_functions import activation_in
+from fpgaprune.keras_functions import activation_in, keras_class
 from fpgaprune.lowering.keras_operations import scaled_and_shifted
 
 _PAIRWISE = (keras.layers.Add, keras.layers.Multiply, keras.layers.Maximum, keras.layers.Minimum)

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError, RemovalError, UnsupportedLayerError
-from fpgaprune.keras_classes import keras_class
-from fpgaprune.keras_functions import LINEAR, Activation, activation_in
+from fpgaprune.keras_functions import LINEAR, Activation, activation_in, keras_class
 from fpgaprune.lowering.convertible_layers import check_classes, check_layers
 from fpgaprune.lowering.flattening import flattened
 from fpgaprune.lowering.gru_lstm import RECURRENT, functions_of, gates_of

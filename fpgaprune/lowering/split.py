@@ -11,7 +11,7 @@ from typing import Any
 
 import keras
 
-from fpgaprune.keras_classes import keras_class
+from fpgaprune.keras_functions import keras_class
 from fpgaprune.lowering.layer_names import free_name
 from fpgaprune.network import cloned, copied
 

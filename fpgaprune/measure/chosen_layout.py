@@ -7,10 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from fpgaprune.measure.interval import interval_words
-from fpgaprune.measure.plain import from_plain, to_plain
+from fpgaprune.measure.estimate import VerilogPrice
+from fpgaprune.measure.measurement import from_plain, interval_words, to_plain
 from fpgaprune.measure.resources import LABELS
-from fpgaprune.measure.verilog_price import VerilogPrice
 
 SCHEDULED, AT_ONCE, FOLDED, BIT_BY_BIT = "scheduled", "at once", "folded", "bit by bit"
 

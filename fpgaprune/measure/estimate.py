@@ -1,4 +1,4 @@
-"""`Estimate`: the price of a design on a target, stage by stage and layer by layer."""
+"""`Estimate` and `VerilogPrice`: the price of a design on a target, stage by stage and layer by layer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from fpgaprune.measure.measurement import Cycles, Measurement
+from fpgaprune.measure.measurement import (
+    ANALYTIC_CSYNTH,
+    ANALYTIC_OPEN_SYNTH,
+    ANALYTIC_SYNTH,
+    Cycles,
+    Measurement,
+    Stage,
+    from_plain,
+    to_plain,
+)
 from fpgaprune.measure.occupancy import Occupancy, Taken, occupancy_of
-from fpgaprune.measure.plain import from_plain, to_plain
 from fpgaprune.measure.resources import LABELS, Figure, Resources
-from fpgaprune.measure.stage import ANALYTIC_CSYNTH, ANALYTIC_SYNTH, Stage
 from fpgaprune.summary import Summary
 from fpgaprune.target import Target
 
@@ -185,3 +192,60 @@ def _at(
     # Cycles are an estimate of what the HLS report states.
     cycles = Cycles(latency_max=latency, interval_max=interval) if stage == ANALYTIC_CSYNTH else Cycles()
     return Measurement(stage, layer, used[stage.step], cycles)
+
+
+class VerilogLayerPrice(Struct, frozen=True):
+    """One layer of a `VerilogPrice`.
+
+    Attributes:
+        layer: name of the layer; empty for what stands between layers.
+        kind: class of the layer, as the design states it.
+        resources: what open synthesis will count for its module.
+        adders: additions of its weighted sums; None where it has none.
+        ready_cycles: from the sample's first beat into the network until this layer's last beat leaves.
+    """
+
+    layer: str
+    kind: str
+    resources: Resources[Figure]
+    adders: int | None
+    ready_cycles: int
+
+
+class VerilogPrice(Struct, frozen=True):
+    """What our own Verilog of a design will take, without synthesis.
+
+    Attributes:
+        design: name of the design.
+        family: device family, as open synthesis calls it.
+        resources: of the whole design.
+        layers: in the order of the data.
+        latency_cycles: from the first beat in to the last beat out.
+        interval_cycles: between two samples.
+    """
+
+    design: str
+    family: str
+    resources: Resources[Figure]
+    layers: tuple[VerilogLayerPrice, ...]
+    latency_cycles: int
+    interval_cycles: int
+
+    @property
+    def whole(self) -> Measurement[Figure]:
+        """The figures of the whole design, with their stage."""
+        cycles = Cycles(latency_max=self.latency_cycles, interval_max=self.interval_cycles)
+        return Measurement(ANALYTIC_OPEN_SYNTH, None, self.resources, cycles)
+
+    def to_json(self) -> dict[str, Any]:
+        """The whole price as JSON data, with its stage."""
+        return {"stage": ANALYTIC_OPEN_SYNTH, **to_plain(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> VerilogPrice:
+        """The price that `to_json` gave.
+
+        Raises:
+            ReportError: the data has another form.
+        """
+        return from_plain({key: value for key, value in data.items() if key != "stage"}, cls, "a price of Verilog")

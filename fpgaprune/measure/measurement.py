@@ -1,13 +1,75 @@
-"""`Cycles` and `Measurement`: what a layer, or a whole design, takes at one stage."""
+"""`Stage`, `Cycles` and `Measurement`: what a layer, or a whole design, takes at one stage of a tool flow; as JSON."""
 
 from __future__ import annotations
 
-from typing import Generic
+import re
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
+import msgspec
 from msgspec import Struct
 
+from fpgaprune.errors import ReportError
 from fpgaprune.measure.resources import Count, Figure, Resources
-from fpgaprune.measure.stage import Stage
+
+_WORDS = {"csynth": "C synthesis", "synth": "logic synthesis", "route": "place and route", "cosim": "RTL simulation"}
+_FORM = re.compile(rf"(?P<analytic>analytic_)?(?P<step>{'|'.join(_WORDS)})(\((?P<family>[a-z0-9]+)\))?")
+
+
+class Stage(str):
+    """The text that names a stage, as `csynth`, `analytic_synth` or `route(ecp5)`.
+
+    `analytic_` marks an estimate of what that step will report. Brackets mark open tools; after `route` they hold the
+    device family.
+
+    Raises:
+        ReportError: the text names no stage.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Stage:
+        """The stage that `text` spells."""
+        if not isinstance(text, str) or _FORM.fullmatch(text) is None:
+            raise ReportError(f"stage {text!r} is unknown; wanted {', '.join(_WORDS)}, or one such as route(ecp5)")
+        return super().__new__(cls, text)
+
+    def _part(self, name: str) -> str:
+        found = _FORM.fullmatch(self)
+        return (found[name] if found else None) or ""
+
+    @property
+    def step(self) -> str:
+        """`csynth`, `synth`, `route` or `cosim`."""
+        return self._part("step")
+
+    @property
+    def analytic(self) -> bool:
+        """Whether the figures are estimated."""
+        return bool(self._part("analytic"))
+
+    @property
+    def family(self) -> str:
+        """The name in brackets; empty for an estimate and for a vendor's tool."""
+        return self._part("family")
+
+    @property
+    def words(self) -> str:
+        """The step in words, as `logic synthesis`."""
+        return _WORDS[self.step]
+
+    @property
+    def order(self) -> tuple[bool, int, bool, str]:
+        """The sort key: vendor tools before open tools, then earlier steps first, then an estimate before its step."""
+        return (bool(self.family), list(_WORDS).index(self.step), not self.analytic, self.family)
+
+
+ANALYTIC_CSYNTH, CSYNTH = Stage("analytic_csynth"), Stage("csynth")
+ANALYTIC_SYNTH, SYNTH = Stage("analytic_synth"), Stage("synth")
+ROUTE, COSIM = Stage("route"), Stage("cosim")
+OPEN_SYNTH, ROUTE_ECP5 = Stage("synth(open)"), Stage("route(ecp5)")
+ANALYTIC_OPEN_SYNTH = Stage("analytic_synth(open)")
+STAGES = (ANALYTIC_CSYNTH, CSYNTH, ANALYTIC_SYNTH, SYNTH, ROUTE, COSIM, ANALYTIC_OPEN_SYNTH, OPEN_SYNTH, ROUTE_ECP5)
 
 
 class Cycles(Struct, frozen=True):
@@ -52,3 +114,38 @@ class Measurement(Struct, Generic[Count], frozen=True):
         """The count of resource `name` with its range; the range of a tool's count is the count itself."""
         count = self.resources[name]
         return Figure(count, count, count) if isinstance(count, int) else count
+
+
+def interval_words(cycles: int) -> str:
+    """How often a sample comes: `every cycle`, `every 1,024 cycles`."""
+    return "every cycle" if cycles == 1 else f"every {cycles:,} cycles"
+
+
+Result = TypeVar("Result")
+
+
+def to_plain(result: Any) -> Any:
+    """`result` as JSON data: an object is a mapping of its fields, a stage or a path is its text."""
+    return msgspec.json.decode(msgspec.json.encode(result, enc_hook=_as_text))
+
+
+def from_plain(data: Any, kind: type[Result], what: str) -> Result:
+    """The object of `kind` that `data`, the JSON form of `what`, describes; unknown keys are ignored.
+
+    Raises:
+        ReportError: a field is missing or malformed.
+    """
+    try:
+        return msgspec.convert(data, kind, dec_hook=_from_text)
+    except msgspec.ValidationError as error:
+        raise ReportError(f"{what} is not what fpgaprune wrote: {error}; make it anew") from error
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, Stage | Path):
+        return str(value)
+    raise TypeError(f"a {type(value).__name__} has no JSON form")
+
+
+def _from_text(kind: type[Any], text: Any) -> Any:
+    return kind(text)

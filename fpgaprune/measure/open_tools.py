@@ -9,11 +9,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from fpgaprune.measure.chosen_layout import ChosenLayout
-from fpgaprune.measure.measurement import Measurement
+from fpgaprune.measure.measurement import OPEN_SYNTH, ROUTE_ECP5, Measurement, Stage, from_plain, to_plain
 from fpgaprune.measure.occupancy import Occupancy, occupancy_of
-from fpgaprune.measure.plain import from_plain, to_plain
 from fpgaprune.measure.resources import RESOURCES, Resources, add
-from fpgaprune.measure.stage import OPEN_SYNTH, ROUTE_ECP5, Stage
 from fpgaprune.target import Part
 
 FLATTENED, SUM = "whole design, flattened", "sum of its layers"

@@ -7,11 +7,10 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from fpgaprune.measure.interval import interval_words
+from fpgaprune.measure.estimate import VerilogPrice
+from fpgaprune.measure.measurement import from_plain, interval_words
 from fpgaprune.measure.open_tools import PlaceAndRoute, Synthesis
-from fpgaprune.measure.plain import from_plain
 from fpgaprune.measure.resources import ESTIMATED, LABELS, Figure, Resources
-from fpgaprune.measure.verilog_price import VerilogPrice
 
 Row = tuple[str | int | None, ...]
 HEADERS = ("resource", "estimated", "synthesised", "placed", "synthesised,\nwith harness", "placed,\nwith harness")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fpgaprune.network.channels import MAKERS, Role
 from fpgaprune.network.flat import Flags, FlatStep, Network, network_of
-from fpgaprune.network.role import MAKERS, Role
 from fpgaprune.network.weight_axes import Weight, weights_of
 
 if TYPE_CHECKING:

@@ -1,16 +1,46 @@
-"""`Channels` says which channel each element of a tensor belongs to, and its value if it is constant."""
+"""`Channels`: which channel each element of a tensor belongs to, its constant value, and the `Role` of a layer."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.network.slots import Ids
+if TYPE_CHECKING:
+    import keras
+
+
+class Role(Enum):
+    """What a layer does to channels. Each class of layers names its role in `fpgaprune.network.rules`."""
+
+    CONVOLUTION = auto()  # its kernel makes channels: `W[..., i, o]` is from input channel i to output channel o
+    DENSE = auto()  # the same at a single position
+    TRANSPOSED = auto()  # its kernel makes channels: `W[..., o, i]`
+    DEPTHWISE = auto()  # its kernel filters each channel alone: `W[..., c, m]` makes channel `c * M + m`
+    SEPARABLE = auto()  # a depthwise kernel without a bias, then a kernel that makes channels of what it filtered
+    RECURRENT = auto()  # its kernels make channels, from the input and from the time step before
+    NORM = auto()  # one scale and one shift for each channel
+    IDENTITY = auto()  # its output is its input at inference
+    POINTWISE = auto()  # an activation, which treats each position alone
+    POSITIONS = auto()  # channels keep their places; positions are moved, pooled, dropped or filled with zero
+    MERGE = auto()  # channel c is made of channel c of each of its tensors; zeros make zero
+    JOIN = auto()  # puts tensors side by side
+    FLAT = auto()  # positions and channels may become one axis
+
+
+KERNEL = frozenset({Role.CONVOLUTION, Role.DENSE})
+# Layers that hold a kernel and make channels.
+MAKERS = KERNEL | {Role.TRANSPOSED, Role.DEPTHWISE, Role.RECURRENT}
+# These treat each position alone, so a constant channel stays constant.
+PLACEWISE = frozenset({Role.IDENTITY, Role.POINTWISE})
+# In these, output channel c depends on input channel c alone, and zeros make zeros if the activation keeps zero.
+CHANNELWISE = PLACEWISE | {Role.POSITIONS}
+
 
 Shape = tuple[int | None, ...]
 
@@ -117,3 +147,78 @@ def _squeezed(shape: Shape, ids: Ids, known: NDArray[np.bool_], value: NDArray[n
         if all(bool((a == a[at]).all()) for a in (ids, known, value)):
             ids, known, value = ids[at], known[at], value[at]
     return Channels(shape, ids, known, value)
+
+
+Ids = NDArray[np.intp]
+
+
+class Slots:
+    """Counts slots from 0, and remembers which were united."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._left: list[Ids] = []
+        self._right: list[Ids] = []
+
+    def fresh(self, count: int) -> Ids:
+        """`count` slots that nothing else uses."""
+        ids = np.arange(self.count, self.count + count, dtype=np.intp)
+        self.count += count
+        return ids
+
+    def unite(self, left: Ids, right: Ids) -> None:
+        """Let `left[k]` and `right[k]` leave or stay together, for every k of their broadcast shape."""
+        left, right = np.broadcast_arrays(left, right)
+        differ = left != right
+        if differ.any():
+            self._left.append(left[differ])
+            self._right.append(right[differ])
+
+    def roots(self) -> Ids:
+        """The smallest slot of each slot's group; shape (count,)."""
+        parent = np.arange(self.count, dtype=np.intp)
+        if not self._left:
+            return parent
+        left, right = np.concatenate(self._left), np.concatenate(self._right)
+        while True:
+            above, below = parent[left], parent[right]
+            apart = above != below
+            if not apart.any():
+                return parent
+            left, right, above, below = left[apart], right[apart], above[apart], below[apart]
+            np.minimum.at(parent, np.maximum(above, below), np.minimum(above, below))
+            while True:
+                shorter = parent[parent]
+                if np.array_equal(shorter, parent):
+                    break
+                parent = shorter
+
+
+def channel_axis(layer: keras.Layer) -> int:
+    """The axis of channels in a shape without the batch axis."""
+    return 0 if layer.data_format == "channels_first" else -1
+
+
+def spatial(layer: keras.Layer, shape: Shape) -> Shape:
+    """The sizes of the spatial axes."""
+    return shape[1:] if layer.data_format == "channels_first" else shape[:-1]
+
+
+def positions(sizes: Shape) -> int:
+    """The number of positions of a kernel; an unknown size counts as 1."""
+    return math.prod(size or 1 for size in sizes)
+
+
+def pads_zeros(layer: keras.Layer, sizes: Shape) -> bool:
+    """Whether some tap of the kernel reads a zero of the padding."""
+    if layer.padding == "valid":
+        return False
+    steps = zip(sizes, layer.kernel_size, layer.strides, layer.dilation_rate, strict=True)
+    return any(_pads_axis(*step, causal=layer.padding == "causal") for step in steps)
+
+
+def _pads_axis(size: int | None, kernel: int, stride: int, dilation: int, causal: bool) -> bool:
+    reach = (kernel - 1) * dilation + 1
+    if reach == 1 or causal or size is None:
+        return reach > 1
+    return (math.ceil(size / stride) - 1) * stride + reach > size

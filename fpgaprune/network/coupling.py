@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fpgaprune.network.channels import MAKERS, Ids, Role, Slots
 from fpgaprune.network.flat import Network, network_of
-from fpgaprune.network.role import MAKERS, Role
-from fpgaprune.network.slots import Ids, Slots
 
 if TYPE_CHECKING:
     import keras

@@ -13,11 +13,11 @@ from fpgaprune.errors import FpgaPruneError
 from fpgaprune.files import in_a_line
 from fpgaprune.network.graph import is_keras_model, signature_of
 from fpgaprune.network.meetings import Meetings
-from fpgaprune.network.parts import require_whole
 from fpgaprune.values import Array, named_weights
 
 if TYPE_CHECKING:
     import keras
+
 
 # They read, cut and move elements, and leave zero zero and each other number what its type makes of it.
 _MOVES = frozenset(
@@ -165,3 +165,33 @@ def _moved(value: Array, draws: np.random.Generator) -> Array:
     return np.asarray(plain * draws.uniform(0.5, 2, value.shape) + (np.abs(by) if (plain >= 0).all() else by)).astype(
         value.dtype
     )
+
+
+def in_parts(layer: keras.Layer) -> str | None:
+    """Why no single array is the kernel of `layer`, and what to do: LoRA or Keras's `quantize()`; None if one is."""
+    mode = getattr(layer, "quantization_mode", None)
+    if mode:
+        return f"Keras's quantize({mode!r}) has made other numbers of it; use the model from before quantize()"
+    if getattr(layer, "lora_enabled", False):
+        return (
+            "LoRA adds to it; model.save_weights('merged.weights.h5') merges the two: load that file into the same "
+            "network built without LoRA"
+        )
+    return None
+
+
+def require_whole(model: keras.Model, paths: Iterable[str], problem: type[FpgaPruneError]) -> None:
+    """Check that no layer of the weights `paths` has its kernel in parts.
+
+    Raises:
+        problem: LoRA or Keras's `quantize` has split it.
+    """
+    if not is_keras_model(model):
+        return
+    weights = named_weights(model)
+    split = [layer for layer in model._flatten_layers(include_self=False) if in_parts(layer)]
+    owners = {id(variable): layer for layer in split for variable in layer.variables}
+    for path in paths:
+        layer = owners.get(id(weights[path]))
+        if layer is not None:
+            raise problem(f"weight {path!r} is not what layer {layer.name!r} computes with: {in_parts(layer)}")

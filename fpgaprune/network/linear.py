@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.network.channels import AxisChannels
-from fpgaprune.network.slots import Ids
+from fpgaprune.network.channels import AxisChannels, Ids
 from fpgaprune.values import Array
 
 _CHUNK = 256

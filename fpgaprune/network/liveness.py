@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.network.channels import Ids
 from fpgaprune.network.linear import Linear
-from fpgaprune.network.slots import Ids
 from fpgaprune.network.trace import Trace
 
 Bools = NDArray[np.bool_]

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.network.channels import AxisChannels, Channels, Shape
+from fpgaprune.network.channels import AxisChannels, Channels, Ids, Role, Shape
 from fpgaprune.network.graph import Call, value_of
 from fpgaprune.network.linear import Linear, Taps
-from fpgaprune.network.role import Role
-from fpgaprune.network.slots import Ids
 from fpgaprune.network.trace import Owner, Trace
 from fpgaprune.values import Array
 

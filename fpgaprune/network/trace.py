@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.network.channels import Channels, Shape
+from fpgaprune.network.channels import Channels, Ids, Shape, Slots
 from fpgaprune.network.linear import Linear
-from fpgaprune.network.slots import Ids, Slots
 
 Axes = tuple[Ids | None, ...]
 

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fpgaprune.keras_classes import keras_ancestor
+from fpgaprune.errors import RemovalError
+from fpgaprune.keras_functions import keras_ancestor
+from fpgaprune.network.channels import Role
 from fpgaprune.network.flat import role_of
-from fpgaprune.network.role import Role
 from fpgaprune.values import Array, named_weights
 
 if TYPE_CHECKING:
     import keras
+
 
 _ATTENTION = frozenset({"EinsumDense", "MultiHeadAttention", "GroupedQueryAttention", "GroupQueryAttention"})
 
@@ -142,3 +144,21 @@ def _einsum_axes(equation: str) -> ChannelAxes:
     axes = range(-len(weight), 0)
     summed = tuple(axis for axis in axes if weight[axis] in read)
     return ChannelAxes(summed, tuple(axis for axis in axes if axis not in summed))
+
+
+def require_unshared(model: keras.Model) -> None:
+    """Check that each weight of `model` is held by one layer; a layer that is called several times is one.
+
+    Raises:
+        RemovalError: two layers share a weight, or one computes with the weight of another.
+    """
+    holders: dict[int, Any] = {}
+    for layer in leaf_layers(model):
+        for variable in layer.weights:
+            holder = holders.setdefault(id(variable), layer)
+            if holder is not layer:
+                path = next(path for path, one in named_weights(model).items() if one is variable)
+                raise RemovalError(
+                    f"layers {holder.name!r} and {layer.name!r} share the weight {path!r}, so neither can lose "
+                    "channels alone: give each a weight of its own, or call one layer twice"
+                )

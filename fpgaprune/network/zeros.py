@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from fpgaprune.network.channels import CHANNELWISE, KERNEL, PLACEWISE, Role
 from fpgaprune.network.flat import Flags, FlatStep, Network
-from fpgaprune.network.role import CHANNELWISE, KERNEL, PLACEWISE, Role
 
 
 def none_of(mask: Flags, axis: int) -> Flags:

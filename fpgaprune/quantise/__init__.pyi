@@ -2,7 +2,7 @@ from .channels import RoundedChannels as RoundedChannels
 from .channels import exact_type as exact_type
 from .channels import rounds_channels as rounds_channels
 from .hgq import import_hgq as import_hgq
-from .hgq_bits import with_bits as with_bits
+from .hgq import with_bits as with_bits
 from .layers import ROUNDED as ROUNDED
 from .layers import Rounded as Rounded
 from .layers import RoundedAverage as RoundedAverage

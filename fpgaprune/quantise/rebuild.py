@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
-from fpgaprune.keras_classes import keras_class
-from fpgaprune.keras_functions import activation_in, described
+from fpgaprune.keras_functions import activation_in, described, keras_class
 from fpgaprune.network import calls_of, copied, count_uses, producer, structures
 from fpgaprune.quantise.channels import RoundedChannels
 from fpgaprune.values import FixedType, MaskSet, named_weights

@@ -5,6 +5,6 @@ from .planning import plan_removal as plan_removal
 from .proof import Reference as Reference
 from .proof import equivalence as equivalence
 from .rebuilding import rebuild as rebuild
+from .rebuilding import squashing_layers as squashing_layers
 from .splitting import find_groups as find_groups
 from .splitting import split_groups as split_groups
-from .squashing import squashing_layers as squashing_layers

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from fpgaprune.comparison import Equivalence
 from fpgaprune.errors import EquivalenceError
 from fpgaprune.network import TIMES, UNIT, graph_of, is_model, rounding_noise, structures, unit_of, value_of
-from fpgaprune.remove.rebuilding import rebuild
-from fpgaprune.remove.squashing import squashing_functions
+from fpgaprune.remove.rebuilding import rebuild, squashing_functions
 
 _BATCH = 32
 # Tracing a model takes as long as running a few batches without tracing.

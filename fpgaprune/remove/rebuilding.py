@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from fpgaprune.errors import RemovalError
 from fpgaprune.files import in_a_line
-from fpgaprune.keras_classes import is_of_a_user
+from fpgaprune.keras_functions import IDENTITIES, activation_in, is_of_a_user, keras_class
 from fpgaprune.network import (
     Call,
     Role,
@@ -20,6 +21,7 @@ from fpgaprune.network import (
     copied,
     graph_of,
     is_model,
+    nested_graph,
     producer,
     role_of,
     structures,
@@ -27,7 +29,6 @@ from fpgaprune.network import (
     value_of,
 )
 from fpgaprune.remove.plan import Collapse, RemovalPlan
-from fpgaprune.remove.squashing import squashing_layers
 from fpgaprune.values import Array, every_path, named_weights
 
 Swap = Callable[[Any], Any]
@@ -218,3 +219,61 @@ def _cleaned(config: object, dtype: str | None) -> Any:
 def _policy(value: Any, dtype: str) -> Any:
     name = value if isinstance(value, str) else (value or {}).get("config", {}).get("name", "float32")
     return dtype if name.startswith(_FLOATS) else value
+
+
+# Layers behind it that hand on every number that they read.
+_HANDING_ON = IDENTITIES | {"Flatten", "Permute", "Reshape"}
+
+
+def squashing_layers(model: keras.Model) -> tuple[Any | None, ...]:
+    """For each output of `model`, the layer whose softmax or sigmoid makes it and nothing else; None if there is none.
+
+    The layer may stand in a model inside `model`, and before layers that only reshape.
+    """
+    graph = graph_of(model)
+    uses = Counter(id(call.operation) for call in _all_calls(graph))
+    return tuple(_squashing(graph, tensor, uses) for tensor in graph.outputs)
+
+
+def squashing_functions(model: keras.Model) -> tuple[str | None, ...]:
+    """For each output of `model`, which function the layer of `squashing_layers` applies, as `softmax`."""
+    return tuple(None if layer is None else _function(layer) for layer in squashing_layers(model))
+
+
+def _function(layer: keras.Layer) -> str:
+    known = activation_in(layer)
+    return known.name if known is not None else f"softmax over {layer.axis}"
+
+
+def _all_calls(graph: object) -> Iterator[Call]:
+    for call in calls_of(graph):
+        yield call
+        inner = nested_graph(call)
+        if inner is not None:
+            yield from _all_calls(inner)
+
+
+def _squashing(graph: Any, tensor: Any, uses: Counter[int]) -> Any | None:
+    calls = calls_of(graph)
+    makers = {id(made): call for call in calls for made in call.outputs}
+    read = Counter(id(given) for call in calls for given in call.inputs) + Counter(map(id, graph.outputs))
+    # An output is read once, by whoever calls the model.
+    while read[id(tensor)] == 1 and id(tensor) in makers:
+        call = makers[id(tensor)]
+        layer, inner = call.operation, nested_graph(call)
+        if uses[id(layer)] > 1:
+            return None
+        if inner is not None:
+            place = [id(made) for made in call.outputs].index(id(tensor))
+            return _squashing(inner, inner.outputs[place], uses)
+        if _squashes(layer):
+            return layer
+        if getattr(keras_class(layer), "__name__", None) not in _HANDING_ON:
+            return None
+        tensor = call.inputs[0]
+    return None
+
+
+def _squashes(layer: keras.Layer) -> bool:
+    known = activation_in(layer)
+    return type(layer) is keras.layers.Softmax or (known is not None and known.name in ("softmax", "sigmoid"))

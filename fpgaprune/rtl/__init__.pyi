@@ -3,7 +3,6 @@ from .chain import Chain as Chain
 from .circuit import Circuit as Circuit
 from .circuit import Node as Node
 from .circuit import width_of as width_of
-from .context import Counter as Counter
 from .generate import plan_verilog as plan_verilog
 from .generate import to_verilog as to_verilog
 from .links import Counted as Counted
@@ -24,11 +23,11 @@ from .project import VerilogProject as VerilogProject
 from .read_back import VERILOG_LINK as VERILOG_LINK
 from .read_back import check_verilog as check_verilog
 from .read_back import read_weights as read_weights
-from .sample_beats import most_beats as most_beats
 from .schedule import quick_schedule as quick_schedule
 from .scheduled import is_schedulable as is_schedulable
 from .scheduled import may_be_paired as may_be_paired
 from .scheduled_cycles import cycles_of as cycles_of
+from .scheduled_cycles import most_beats as most_beats
 from .scheduled_sums import BEATS_FREE as BEATS_FREE
 from .scheduled_sums import LEAVES as LEAVES
 from .scheduled_sums import SUMS_FREE as SUMS_FREE
@@ -36,3 +35,4 @@ from .scheduled_sums import TURNING as TURNING
 from .scheduled_sums import ScheduledSums as ScheduledSums
 from .scheduled_sums import in_blocks as in_blocks
 from .serial import SerialSums as SerialSums
+from .solve import Counter as Counter

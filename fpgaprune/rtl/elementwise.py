@@ -10,8 +10,8 @@ from fpgaprune.design import LookUp, Map, Merge, Quantise
 from fpgaprune.emulate import Exact, Step, constant
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.solve import Context
 from fpgaprune.rtl.sums import scaled_each
 from fpgaprune.rtl.tables import look_up
 

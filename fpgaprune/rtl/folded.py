@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import RtlError
 from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.solve import Context
 from fpgaprune.rtl.sums import Weights, balanced
 
 # Beats that can wait before a folded layer, because a pooled image comes in bursts, a row at a time.

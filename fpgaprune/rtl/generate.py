@@ -15,22 +15,19 @@ from fpgaprune.design import Design, Input, LayerSpec, VerilogLayout
 from fpgaprune.emulate import emulate, steps_of
 from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, UnsupportedLayerError
 from fpgaprune.files import PARSER_ERRORS, in_a_line
-from fpgaprune.rtl import heading
+from fpgaprune.rtl import names
 from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.context import Context, Counter
 from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, READS_PACKED, RULES
 from fpgaprune.rtl.layer_text import LayerText, Scheduler, layer_text
 from fpgaprune.rtl.links import Module, Need, Stream
-from fpgaprune.rtl.load_port import gate_parts, gate_text, open_input, passed_on
-from fpgaprune.rtl.loads import load_port, loads_of
+from fpgaprune.rtl.loads import gate_parts, gate_text, load_port, loads_of, open_input, passed_on
 from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.pairing import Pair, pair
 from fpgaprune.rtl.planned import DesignHardware, Instance, LayerHardware
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
-from fpgaprune.rtl.sample_beats import most_beats, pads
 from fpgaprune.rtl.schedule import quick_schedule, schedule
-from fpgaprune.rtl.scheduled_cycles import cycles_of
-from fpgaprune.rtl.solve import Solver
+from fpgaprune.rtl.scheduled_cycles import cycles_of, most_beats, pads
+from fpgaprune.rtl.solve import Context, Counter, Solver
 from fpgaprune.rtl.top import Placed, Wire, top_text
 from fpgaprune.target import hardware_path
 
@@ -330,7 +327,7 @@ class _Network:
         if met is None and not chain.links:
             # The layer does not change the beats, so the stream goes on under another name.
             return _Edge(sources[0].wire, chain.stream, needs, held)
-        shapes = heading.shapes_of([edge.stream.shape for edge in sources], layer.output_shape)
+        shapes = names.shapes_of([edge.stream.shape for edge in sources], layer.output_shape)
         text = self._text(layer, last, sources, met, chain, shapes)
         if self.writes:
             self._listed(layer, text, chain, shapes)
@@ -358,7 +355,7 @@ class _Network:
             self.layout.levels,
             self.waits,
             any(pads(reader) for reader in self.design.layers if last in reader.inputs),
-            heading.of_layer(self.design, layer, shapes, chain) if self.writes else "",
+            names.of_layer(self.design, layer, shapes, chain) if self.writes else "",
             self.schedule,
         )
 
@@ -378,7 +375,7 @@ class _Network:
         loads = loads_of(self.design, self.loading, self.load_port) if self.load_port else None
         ports = [*inputs, self.load_port] if self.load_port else inputs
         texts[f"{self.top}.v"] = top_text(
-            self.top, heading.of_design(self.design), ports, outputs, self.wires, self.placed
+            self.top, names.of_design(self.design), ports, outputs, self.wires, self.placed
         )
         for name in self.library:
             texts[f"{name}.v"] = hardware_path("rtl", f"{name}.v").read_text()

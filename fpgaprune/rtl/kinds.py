@@ -24,7 +24,7 @@ from fpgaprune.design import (
     Transpose,
 )
 from fpgaprune.rtl import elementwise, moves, pooling, products, softmax
-from fpgaprune.rtl.context import Rule
+from fpgaprune.rtl.solve import Rule
 
 RULES: Mapping[type[Operation], Rule] = {
     Concatenate: elementwise.concatenate,

@@ -9,7 +9,7 @@ import numpy as np
 from fpgaprune.design import Crop, Pad, Reshape, Resize, Transpose
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.context import Context
+from fpgaprune.rtl.solve import Context
 
 # A transpose holds a whole sample; it may have at most so many bits.
 _LARGEST_TRANSPOSE_BITS = 1 << 15

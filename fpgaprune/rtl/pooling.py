@@ -10,8 +10,8 @@ import numpy as np
 from fpgaprune.design import Pooling
 from fpgaprune.emulate import Exact, Windows, window_counts
 from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.number import Number, in_pairs
+from fpgaprune.rtl.solve import Context
 from fpgaprune.rtl.sums import summed
 from fpgaprune.values import FixedType
 

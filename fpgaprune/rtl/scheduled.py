@@ -15,12 +15,12 @@ from fpgaprune.design import Convolution, Dense, Design, LayerSpec, Pad
 from fpgaprune.errors import RtlError
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import width_of
-from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.links import Lane
 from fpgaprune.rtl.loaded import Loaded
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.program import Program
 from fpgaprune.rtl.scheduled_sums import ScheduledSums
+from fpgaprune.rtl.solve import Context
 from fpgaprune.rtl.sums import Weights
 
 # Bits of the wider factor of AMD's DSP48E1, with its sign (UG479).

@@ -8,8 +8,8 @@ from fpgaprune.design import Softmax
 from fpgaprune.emulate import Exact, Step, difference_type, exponentials_of, inverses_of, sum_type_of
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.number import Number, in_pairs
+from fpgaprune.rtl.solve import Context
 from fpgaprune.rtl.sums import summed
 from fpgaprune.values import FixedType
 

@@ -1,19 +1,25 @@
-"""Adders for constant matrices: made by the chosen solver, checked, and kept by content."""
+"""`Context` of the rules that write layers, with adders for constant matrices, solved, checked and kept by content."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design import VerilogLayout
+from fpgaprune.emulate import Step
 from fpgaprune.errors import RtlError, ToolTimeoutError
 from fpgaprune.files import read_json, write_bytes
 from fpgaprune.rtl import da4ml_solver
 from fpgaprune.rtl.adders import AdderGraph, share
+from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.links import SerialTrees, Stream, Trees
 
 # Part of every key of the cache; raised when the solvers change what they make, or the file its form.
 _FORMAT = 3
@@ -100,3 +106,50 @@ def _read(path: Path, matrix: NDArray[np.int64]) -> Solved | None:
         return None
     except (RtlError, AttributeError, LookupError, OverflowError, TypeError, ValueError):
         return None
+
+
+class Counter(Protocol):
+    """Who counts the adders of weighted sums, so that none are searched for."""
+
+    def trees(self, matrix: NDArray[np.int64], stream: Stream) -> Trees:
+        """Those that multiply each beat of `stream` by `matrix` (inputs, outputs), all at once."""
+
+    def serial(self, matrix: NDArray[np.int64], lane: tuple[int, bool, int, int], wanted: int | None) -> SerialTrees:
+        """Those that multiply them bit by bit; arguments as for `SerialSums.of`."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """One layer and how it is to be built.
+
+    Attributes:
+        step: the layer as the emulator sees it.
+        layout: of the design.
+        solver: makes the adders of the layer.
+        beats: cycles that a layer may take for a sample without slowing the network down.
+        counter: counts adders in place of `solver`; None where they are made.
+        load_bits: bits of a beat of a load of weights; 0 where none can be loaded.
+        notes: remarks on the adders that were made for the layer, each once.
+    """
+
+    step: Step
+    layout: VerilogLayout
+    solver: Solver
+    beats: int
+    counter: Counter | None = None
+    load_bits: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def solve(self, matrix: NDArray[np.int64], low: int, high: int) -> AdderGraph:
+        """Adders that multiply integers from `low` to `high` by `matrix` (inputs, outputs).
+
+        Raises:
+            RtlError, ToolError: as in `fpgaprune.rtl.solve.solve`.
+        """
+        solved = solve(matrix, low, high, self.solver)
+        if solved.note and solved.note not in self.notes:
+            self.notes.append(solved.note)
+        return solved.graph
+
+
+Rule = Callable[[Context, Chain], None]

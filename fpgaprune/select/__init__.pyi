@@ -1,3 +1,5 @@
+from .allot import NORMALIZATIONS as NORMALIZATIONS
+from .allot import lamp as lamp
 from .cheap_values import hold_largest as hold_largest
 from .cheap_values import parse_hold as parse_hold
 from .choose import select as select
@@ -12,12 +14,8 @@ from .explicit import from_zeros as from_zeros
 from .gradual import GradualLock as GradualLock
 from .gradual_hold import GradualHold as GradualHold
 from .gradual_hold import hold_schedule as hold_schedule
-from .granularity import GRANULARITIES as GRANULARITIES
-from .granularity import parse_granularity as parse_granularity
 from .guarding import SelectionWarning as SelectionWarning
 from .guarding import guard as guard
-from .normalize import NORMALIZATIONS as NORMALIZATIONS
-from .normalize import lamp as lamp
 from .pools import default_paths as default_paths
 from .protection import Protection as Protection
 from .question import Question as Question
@@ -30,6 +28,8 @@ from .schedules import PolynomialDecay as PolynomialDecay
 from .schedules import Schedule as Schedule
 from .sensitivity_curve import SPARSITIES as SPARSITIES
 from .sensitivity_curve import sensitivity as sensitivity
+from .units import GRANULARITIES as GRANULARITIES
 from .units import Block as Block
 from .units import Multiplier as Multiplier
 from .units import Named as Named
+from .units import parse_granularity as parse_granularity

@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 from fpgaprune.errors import MaskError, fraction_meant
 from fpgaprune.network import coupled_outputs, require_in_use, weights_of
 from fpgaprune.processes import OnStep
-from fpgaprune.select.allot import Units, lock_lowest, merge_units
+from fpgaprune.select.allot import NORMALIZATIONS, Units, lock_lowest, merge_units
+from fpgaprune.select.closure import follow
 from fpgaprune.select.cost import Adders, parse_cost
 from fpgaprune.select.criteria import CRITERIA, Criterion
-from fpgaprune.select.following import follow
-from fpgaprune.select.granularity import parse_granularity
-from fpgaprune.select.normalize import NORMALIZATIONS
 from fpgaprune.select.pools import chosen_paths, pool_of
 from fpgaprune.select.protection import Protection
 from fpgaprune.select.question import Question
 from fpgaprune.select.skeleton import skeleton
-from fpgaprune.select.units import Granularity, Named, NofM, Partition
+from fpgaprune.select.units import Granularity, Named, NofM, Partition, parse_granularity
 from fpgaprune.values import Mask, MaskSet, by_weight_path, match_paths, named_weights
 
 if TYPE_CHECKING:
@@ -89,7 +87,7 @@ def select(
         cost: the divisor of the score of a unit: an `Adders`, or the text `adders(6)` for the adders of weights of 6
             bits; None or `none` for no division.
         normalize: how the scores of each weight are then made comparable across weights: `lamp`, `mean`, `max`, `l2` or
-            `none` (`fpgaprune.select.normalize`).
+            `none` (`fpgaprune.select.allot`).
         protect: a `Protection`, or globs of weight paths that stay as they are.
         progress: called with `(done, total, note)` after each batch of data.
 

@@ -9,8 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.network import KERNEL, Flags, FlatStep, Network, Role, Zeros, network_of, none_of
-from fpgaprune.values import Mask, MaskSet, weight_shapes
+from fpgaprune.network import (
+    KERNEL,
+    Flags,
+    FlatStep,
+    Network,
+    Role,
+    Zeros,
+    alive_channels,
+    network_of,
+    none_of,
+    weights_of,
+)
+from fpgaprune.values import Mask, MaskSet, named_weights, weight_shapes
 
 if TYPE_CHECKING:
     import keras
@@ -219,3 +230,32 @@ def _lock_bias(path: str, kernel: Mask, axis: int, work: _GrowingMasks) -> None:
     """Locks the bias of each filter, an entry of `kernel` along `axis`, without free elements."""
     for channel in np.flatnonzero(none_of(kernel, axis)):
         work.lock(f"{path}/bias", int(channel), -1, f"every kernel of filter {channel} of {path!r} is locked")
+
+
+def following_paths(model: keras.Model) -> list[str]:
+    """The paths of the depthwise kernels that follow their channels: those in the model's graph.
+
+    A depthwise kernel is the only connection of its channel: a lock on it alone kills the channel. So a selection
+    without named weights does not score depthwise kernels; it locks those whose channels other locks have killed.
+    """
+    network = network_of(model)
+    steps = [] if network is None else network.steps
+    layers = {id(step.layer) for step in steps if step.role is Role.DEPTHWISE}
+    return [
+        path for path, weight in weights_of(model).items() if id(weight.layer) in layers and weight.kind == "depthwise"
+    ]
+
+
+def follow(model: keras.Model, masks: Mapping[str, Mask]) -> dict[str, Mask]:
+    """A mask for each depthwise kernel that follows: it locks the channels that are not alive under `masks`."""
+    paths = following_paths(model)
+    alive = alive_channels(model, masks) if paths else None
+    if alive is None:
+        return {}
+    weights = named_weights(model)
+    found: dict[str, Mask] = {}
+    for path in paths:
+        shape = tuple(weights[path].shape)
+        flags = alive[path[: path.rfind("/")]]
+        found[path] = np.broadcast_to(flags.reshape(shape[-2:]), shape).copy()
+    return found

@@ -42,7 +42,7 @@ def default_paths(model: keras.Model) -> list[str]:
     These are the kernels of convolutions, and those of Dense and recurrent layers if these do at least a quarter of the
     multiplications (elements of a weight times the positions at which they are used) or if there is no convolution.
     If there is one and a size of the input is unknown, Dense and recurrent weights are left alone. Depthwise kernels
-    follow their channels instead (`fpgaprune.select.following`).
+    follow their channels instead (`fpgaprune.select.closure`).
 
     Raises:
         MaskError: there is no such weight; the message names the kernels that there are.

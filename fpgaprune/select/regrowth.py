@@ -12,11 +12,10 @@ from fpgaprune.errors import MaskError
 from fpgaprune.network import Weight, weights_of
 from fpgaprune.processes import OnStep
 from fpgaprune.select.choose import select
+from fpgaprune.select.closure import following_paths
 from fpgaprune.select.data_criteria import mean_gradient_size
-from fpgaprune.select.following import following_paths
-from fpgaprune.select.granularity import parse_granularity
 from fpgaprune.select.protection import Protection
-from fpgaprune.select.units import Granularity, NofM
+from fpgaprune.select.units import Granularity, NofM, parse_granularity
 from fpgaprune.values import MaskSet, by_weight_path, named_weights
 
 if TYPE_CHECKING:

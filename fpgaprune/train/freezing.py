@@ -9,8 +9,7 @@ from typing import Any
 import keras
 
 from fpgaprune.errors import LockError
-from fpgaprune.train.optimizer_slots import members
-from fpgaprune.train.places import place_of
+from fpgaprune.train.places import members, place_of
 from fpgaprune.values import NamedWeights, fitting_paths, match_paths, named_weights, near_misses
 
 Pattern = str | re.Pattern[str]

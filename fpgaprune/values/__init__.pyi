@@ -1,10 +1,10 @@
-from .canonical_digits import count_digits as count_digits
-from .canonical_digits import signed_digits as signed_digits
 from .fixed import MAX_WIDTH as MAX_WIDTH
 from .fixed import OVERFLOW_MODES as OVERFLOW_MODES
 from .fixed import ROUNDING_MODES as ROUNDING_MODES
 from .fixed import FixedType as FixedType
+from .fixed import count_digits as count_digits
 from .fixed import integer_bits as integer_bits
+from .fixed import signed_digits as signed_digits
 from .held import HeldValues as HeldValues
 from .masks import Mask as Mask
 from .masks import MaskSet as MaskSet

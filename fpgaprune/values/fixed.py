@@ -229,3 +229,28 @@ _ROUND: Mapping[str, Callable[[NDArray[np.float64], NDArray[np.float64]], Array]
     "RND_MIN_INF": lambda part, _: 1.0 * (part > 0.5) - (part <= -0.5),
     "RND_CONV": _ties_to_even,
 }
+
+
+def signed_digits(value: int) -> list[tuple[int, int]]:
+    """The digits of `value` as (shift, sign), lowest first; no two shifts are neighbours.
+
+    Source: Avizienis, "Signed-Digit Number Representations for Fast Parallel Arithmetic", 1961. The form without
+    neighbouring digits: Reitwiesner, "Binary Arithmetic", 1960.
+    """
+    digits, shift = [], 0
+    while value:
+        if value & 1:
+            sign = 2 - (value & 3)
+            digits.append((shift, sign))
+            value -= sign
+        value >>= 1
+        shift += 1
+    return digits
+
+
+def count_digits(raw: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many signed digits each integer has; exact below 2**61 in magnitude."""
+    magnitude = np.abs(raw)
+    # The digits of x are the bits in which x/2 and 3x/2 differ.
+    digits: NDArray[np.int64] = np.bitwise_count(magnitude ^ (3 * magnitude)).astype(np.int64)
+    return digits

@@ -8,8 +8,7 @@ from pathlib import Path
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import COSIM
 from fpgaprune.vendor.cells import shorten
-from fpgaprune.vendor.columns import cycles_of
-from fpgaprune.vendor.grid import iterate_tables
+from fpgaprune.vendor.grid import cycles_of, iterate_tables
 from fpgaprune.vendor.report import VendorReport
 
 # Vitis HLS does not name the simulator if the simulation failed.

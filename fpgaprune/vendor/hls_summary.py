@@ -9,8 +9,7 @@ from pathlib import Path
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import CSYNTH, Cycles
 from fpgaprune.vendor.cells import shorten
-from fpgaprune.vendor.columns import usage_of
-from fpgaprune.vendor.grid import PrintedTable, iterate_tables
+from fpgaprune.vendor.grid import PrintedTable, iterate_tables, usage_of
 from fpgaprune.vendor.hls_text import clock_of, header_fields
 from fpgaprune.vendor.report import SUMMARY, ModuleRow, VendorReport
 

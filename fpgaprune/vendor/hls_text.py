@@ -10,8 +10,7 @@ from pathlib import Path
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import CSYNTH
 from fpgaprune.vendor.cells import parse_time_ns, shorten
-from fpgaprune.vendor.columns import COLUMNS, cycles_of, usage_of
-from fpgaprune.vendor.grid import PrintedTable, is_border, read_table, skip_table
+from fpgaprune.vendor.grid import COLUMNS, PrintedTable, cycles_of, is_border, read_table, skip_table, usage_of
 from fpgaprune.vendor.report import ModuleRow, VendorReport
 
 _TITLE = re.compile(r"^== (?P<tool>\S{1,20} HLS|HLS) Report for '(?P<design>[^'\n]+)'", re.MULTILINE)

@@ -10,7 +10,7 @@ from pathlib import Path
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import CSYNTH, Cycles, Resources
 from fpgaprune.vendor.cells import parse_count, parse_number, parse_range, shorten
-from fpgaprune.vendor.columns import COLUMNS
+from fpgaprune.vendor.grid import COLUMNS
 from fpgaprune.vendor.report import ModuleRow, VendorReport
 
 # Files of other tools begin with <profile> too; one of these two elements is near the top of every csynth.xml.

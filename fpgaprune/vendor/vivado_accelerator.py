@@ -10,10 +10,9 @@ from msgspec import structs
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import Resources
 from fpgaprune.vendor.cells import parse_number, shorten
-from fpgaprune.vendor.columns import usage_of
-from fpgaprune.vendor.grid import PrintedTable, iterate_tables
+from fpgaprune.vendor.grid import PrintedTable, iterate_tables, usage_of
 from fpgaprune.vendor.report import PLATFORM, ModuleRow, VendorReport
-from fpgaprune.vendor.vivado_head import read_vivado_head
+from fpgaprune.vendor.vivado_timing import read_vivado_head
 
 _KIND = "a report of Vivado's report_accelerator_utilization"
 _KERNELS = "Used Resources"

@@ -11,7 +11,7 @@ from fpgaprune.measure import ROUTE, Resources, Stage
 from fpgaprune.vendor.cells import parse_number, shorten
 from fpgaprune.vendor.grid import PrintedTable, iterate_tables
 from fpgaprune.vendor.report import ModuleRow, VendorReport
-from fpgaprune.vendor.vivado_head import VivadoHead, read_vivado_head
+from fpgaprune.vendor.vivado_timing import VivadoHead, read_vivado_head
 
 # Names of rows in column 'Site Type'; families have different ones. The first name that a report has counts.
 _LUT = ("Slice LUTs", "CLB LUTs")

@@ -10,7 +10,7 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.errors import EquivalenceError, FpgaPruneError, RemovalError
 from fpgaprune.network import RULES, linear, liveness, site
-from fpgaprune.network.rules import convolution, depthwise, merging, normalization
+from fpgaprune.network.rules import convolution, merging, normalization
 from fpgaprune.remove import planning
 from fpgaprune.values import named_weights
 
@@ -74,7 +74,7 @@ def test_folding_into_a_zero_padded_convolution_is_caught(monkeypatch):
 
 
 def test_a_constant_through_a_zero_padded_depthwise_convolution_is_caught(monkeypatch):
-    monkeypatch.setattr(depthwise, "pads_zeros", lambda *_: False)
+    monkeypatch.setattr(convolution, "pads_zeros", lambda *_: False)
     assert isinstance(outcome(network()), EquivalenceError)
 
 

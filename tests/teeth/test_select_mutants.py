@@ -19,7 +19,6 @@ from fpgaprune.select import (
     criteria,
     data_criteria,
     explicit,
-    following,
     gradual,
     multipliers,
     protection,
@@ -169,7 +168,7 @@ def test_kept_channels_that_no_one_reads(monkeypatch):
 def test_depthwise_kernels_that_stay_when_their_channel_is_dead(monkeypatch):
     def all_free(model, _masks):
         weights = named_weights(model)
-        return {path: np.ones(weights[path].shape, bool) for path in following.following_paths(model)}
+        return {path: np.ones(weights[path].shape, bool) for path in closure.following_paths(model)}
 
     monkeypatch.setattr(choose, "follow", all_free)
     is_refused(test_select_defaults.test_depthwise_kernels_follow_their_channels)

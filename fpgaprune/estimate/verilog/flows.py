@@ -16,8 +16,8 @@ from fpgaprune.estimate.verilog.passing import (
     by_sample,
     later,
     one_by_one,
+    scheduled,
 )
-from fpgaprune.estimate.verilog.scheduled_flow import scheduled
 from fpgaprune.rtl import Instance, LayerHardware, Part, Pipeline
 
 

@@ -1,7 +1,3 @@
-from .dependence import code_digest as code_digest
-from .dependence import file_digest as file_digest
-from .dependence import judging as judging
-from .dependence import section_json as section_json
 from .file_kinds import kind_of as kind_of
 from .file_kinds import needed_with_model as needed_with_model
 from .file_kinds import require_kind as require_kind
@@ -27,6 +23,10 @@ from .shared_sections import SelectConfig as SelectConfig
 from .shared_sections import TargetConfig as TargetConfig
 from .shared_sections import TrainConfig as TrainConfig
 from .shared_sections import VerdictConfig as VerdictConfig
+from .shared_sections import code_digest as code_digest
+from .shared_sections import file_digest as file_digest
+from .shared_sections import judging as judging
+from .shared_sections import section_json as section_json
 from .user_function import FORMS as FORMS
 from .user_function import is_function_name as is_function_name
 from .user_function import named_function as named_function

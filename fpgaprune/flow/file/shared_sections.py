@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from functools import partial
@@ -13,8 +14,9 @@ from pydantic import Field, ValidationInfo, field_validator
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import shown
 from fpgaprune.flow.file.finetune_schedules import Fraction, OneShotConfig, RoundsConfig, ScheduleConfig
-from fpgaprune.flow.file.section_type import LossLimit, Section, one_of, read_by, require
+from fpgaprune.flow.file.section_type import Flow, LossLimit, Section, one_of, read_by, require
 from fpgaprune.flow.file.user_function import FORMS, is_function_name
+from fpgaprune.flow.run import digest_network, digest_tree
 from fpgaprune.select import CRITERIA, NORMALIZATIONS, parse_cost, parse_granularity
 from fpgaprune.target import Target, find_part, require_clock
 from fpgaprune.values import FixedType, parse_slice
@@ -251,3 +253,27 @@ class TargetConfig(Section):
     def target(self) -> Target:
         """The target that these settings describe."""
         return Target.of(**self.model_dump(exclude={"route"}))
+
+
+def section_json(section: Section) -> Any:
+    """`section` as JSON data."""
+    return json.loads(section.model_dump_json())
+
+
+def file_digest(path: Path | None) -> str | None:
+    """SHA-256 of the file or folder at `path`; None if there is none."""
+    return None if path is None else digest_tree(path)
+
+
+def code_digest(function: str | None) -> str | None:
+    """SHA-256 of the file of a user's function, which may change while its name stays; None without a file."""
+    home = "" if function is None else function.rpartition(":")[0]
+    return file_digest(Path(home)) if home.endswith(".py") else None
+
+
+def judging(config: Flow) -> Any:
+    """The settings and files that decide how outputs are judged."""
+    train = config[TrainConfig]
+    names = [name for name in (train.metric, train.loss) if name is not None]
+    network = None if train.model is None else digest_network(train.model)
+    return [network, train.metric, train.mode, train.loss, [code_digest(name) for name in names]]

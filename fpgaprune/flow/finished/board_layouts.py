@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fpgaprune.design import Design
-from fpgaprune.errors import ConfigError, TargetError, ToolError, ToolExitError, ToolTimeoutError
+from fpgaprune.errors import ConfigError, RtlError, TargetError, ToolError, ToolExitError, ToolTimeoutError
 from fpgaprune.estimate import verilog_price
-from fpgaprune.fabric import Bitstream, bitstream_ending, crowding, family_of, make_bitstream, priced_as, slowness
-from fpgaprune.flow.finished.board_clock import with_faster_clock
+from fpgaprune.fabric import (
+    Bitstream,
+    bitstream_ending,
+    board_pll,
+    crowding,
+    family_of,
+    make_bitstream,
+    priced_as,
+    slowness,
+)
 from fpgaprune.flow.run import Progress, RunDirectory, layout_was_asked_for, measured_fields, verilog_of
 from fpgaprune.layout import bitstream_seconds_on, board_design, larger_board, layouts_for_board
 from fpgaprune.measure import VerilogPrice, interval_words
@@ -167,3 +176,44 @@ def _unfinished(
         else f"; {larger_board(board_design(design), board)}"
     )
     return kind(f"{design.name} has no bitstream for {board}: {'; '.join(given_up)}. Prune more, use fewer bits{other}")
+
+
+# A faster clock is worth another place and route if the network takes this share of a sample's time, and if the clock
+# becomes so many times as fast.
+_SHARE, _FASTER = 0.3, 1.3
+# The other place and route may reach less: the clock asked for is this much of what was reached.
+_REACHED = 0.9
+
+
+def with_faster_clock(
+    made: Bitstream,
+    latency_cycles: int,
+    project: VerilogProject,
+    board: str | os.PathLike[str],
+    left: Callable[[], float],
+    tools: dict[str, Any],
+    progress: Progress,
+) -> Bitstream:
+    """Return `made`, or the same design with a faster clock if that pays and the tools bring it to an end in time.
+
+    Args:
+        made: the bitstream at the clock of the board's oscillator; its file is overwritten only by a faster one.
+        latency_cycles: cycles of a sample in the network.
+        project: the Verilog.
+        board: a board of `hw/boards`.
+        left: the seconds that are left.
+        tools: further arguments of `make_bitstream`.
+        progress: is told which clock is tried, and why it was given up.
+    """
+    if made.core_share(latency_cycles) < _SHARE:
+        return made
+    pll = board_pll(board, _REACHED * made.fmax_mhz)
+    if pll is None or pll.clock_mhz < _FASTER * made.clock_mhz:
+        return made
+    clocks = f"{pll.clock_mhz:g} MHz from the PLL instead of {made.clock_mhz:g} MHz"
+    progress.step(0, 0, clocks)
+    try:
+        return make_bitstream(project, board, made.path, timeout_s=left(), advise=False, pll=pll, **tools)
+    except (ToolError, TargetError, RtlError) as error:
+        progress.stage("export", "warning", f"no clock of {clocks}: {error}")
+        return made

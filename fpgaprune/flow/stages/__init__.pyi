@@ -1,9 +1,7 @@
 from .designs_before_training import untrained_design as untrained_design
-from .doctor import examine as examine
-from .doctor import install_command as install_command
-from .doctor import missing_extras as missing_extras
 from .estimate import EstimateConfig as EstimateConfig
 from .export import ExportConfig as ExportConfig
+from .export import onnx_file_error as onnx_file_error
 from .hls import Agreement as Agreement
 from .hls import HlsResult as HlsResult
 from .hls import NotCompared as NotCompared
@@ -12,8 +10,10 @@ from .hls_config import hardware_of as hardware_of
 from .measure import MeasureConfig as MeasureConfig
 from .measure import MeasureResult as MeasureResult
 from .measure import MeasureStage as MeasureStage
-from .onnx_error import onnx_file_error as onnx_file_error
 from .order import STAGES as STAGES
+from .order import examine as examine
+from .order import install_command as install_command
+from .order import missing_extras as missing_extras
 from .quantise import QuantiseResult as QuantiseResult
 from .requirements import installed as installed
 from .stage import MASKS as MASKS

@@ -1,5 +1,3 @@
-from .built_in_network import small_cnn as small_cnn
-from .built_in_network import small_cnn_shapes as small_cnn_shapes
 from .checkpoint import Checkpoint as Checkpoint
 from .checkpoint import Resume as Resume
 from .data import OPTIONAL as OPTIONAL
@@ -28,6 +26,8 @@ from .samples import samples_of as samples_of
 from .saved_models import convert_network as convert_network
 from .saved_models import inspect_model as inspect_model
 from .saved_models import read_model as read_model
+from .saved_models import small_cnn as small_cnn
+from .saved_models import small_cnn_shapes as small_cnn_shapes
 from .saved_models import starting_model as starting_model
 from .selecting import check_units as check_units
 from .selecting import choose_masks as choose_masks

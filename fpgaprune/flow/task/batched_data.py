@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import DataError
-from fpgaprune.files import available_bytes
-from fpgaprune.processes import OnStep
+from fpgaprune.processes import OnStep, available_bytes
 
 _PARTS = ("train", "test", "valid")
 _KEYS = ("x", "y", "sample_weight")

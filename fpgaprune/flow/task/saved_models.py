@@ -1,4 +1,4 @@
-"""Reads, converts and inspects saved models, of Keras and of every other format that comes in."""
+"""Reads, converts and inspects saved models of every format, and makes the built-in network if a flow names none."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.task.built_in_network import small_cnn
 from fpgaprune.flow.task.data import Dataset
 from fpgaprune.flow.task.samples import arrays_of
 from fpgaprune.frontends import LoadedNetwork, is_onnx, load, plan_onnx
 from fpgaprune.keras_file import save_keras
 from fpgaprune.report import kernel_norm_png
-from fpgaprune.values import named_weights
+from fpgaprune.values import NamedWeights, keras_names, named_weights
 
 
 def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
@@ -136,3 +135,46 @@ def _kernel_counts(norms: dict[str, Any]) -> dict[str, Any] | None:
         "zero": sum(int((norm == 0).sum()) for norm in norms.values()),
         "l1_norms": {name: norm.round(6).tolist() for name, norm in norms.items()},
     }
+
+
+NAME = "small_cnn"
+FILTERS = (32, 32, 16)
+
+
+def small_cnn(input_shape: tuple[int, ...], classes: int) -> Any:
+    """An uncompiled Keras CNN: three 3x3 convolutions with BatchNorm and ReLU, one pooling, a Dense head."""
+    import keras
+    from keras import layers
+
+    stack: list[Any] = [keras.Input(input_shape, name="input")]
+    for number, filters in enumerate(FILTERS, start=1):
+        padding = "same" if number < len(FILTERS) else "valid"
+        stack += [
+            layers.Conv2D(filters, 3, padding=padding, name=f"conv{number}"),
+            layers.BatchNormalization(momentum=0.9, name=f"bn{number}"),
+            layers.ReLU(name=f"relu{number}"),
+        ]
+        if number == 2:
+            stack.append(layers.MaxPooling2D(name="pool"))
+    stack += [
+        layers.Flatten(name="flatten"),
+        layers.Dropout(0.2, name="dropout"),
+        layers.Dense(classes, name="dense"),
+        layers.Softmax(name="softmax"),
+    ]
+    return keras.Sequential(stack, name=NAME)
+
+
+def small_cnn_shapes(input_shape: tuple[int, ...], classes: int) -> NamedWeights[tuple[int, ...]]:
+    """Weight path to shape in `small_cnn`, without loading TensorFlow."""
+    height, width, channels = input_shape
+    shapes: dict[str, tuple[int, ...]] = {}
+    for number, filters in enumerate(FILTERS, start=1):
+        shapes[f"conv{number}/kernel"] = (3, 3, channels, filters)
+        shapes[f"conv{number}/bias"] = (filters,)
+        for vector in ("gamma", "beta", "moving_mean", "moving_variance"):
+            shapes[f"bn{number}/{vector}"] = (filters,)
+        channels = filters
+    shapes["dense/kernel"] = ((height // 2 - 2) * (width // 2 - 2) * channels, classes)
+    shapes["dense/bias"] = (classes,)
+    return NamedWeights(shapes, {path: keras_names(NAME, "", path) for path in shapes})

@@ -1,9 +1,9 @@
-"""Reads an ONNX file of somebody else: everything in it is checked before anything is computed."""
+"""Reads and checks an ONNX file before anything is computed, with its own functions put where they are called."""
 
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import ModelImportError, shown
 from fpgaprune.files import IR_VERSION, PARSER_ERRORS, bodies, in_a_line, storage_error
-from fpgaprune.frontends.onnx.channels_last import with_channels_first
 from fpgaprune.frontends.onnx.constants import FOLDED
-from fpgaprune.frontends.onnx.local_functions import without_functions
 from fpgaprune.frontends.onnx.operators import OPERATORS
 from fpgaprune.frontends.onnx.patterns import joined
-from fpgaprune.frontends.onnx.qonnx import is_quantiser, without_quantisers
+from fpgaprune.frontends.onnx.qonnx import is_quantiser, with_channels_first, without_quantisers
 
 OLDEST, NEWEST = 6, 25
 # An older file is brought to this opset by the converter of the package onnx.
@@ -262,3 +260,40 @@ def _shape(path: Path, value: Any) -> tuple[int | None, ...]:
         raise ModelImportError(f"{where} has the shape {sizes}; wanted at most {1 << 24:,} numbers a sample")
     # A batch of 0 stands for any number in files of old exporters.
     return tuple(sizes)
+
+
+_MOST_NODES = 100_000
+Name = tuple[str, str]
+
+
+def without_functions(model: Any) -> Any:
+    """`model` with every call of a function of its own replaced by the nodes of that function.
+
+    Raises:
+        ValueError: a function calls itself, or the calls make too many nodes.
+    """
+    if not model.functions:
+        return model
+    import onnx.inliner
+
+    bodies = {(function.domain, function.name): function.node for function in model.functions}
+    sizes: dict[Name, int] = {}
+    total = sum(_size(_name(node), bodies, sizes, ()) for node in model.graph.node)
+    if total > _MOST_NODES:
+        raise ValueError(f"its functions make {total:,} nodes; wanted {_MOST_NODES:,} at most")
+    return onnx.inliner.inline_local_functions(model)
+
+
+def _name(node: Any) -> Name:
+    return node.domain, node.op_type
+
+
+def _size(name: Name, bodies: Mapping[Name, Any], sizes: dict[Name, int], around: tuple[Name, ...]) -> int:
+    """Number of nodes that a node `name` becomes; `around` are the functions in which it stands."""
+    if name not in bodies:
+        return 1
+    if name in around or len(around) > 100:
+        raise ValueError(f"its function {name[1]!r} calls itself")
+    if name not in sizes:
+        sizes[name] = sum(_size(_name(node), bodies, sizes, (*around, name)) for node in bodies[name])
+    return sizes[name]

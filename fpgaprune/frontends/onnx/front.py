@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from fpgaprune.frontends.loaded import LoadedNetwork, Source, zero_masks
-from fpgaprune.frontends.onnx.building import build_model
 from fpgaprune.frontends.onnx.document import Document, read_document
 from fpgaprune.frontends.onnx.graph_walk import plan_network
 from fpgaprune.frontends.onnx.judge import judged
-from fpgaprune.frontends.onnx.layer_plan import LayerPlan
+from fpgaprune.frontends.onnx.layer_plan import LayerPlan, build_model
 from fpgaprune.values import FixedType
 
 FORMAT = "ONNX"

@@ -5,26 +5,11 @@ A layer of fpgaprune's own that stands above this package says its rule itself, 
 
 from __future__ import annotations
 
-from fpgaprune.keras_classes import class_of_keras
-from fpgaprune.network.rules import (
-    activations,
-    convolution,
-    dense,
-    depthwise,
-    merging,
-    normalization,
-    operations,
-    parametric,
-    sequence,
-    shape,
-    spatial,
-)
+from fpgaprune.keras_functions import class_of_keras
+from fpgaprune.network.rules import activations, convolution, dense, merging, normalization, operations, sequence, shape
 from fpgaprune.network.site import LayerRule
 
-_FAMILIES = (
-    *(activations, convolution, dense, depthwise, merging, normalization),
-    *(operations, parametric, sequence, shape, spatial),
-)
+_FAMILIES = (activations, convolution, dense, merging, normalization, operations, sequence, shape)
 RULES: dict[type, LayerRule] = {kind: rule for family in _FAMILIES for kind, rule in family.RULES.items()}
 
 

@@ -10,11 +10,10 @@ import keras
 import numpy as np
 from keras import layers
 
-from fpgaprune.network.channels import AxisChannels, Channels
-from fpgaprune.network.each_alone import elementwise_of
+from fpgaprune.design import FUNCTIONS
+from fpgaprune.keras_functions import IDENTITIES, activation_of
+from fpgaprune.network.channels import AxisChannels, Channels, Ids, Role
 from fpgaprune.network.graph import value_of
-from fpgaprune.network.identities import IDENTITIES
-from fpgaprune.network.role import Role
 from fpgaprune.network.site import LayerRule, Site
 
 
@@ -68,10 +67,40 @@ def softmax(site: Site) -> Channels:
     return channels.unknown()
 
 
+def prelu(site: Site) -> Channels:
+    """The rule of `PReLU`: a constant stays constant unless it is negative and its alphas differ between positions."""
+    channels, alpha = site.inputs[0], value_of(site.layer.alpha, np.float64)
+    if len(channels.varying) > 1:
+        site.hold(channels.ids, "layout")
+        return channels.unknown()
+    axis = channels.varying[0] if channels.varying else len(channels.shape) - 1
+    line = channels.line(axis)
+    axes: list[Ids | None] = [None] * alpha.ndim
+    if alpha.shape[axis] == line.ids.size:
+        axes[axis] = line.ids
+    site.weight(site.layer.alpha, *axes)
+    flat = np.moveaxis(alpha, axis, -1).reshape(-1, alpha.shape[axis])
+    known = line.known & ((line.value >= 0) | (flat.max(axis=0) == flat.min(axis=0)))
+    value = np.where(line.value >= 0, line.value, flat[0] * line.value)
+    return AxisChannels(line.ids, known, value).over(channels.shape, axis)
+
+
+def elementwise_of(activation: Any) -> Callable[[Any], Any] | None:
+    """What computes `activation` of a tensor of any dtype; None if a number may depend on others, or on its place."""
+    known = activation_of(activation)
+    if known is None or known.name not in FUNCTIONS or known.name == "prelu":
+        return None
+    if activation is None:
+        return lambda x: x
+    # A layer that is called casts what it reads to its own dtype.
+    return getattr(activation, "call", activation)  # type: ignore[no-any-return]
+
+
 RULES: dict[type, LayerRule] = {
     layers.Activation: LayerRule(activation, Role.POINTWISE),
     layers.Softmax: LayerRule(softmax),
     **dict.fromkeys((layers.ELU, layers.LeakyReLU, layers.ReLU), LayerRule(elementwise, Role.POINTWISE)),
     # A version of Keras may lack the newest augmentations.
     **{getattr(layers, name): LayerRule(identity, Role.IDENTITY) for name in IDENTITIES if hasattr(layers, name)},
+    layers.PReLU: LayerRule(prelu),
 }

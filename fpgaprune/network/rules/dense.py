@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from keras import layers
 
-from fpgaprune.network.channels import Channels
+from fpgaprune.network.channels import Channels, Role, positions
 from fpgaprune.network.graph import value_of
-from fpgaprune.network.parts import in_parts
-from fpgaprune.network.role import Role
+from fpgaprune.network.in_use import in_parts
 from fpgaprune.network.rules.activations import activate
 from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.trace import Count
-from fpgaprune.network.windows import positions
 
 
 def dense(site: Site) -> Channels:

@@ -17,9 +17,8 @@ import keras
 import numpy as np
 from keras import layers
 
-from fpgaprune.network.channels import AxisChannels, Channels
+from fpgaprune.network.channels import AxisChannels, Channels, Role
 from fpgaprune.network.graph import value_of
-from fpgaprune.network.role import Role
 from fpgaprune.network.rules.activations import apply_elementwise
 from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.trace import Listed

@@ -9,8 +9,7 @@ import numpy as np
 from keras.src.ops import nn, numpy
 
 from fpgaprune.design import FUNCTIONS
-from fpgaprune.network.channels import Channels
-from fpgaprune.network.role import Role
+from fpgaprune.network.channels import Channels, Role
 from fpgaprune.network.rules.activations import apply_elementwise
 from fpgaprune.network.rules.merging import Join, concatenate, coupled
 from fpgaprune.network.site import LayerRule, Site, Values

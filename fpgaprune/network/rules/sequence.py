@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from keras import layers
 
-from fpgaprune.keras_classes import keras_class
-from fpgaprune.network.channels import AxisChannels, Channels
+from fpgaprune.keras_functions import IDENTITIES, keras_class
+from fpgaprune.network.channels import AxisChannels, Channels, Role, positions
 from fpgaprune.network.graph import value_of
-from fpgaprune.network.identities import IDENTITIES
-from fpgaprune.network.parts import in_parts
-from fpgaprune.network.role import Role
+from fpgaprune.network.in_use import in_parts
 from fpgaprune.network.rules.activations import activate
 from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.trace import Count
-from fpgaprune.network.windows import positions
 
 if TYPE_CHECKING:
     import keras

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fpgaprune.advice.retype import _cut
-from fpgaprune.advice.sparser import SPARSITIES
-from fpgaprune.advice.structure import _is_whole_average
+from fpgaprune.advice.sparser import SPARSITIES, _is_whole_average
 from fpgaprune.layout import products
 from fpgaprune.layout.io_type import _padding
 from fpgaprune.layout.project_layouts import _knobs

@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from fpgaprune.export import export_onnx
-from fpgaprune.export.node_order import settle_order
+from fpgaprune.export.canonical import settle_order
 from fpgaprune.export.ordered_sets import OrderedSet, ordered_sets
 
 L = keras.layers

@@ -21,7 +21,7 @@ from fpgaprune.errors import BoardError, ConfigError, RunError, StorageError, Ta
 from fpgaprune.fabric import OPEN_TOOLS, board_files, digest_of_verilog, find_board, identity_of
 from fpgaprune.files import whole_folder
 from fpgaprune.flow import ask_board, hand_over
-from fpgaprune.flow.finished import board_clock, board_layouts
+from fpgaprune.flow.finished import board_layouts
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.layout import at_interval, board_design
 from fpgaprune.rtl import VerilogProject, to_verilog
@@ -498,7 +498,7 @@ def faster(run, tools):
     def ask(latency_cycles):
         told = Told()
         left, options = lambda: 60.0, {"cache": run / "synth"}
-        return board_clock.with_faster_clock(
+        return board_layouts.with_faster_clock(
             made, latency_cycles, board_verilog(run), "tang-nano-9k", left, options, told
         ), told
 

@@ -8,8 +8,7 @@ from keras import layers
 from fpgaprune.errors import ExportError
 from fpgaprune.export import export_onnx, run_onnx
 from fpgaprune.flow.stages import ExportConfig, onnx_file_error
-from fpgaprune.flow.stages.export import STAGE
-from fpgaprune.flow.stages.onnx_error import onnx_error
+from fpgaprune.flow.stages.export import STAGE, onnx_error
 
 RNG = np.random.default_rng(0)
 

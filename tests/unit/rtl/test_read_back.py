@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.rtl import check_verilog, in_time, parts, read_weights, to_verilog
+from fpgaprune.rtl import check_verilog, parts, read_weights, to_verilog
+from fpgaprune.rtl import products as in_time
 from fpgaprune.rtl.folded import Memory
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType, MaskSet
 

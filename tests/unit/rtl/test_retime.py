@@ -10,11 +10,11 @@ import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.rtl import Circuit, Number, retime
+from fpgaprune.rtl import Circuit, Number
+from fpgaprune.rtl import schedule as retime
 from fpgaprune.rtl import schedule as scheduling
 from fpgaprune.rtl.circuit import COSTS
-from fpgaprune.rtl.schedule import Schedule, schedule
-from fpgaprune.rtl.timing import Timing
+from fpgaprune.rtl.schedule import Schedule, Timing, schedule
 from fpgaprune.values import FixedType
 from tests.unit.rtl.circuits import circuits, faults, register_bits
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
-from fpgaprune.rtl import Circuit, Number, saturating, sums, to_verilog
-from fpgaprune.rtl.saturating import Run, saturated
+from fpgaprune.rtl import Circuit, Number, sums, to_verilog
 from fpgaprune.rtl.schedule import schedule
-from fpgaprune.rtl.sums import summed
+from fpgaprune.rtl.sums import Run, saturated, summed
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from tests.unit.rtl.networks import Net
 
@@ -106,7 +105,7 @@ def test_the_more_sums_read_the_same_inputs_the_more_follow_one_another():
         return sum(circuit.nodes[place].op in ("add", "min", "max") for place in circuit.alive())
 
     assert adders(1) > adders(4) > adders(16) == adders(100)
-    assert schedule(tree(kind, 0, [8] * 200, 100), 1).depth < 2 * saturating._LONGEST_ROW + 10
+    assert schedule(tree(kind, 0, [8] * 200, 100), 1).depth < 2 * sums._LONGEST_ROW + 10
 
 
 @pytest.mark.parametrize("overflow", OVERFLOW_MODES)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fpgaprune.train.optimizer_slots import find_slots
+from fpgaprune.train.places import find_slots
 
 ko = keras.optimizers
 

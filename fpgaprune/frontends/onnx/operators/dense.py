@@ -6,7 +6,7 @@ import numpy as np
 
 from fpgaprune.frontends.onnx.layer_plan import column_parameter
 from fpgaprune.frontends.onnx.node import NodeStep, Operator
-from fpgaprune.frontends.onnx.operators.codes import with_codes
+from fpgaprune.frontends.onnx.operators.convolution import with_codes
 from fpgaprune.frontends.onnx.parameter import Parameter
 from fpgaprune.frontends.onnx.value import Value
 
