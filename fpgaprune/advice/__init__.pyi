@@ -2,6 +2,9 @@ from .flow_file import OwnFlow as OwnFlow
 from .flow_file import with_keys as with_keys
 from .narrower import widths_of as widths_of
 from .narrower import with_widths as with_widths
+from .order import cost_text as cost_text
+from .order import rank as rank
+from .search import own_verilog as own_verilog
 from .shortages import advise as advise
 from .shortages import advise_on_flow as advise_on_flow
 from .sparser import global_average as global_average

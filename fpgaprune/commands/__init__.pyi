@@ -1,5 +1,8 @@
+from .advice_text import print_advice as print_advice
 from .board_commands import ask as ask
 from .board_commands import load as load
+from .common_options import by_pattern as by_pattern
+from .common_options import parse_sparsity as parse_sparsity
 from .common_options import read_max_loss as read_max_loss
 from .config_command import config as config
 from .convert_command import convert as convert

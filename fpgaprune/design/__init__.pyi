@@ -42,6 +42,7 @@ from .reuse_factors import STRATEGIES as STRATEGIES
 from .reuse_factors import ReuseWarning as ReuseWarning
 from .reuse_factors import legal_reuse_factors as legal_reuse_factors
 from .reuse_factors import nearest_reuse_factor as nearest_reuse_factor
+from .reuse_factors import neighbours as neighbours
 from .reuse_factors import product_size as product_size
 from .reuse_factors import settle_reuse as settle_reuse
 from .reuse_factors import warn_of_moved_reuse as warn_of_moved_reuse

@@ -16,6 +16,7 @@ from .softmax import inverses_of as inverses_of
 from .softmax import sum_type_of as sum_type_of
 from .step import Step as Step
 from .sums import Kernel as Kernel
+from .sums import summed as summed
 from .sums import weighted_sum as weighted_sum
 from .tables import constant as constant
 from .tables import look_up as look_up

@@ -1,5 +1,15 @@
+from .canonical import settle as settle
+from .canonical import settle_order as settle_order
 from .naming import is_scaled as is_scaled
 from .onnx_file import export_onnx as export_onnx
 from .onnx_file import onnx_bytes as onnx_bytes
 from .onnx_file import run_logits as run_logits
 from .onnx_file import run_onnx as run_onnx
+from .recurrent_nodes import put_nodes as put_nodes
+from .recurrent_nodes import with_stand_ins as with_stand_ins
+from .rewriting import RULES as RULES
+from .rewriting import rewrite as rewrite
+from .running import require_runs as require_runs
+from .tags import Place as Place
+from .tags import Tags as Tags
+from .tags import can_be_tagged as can_be_tagged

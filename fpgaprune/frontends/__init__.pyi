@@ -5,6 +5,7 @@ from .loaded import keras_slices as keras_slices
 from .loading import is_onnx as is_onnx
 from .loading import load as load
 from .loading import load_keras as load_keras
+from .onnx.constants import FOLDED as FOLDED
 from .onnx.document import external_files as external_files
 from .onnx.front import OnnxNetwork as OnnxNetwork
 from .onnx.front import load_onnx as load_onnx
@@ -14,6 +15,12 @@ from .onnx.judge import judged as judged
 from .onnx.layer_plan import LayerPlan as LayerPlan
 from .onnx.layer_plan import build_model as build_model
 from .onnx.operators import OPERATORS as OPERATORS
+from .onnx.qonnx import bipolar_quant as bipolar_quant
+from .onnx.qonnx import in_standard_operators as in_standard_operators
+from .onnx.qonnx import quant as quant
+from .onnx.qonnx import trunc as trunc
+from .onnx.qonnx import type_of as type_of
+from .onnx.value import Value as Value
 from .tfmot_model import ImportedModel as ImportedModel
 from .tfmot_model import import_tfmot as import_tfmot
 from .tfmot_model import is_tf_keras as is_tf_keras

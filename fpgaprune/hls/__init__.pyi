@@ -1,5 +1,10 @@
+from .accelerator_boards import BACKEND as BACKEND
 from .accelerator_boards import accelerator_form as accelerator_form
+from .accelerator_boards import board_problems as board_problems
+from .accelerator_boards import known_boards as known_boards
+from .accelerator_boards import require_board as require_board
 from .build import COUNTING as COUNTING
+from .build import build_commands as build_commands
 from .build import can_count as can_count
 from .check import check_model as check_model
 from .from_hls4ml import layer_of as layer_of
@@ -11,4 +16,6 @@ from .hls_project import to_hls as to_hls
 from .own_templates import add_templates as add_templates
 from .simulate import CSimulation as CSimulation
 from .strategy_advice import StrategyWarning as StrategyWarning
+from .strategy_advice import advise_strategy as advise_strategy
+from .strategy_advice import warn_of_idle_zeros as warn_of_idle_zeros
 from .write_project import write_sources as write_sources

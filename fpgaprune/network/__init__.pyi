@@ -56,6 +56,9 @@ from .trace import Count as Count
 from .trace import Listed as Listed
 from .trace import Trace as Trace
 from .walk import trace_channels as trace_channels
+from .weight_axes import DEPTHWISE as DEPTHWISE
+from .weight_axes import PLAIN as PLAIN
+from .weight_axes import TRANSPOSED as TRANSPOSED
 from .weight_axes import ChannelAxes as ChannelAxes
 from .weight_axes import Weight as Weight
 from .weight_axes import per_output as per_output

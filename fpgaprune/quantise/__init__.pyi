@@ -14,4 +14,6 @@ from .plain import unrounded as unrounded
 from .plain import with_next_power as with_next_power
 from .plain import without_last_rounding as without_last_rounding
 from .qkeras import import_qkeras as import_qkeras
+from .qkeras_quantizers import read_quantizer as read_quantizer
+from .rounding import rounded as rounded
 from .written_layers import import_layers as import_layers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.lines import line_of, rom_text, sized, value_name
 from fpgaprune.rtl.parts import Body, files_of
-from fpgaprune.rtl.schedule import Schedule
+from fpgaprune.rtl.pipelining import Schedule
 
 
 def datapath(module: str, circuit: Circuit, plan: Schedule, header: str) -> dict[str, str]:

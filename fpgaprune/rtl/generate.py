@@ -23,9 +23,9 @@ from fpgaprune.rtl.links import Module, Need, Stream
 from fpgaprune.rtl.loads import gate_parts, gate_text, load_port, loads_of, open_input, passed_on
 from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.pairing import Pair, pair
+from fpgaprune.rtl.pipelining import quick_schedule, schedule
 from fpgaprune.rtl.planned import DesignHardware, Instance, LayerHardware
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
-from fpgaprune.rtl.schedule import quick_schedule, schedule
 from fpgaprune.rtl.scheduled_cycles import cycles_of, most_beats, pads
 from fpgaprune.rtl.solve import Context, Counter, Solver
 from fpgaprune.rtl.top import Placed, Wire, top_text

@@ -10,8 +10,8 @@ from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.emit import datapath
 from fpgaprune.rtl.links import Computation, Link, Module, SerialTrees, queue_depth
+from fpgaprune.rtl.pipelining import Schedule, schedule
 from fpgaprune.rtl.planned import Instance, Part, Pipeline
-from fpgaprune.rtl.schedule import Schedule, schedule
 from fpgaprune.rtl.scheduled_sums import MODULE, ScheduledSums
 from fpgaprune.rtl.scheduled_text import CONTAINS, load_ports, memory_files, scheduled_text
 from fpgaprune.rtl.serial import SerialSums

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fpgaprune.rtl.circuit import Circuit, Node
-from fpgaprune.rtl.schedule import Schedule
+from fpgaprune.rtl.pipelining import Schedule
 
 
 @dataclass

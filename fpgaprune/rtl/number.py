@@ -120,7 +120,7 @@ class Number:
             return self.on(c.shr(c.add(self.place, lift), shift))
         sign = self.negative()
         size = c.larger(self.place, c.sub(c.const(0), self.place))
-        multiplier, bits = _reciprocal(divisor, max(-self.low, self.high))
+        multiplier, bits = reciprocal(divisor, max(-self.low, self.high))
         positive = c.shr(c.mul(size, c.const(multiplier)), bits)
         return self.on(c.select(sign, c.sub(c.const(0), positive), positive))
 
@@ -176,7 +176,7 @@ def in_pairs(items: Iterable[Item], joined: Callable[[Item, Item], Item]) -> Ite
     return row[0]
 
 
-def _reciprocal(divisor: int, largest: int) -> tuple[int, int]:
+def reciprocal(divisor: int, largest: int) -> tuple[int, int]:
     """`(m, b)` with `x // divisor == x * m >> b` for every x from 0 to `largest`.
 
     Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994), theorem 4.2.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.links import SerialTrees, Trees
-from fpgaprune.rtl.schedule import Schedule
+from fpgaprune.rtl.pipelining import Schedule
 from fpgaprune.rtl.serial import SerialSums
 
 

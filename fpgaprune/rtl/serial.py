@@ -14,7 +14,7 @@ import numpy as np
 
 from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.circuit import width_of
-from fpgaprune.rtl.schedule import Lives, fewest_registers
+from fpgaprune.rtl.pipelining import Lives, fewest_registers
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ def weighted(values: Sequence[Number], weights: Weights, solve: Solver) -> list[
     found: dict[int, Number] = {}
     if free.any():
         chosen = np.flatnonzero(free)
-        totals = _matrix_product(values, weights.matrix[:, chosen], solve)
+        totals = matrix_product(values, weights.matrix[:, chosen], solve)
         for output, total in zip(chosen.tolist(), totals, strict=True):
             found[output] = weights.with_bias(output, *total)
     rest = np.flatnonzero(~free)
@@ -240,10 +240,10 @@ def _products(values: Sequence[Number], pairs: Sequence[tuple[int, int]], solve:
     for column, (place, factor) in enumerate(pairs):
         matrix[place, column] = factor
     zero = Number.constant(values[0].circuit, 0, values[0].fraction)
-    return [zero - total if negate else total for total, negate in _matrix_product(values, matrix, solve)]
+    return [zero - total if negate else total for total, negate in matrix_product(values, matrix, solve)]
 
 
-def _matrix_product(values: Sequence[Number], matrix: NDArray[np.int64], solve: Solver) -> list[tuple[Number, bool]]:
+def matrix_product(values: Sequence[Number], matrix: NDArray[np.int64], solve: Solver) -> list[tuple[Number, bool]]:
     """`values @ matrix`, exact: for each output a number, and whether that is the negative of the output."""
     circuit = values[0].circuit
     values, matrix = _without_zeros(values, matrix)

@@ -1,5 +1,6 @@
 from .allot import NORMALIZATIONS as NORMALIZATIONS
 from .allot import lamp as lamp
+from .cheap_values import Digits as Digits
 from .cheap_values import hold_largest as hold_largest
 from .cheap_values import parse_hold as parse_hold
 from .choose import select as select
@@ -16,9 +17,12 @@ from .gradual_hold import GradualHold as GradualHold
 from .gradual_hold import hold_schedule as hold_schedule
 from .guarding import SelectionWarning as SelectionWarning
 from .guarding import guard as guard
+from .multipliers import multiplier_labels as multiplier_labels
+from .multipliers import used_reuse_factor as used_reuse_factor
 from .pools import default_paths as default_paths
 from .protection import Protection as Protection
 from .question import Question as Question
+from .regrowth import advance as advance
 from .regrowth import regrow as regrow
 from .rounds import prune_rounds as prune_rounds
 from .rounds import rewind as rewind
@@ -27,9 +31,13 @@ from .schedules import ConstantSparsity as ConstantSparsity
 from .schedules import PolynomialDecay as PolynomialDecay
 from .schedules import Schedule as Schedule
 from .sensitivity_curve import SPARSITIES as SPARSITIES
+from .sensitivity_curve import Point as Point
+from .sensitivity_curve import Sensitivity as Sensitivity
 from .sensitivity_curve import sensitivity as sensitivity
 from .units import GRANULARITIES as GRANULARITIES
 from .units import Block as Block
 from .units import Multiplier as Multiplier
 from .units import Named as Named
+from .units import NofM as NofM
+from .units import Partition as Partition
 from .units import parse_granularity as parse_granularity

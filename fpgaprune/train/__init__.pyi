@@ -1,7 +1,15 @@
 from .finetuning import finetune as finetune
 from .freezing import freeze as freeze
 from .frozen import Frozen as Frozen
+from .fused_writes import Destination as Destination
+from .fused_writes import FusedWrites as FusedWrites
+from .lock_plan import decode_mask as decode_mask
+from .lock_plan import decode_values as decode_values
+from .lock_plan import encode_mask as encode_mask
+from .lock_plan import encode_values as encode_values
 from .locked_optimizer import LockedOptimizer as LockedOptimizer
 from .locking import lock as lock
 from .locking import relock as relock
 from .locking import unlock as unlock
+from .places import find_slots as find_slots
+from .places import resolve_places as resolve_places

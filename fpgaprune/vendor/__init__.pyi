@@ -7,6 +7,7 @@ from .read import find_reports as find_reports
 from .read import parse_reports as parse_reports
 from .read import read_report as read_report
 from .read import read_reports as read_reports
+from .report import PLATFORM as PLATFORM
 from .report import ModuleRow as ModuleRow
 from .report import VendorReport as VendorReport
 from .tools import TOOLS as TOOLS

@@ -7,12 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.estimate import count_datapath
-from fpgaprune.estimate.verilog.datapaths import Needed
-from fpgaprune.estimate.verilog.sharing import Counting
-from fpgaprune.rtl import Circuit, Number, Pipeline, SerialSums, share
-from fpgaprune.rtl.schedule import schedule
-from fpgaprune.rtl.sums import _matrix_product
+from fpgaprune.estimate import Counting, Needed, count_datapath
+from fpgaprune.rtl import Circuit, Number, Pipeline, SerialSums, matrix_product, schedule, share
 
 # The longest that one matrix may take.
 MOST_DIGITS = 6000
@@ -58,7 +54,7 @@ def _made(matrix: np.ndarray, width: int, signed: bool) -> dict[str, float]:
     graph = share(matrix)
     circuit = Circuit()
     values = [Number(circuit, circuit.input(width, signed, low, high), 0) for _ in range(len(matrix))]
-    for total, _ in _matrix_product(values, matrix, lambda *_: graph):
+    for total, _ in matrix_product(values, matrix, lambda *_: graph):
         circuit.output(total.place, total.node.width)
     path = Pipeline(circuit, schedule(circuit, 1), 1)
     found = count_datapath(path, Needed.of(path))

@@ -15,8 +15,7 @@ from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
 from fpgaprune.errors import ModelImportError
-from fpgaprune.frontends import OPERATORS, as_keras, build_model, judged, plan_onnx
-from fpgaprune.frontends.onnx.constants import FOLDED
+from fpgaprune.frontends import FOLDED, OPERATORS, as_keras, build_model, judged, plan_onnx
 
 KINDS = ("node", "pytorch-converted", "pytorch-operator")
 

@@ -8,8 +8,7 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.errors import MaskError
 from fpgaprune.network import alive_channels
-from fpgaprune.select import Protection, default_paths, guard, select
-from fpgaprune.select.regrowth import advance
+from fpgaprune.select import Protection, advance, default_paths, guard, select
 from fpgaprune.values import MaskSet, named_weights
 from tests.unit.select.networks import filled
 

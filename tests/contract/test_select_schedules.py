@@ -12,6 +12,7 @@ from fpgaprune.select import (
     ConstantSparsity,
     GradualLock,
     PolynomialDecay,
+    advance,
     mean_gradient_size,
     prune_rounds,
     regrow,
@@ -19,7 +20,6 @@ from fpgaprune.select import (
     select,
     snapshot,
 )
-from fpgaprune.select.regrowth import advance
 from fpgaprune.values import MaskSet, named_weights
 from tests.unit.select.networks import plain, samples
 

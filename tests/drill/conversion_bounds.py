@@ -14,10 +14,7 @@ import keras
 import numpy as np
 
 from fpgaprune.design import Design
-from fpgaprune.lowering import role_weights
-from fpgaprune.lowering.folding import FOLDABLE
-from fpgaprune.lowering.gru_lstm import RECURRENT
-from fpgaprune.lowering.softmax_types import BOUND
+from fpgaprune.lowering import BOUND, FOLDABLE, RECURRENT, role_weights
 from fpgaprune.network import producer, scale_and_shift
 from fpgaprune.values import FixedType
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.emulate import Exact, Kernel, carrier, raw_of_real, weighted_sum
-from fpgaprune.emulate.sums import summed
+from fpgaprune.emulate import Exact, Kernel, carrier, raw_of_real, summed, weighted_sum
 from fpgaprune.errors import DesignError
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 

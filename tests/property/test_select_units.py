@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.errors import MaskError
-from fpgaprune.network.weight_axes import PLAIN
+from fpgaprune.network import PLAIN
 from fpgaprune.select import NORMALIZATIONS, Block, Multiplier, Protection, parse_granularity, regrow, select
 from tests.unit.select.fakes import fake_model, random_arrays
 

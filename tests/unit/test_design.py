@@ -6,8 +6,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from fpgaprune import design as op
 from fpgaprune.design import Design, LayerSpec, LookUp, Pooling, Window, operation_to_json, read_operation
-from fpgaprune.design import operations as op
 from fpgaprune.errors import DesignError
 from fpgaprune.hls import layer_of
 from fpgaprune.values import FixedType

@@ -12,6 +12,7 @@ from .guide import write_guide as write_guide
 from .key_reference import tables as tables
 from .key_reference import to_markdown as to_markdown
 from .key_reference import to_toml as to_toml
+from .key_reference import type_words as type_words
 from .origin import Origin as Origin
 from .runner import flow_key as flow_key
 from .runner import run_again as run_again

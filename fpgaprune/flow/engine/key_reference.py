@@ -105,7 +105,9 @@ def _tables(section: str, model: type[Section], optional: bool = False) -> Itera
         place = f"{section}.{name}" if section else name
         sections, many = sections_in(field.annotation)
         if not sections:
-            own.append(Key(name, _words(field.annotation, field.metadata), _value(field), _one_line(field.description)))
+            own.append(
+                Key(name, type_words(field.annotation, field.metadata), _value(field), _one_line(field.description))
+            )
         there = type(field.get_default(call_default_factory=True))
         for kind in sections:
             inner += _tables(f'{place}."NAME"' if many else place, kind, optional or kind is not there)
@@ -123,20 +125,20 @@ def _value(field: FieldInfo) -> Any:
     return field.get_default(call_default_factory=True)
 
 
-def _words(annotation: Any, limits: Sequence[Any] = ()) -> str:
+def type_words(annotation: Any, limits: Sequence[Any] = ()) -> str:
     """The values that a type allows, in words: `whole number, 1 or more`."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         field = FieldInfo.from_annotation(annotation)
-        return _words(field.annotation, field.metadata)
+        return type_words(field.annotation, field.metadata)
     if origin is Literal:
         return " or ".join(json.dumps(value) for value in inner)
     if origin in (Union, UnionType):
-        return " or ".join(_words(one, limits) for one in inner if one is not NoneType)
+        return " or ".join(type_words(one, limits) for one in inner if one is not NoneType)
     if origin is tuple:
-        return f"[{_words(inner[0])}, ...]"
+        return f"[{type_words(inner[0])}, ...]"
     if origin is dict:
-        return f"{{name = {_words(inner[1])}, ...}}"
+        return f"{{name = {type_words(inner[1])}, ...}}"
     found = {name: getattr(limit, name) for name, _ in _LIMITS for limit in limits if hasattr(limit, name)}
     if {"ge", "le"} <= found.keys():
         return f"{_NAMES[annotation]} from {_number(found['ge'])} to {_number(found['le'])}"

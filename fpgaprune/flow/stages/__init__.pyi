@@ -1,6 +1,7 @@
 from .designs_before_training import untrained_design as untrained_design
 from .estimate import EstimateConfig as EstimateConfig
 from .export import ExportConfig as ExportConfig
+from .export import onnx_error as onnx_error
 from .export import onnx_file_error as onnx_file_error
 from .hls import Agreement as Agreement
 from .hls import HlsResult as HlsResult
@@ -14,6 +15,7 @@ from .order import STAGES as STAGES
 from .order import examine as examine
 from .order import install_command as install_command
 from .order import missing_extras as missing_extras
+from .order import stage_named as stage_named
 from .quantise import QuantiseResult as QuantiseResult
 from .requirements import installed as installed
 from .stage import MASKS as MASKS

@@ -7,6 +7,7 @@ for the manifest. Only stages that need TensorFlow load it, and only when they r
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from fpgaprune.flow.stages import (
     certify,
@@ -22,15 +23,19 @@ from fpgaprune.flow.stages import (
     train,
 )
 from fpgaprune.flow.stages.requirements import Row, package
+from fpgaprune.flow.stages.stage import FlowStage
 
 STAGES = tuple(
     module.STAGE
     for module in (train, select, finetune, certify, remove, quantise, export, hls, measure, estimate, report)
 )
-
-
 _APT = "sudo apt install"
 _EXTRAS = re.compile(r"\[([^\]]+)\]")
+
+
+def stage_named(name: str) -> FlowStage[Any]:
+    """The stage of the flow with this name."""
+    return next(stage for stage in STAGES if stage.name == name)
 
 
 def examine() -> list[Row]:

@@ -13,10 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fpgaprune as fp
-from fpgaprune.advice import global_average
-from fpgaprune.advice.order import rank
-from fpgaprune.advice.shortages import BETWEEN
-from fpgaprune.advice.sparser import sparser
+from fpgaprune.advice import global_average, rank, shortages, sparser
 from fpgaprune.design import Convolution, LayerSpec, Pooling, Window, legal_reuse_factors, product_size
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.layout import (
@@ -94,7 +91,7 @@ def test_what_is_short_is_said_with_the_layers_that_take_it():
         assert shortage.used == getattr(total, shortage.resource)
         assert shortage.capacity == getattr(target.part, shortage.resource)
         counts = {layer.name: getattr(layer.synth, shortage.resource).value for layer in found.layers}
-        for share in (x for x in shortage.layers if x.layer != BETWEEN):
+        for share in (x for x in shortage.layers if x.layer != shortages.BETWEEN):
             assert share.used == counts[share.layer]
             assert share.share == pytest.approx(share.used / shortage.used.value)
         assert [x.used for x in shortage.layers] == sorted((x.used for x in shortage.layers), reverse=True)
@@ -106,7 +103,7 @@ def test_what_no_layer_takes_stands_between_the_layers():
     found = fp.estimate(design, short(design))
     (shortage,) = (s for s in fp.advise(design, short(design)).shortages if s.resource == "ff")
     rest = found.total["synth"].ff.value - sum(layer.synth.ff.value for layer in found.layers)
-    assert [x.used for x in shortage.layers if x.layer == BETWEEN] == [rest]
+    assert [x.used for x in shortage.layers if x.layer == shortages.BETWEEN] == [rest]
 
 
 def test_every_suggestion_is_a_piece_of_a_flow_file_or_says_where_it_belongs():
@@ -252,7 +249,7 @@ def test_sparsity_counts_the_kernels_of_the_network_before_pruning():
             replace(x, weights={**x.weights, "weight": kept}) if x.name == "dense" else x for x in design.layers
         ),
     )
-    cut = {e.settings["select"]["sparsity"]["*/kernel"]: e.design for e in sparser(design, trained)}
+    cut = {e.settings["select"]["sparsity"]["*/kernel"]: e.design for e in sparser.sparser(design, trained)}
     for sparsity, changed in cut.items():
         raw = changed["dense"].weights["weight"]
         assert np.count_nonzero(raw) == min(round((1 - sparsity) * 320), 200)

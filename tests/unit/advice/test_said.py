@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from fpgaprune.advice import cost_text
 from fpgaprune.advice.narrower import _most
-from fpgaprune.advice.order import cost_text
 
 
 def prediction(latency, interval):

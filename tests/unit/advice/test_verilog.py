@@ -3,8 +3,7 @@
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.advice import OwnFlow
-from fpgaprune.advice.search import own_verilog
+from fpgaprune.advice import OwnFlow, own_verilog
 from fpgaprune.layout import DesignLayout
 from fpgaprune.target import Part
 from tests.unit.rtl.networks import random_design

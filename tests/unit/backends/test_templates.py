@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fpgaprune import design as op
 from fpgaprune.backends import as_built
 from fpgaprune.design import Design
-from fpgaprune.design import operations as op
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DesignError, UnsupportedLayerError
 from fpgaprune.values import FixedType

@@ -11,9 +11,7 @@ from msgspec import structs
 from typer.testing import CliRunner
 
 from fpgaprune.cli import app
-from fpgaprune.commands import print_next_of_run, read_max_loss
-from fpgaprune.commands.advice_text import print_advice
-from fpgaprune.commands.common_options import by_pattern, parse_sparsity
+from fpgaprune.commands import by_pattern, parse_sparsity, print_advice, print_next_of_run, read_max_loss
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow import RunDirectory
 from fpgaprune.layout import Advice, DesignLayout, Shortage

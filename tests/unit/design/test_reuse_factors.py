@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from fpgaprune.design import legal_reuse_factors, nearest_reuse_factor, product_size, settle_reuse
-from fpgaprune.design.reuse_factors import neighbours
+from fpgaprune.design import legal_reuse_factors, nearest_reuse_factor, neighbours, product_size, settle_reuse
 
 
 def test_they_are_those_of_hls4ml():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.design import Design
-from fpgaprune.estimate import UNPRICED, design_features, estimate
-from fpgaprune.estimate.families import FAMILIES, family_of, unpriced
+from fpgaprune.estimate import FAMILIES, UNPRICED, design_features, estimate, family_of, unpriced
 from fpgaprune.hls import layer_of
 from fpgaprune.target import Target
 

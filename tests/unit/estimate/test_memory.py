@@ -2,7 +2,7 @@
 
 import pytest
 
-from fpgaprune.estimate.memory import fifo_blocks, fifo_blocks_placed, rom_blocks, table_blocks
+from fpgaprune.estimate import fifo_blocks, fifo_blocks_placed, rom_blocks, table_blocks
 
 
 @pytest.mark.parametrize(

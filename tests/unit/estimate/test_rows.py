@@ -5,8 +5,7 @@ import json
 import pytest
 
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import count_products, estimate, estimate_designs_file, predict_row
-from fpgaprune.estimate.rows import estimate_rows
+from fpgaprune.estimate import count_products, estimate, estimate_designs_file, estimate_rows, predict_row
 from fpgaprune.target import Target
 
 from .designs import mlp

@@ -15,10 +15,16 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import EstimateError, RtlError
-from fpgaprune.estimate import Counts, count_datapath, count_layer, find_fabric, price_hardware
-from fpgaprune.estimate.verilog.datapaths import Needed
-from fpgaprune.estimate.verilog.plain_trees import PlainTrees
-from fpgaprune.estimate.verilog.signed_pairs import SignedDigits
+from fpgaprune.estimate import (
+    Counts,
+    Needed,
+    PlainTrees,
+    SignedDigits,
+    count_datapath,
+    count_layer,
+    find_fabric,
+    price_hardware,
+)
 from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ANALYTIC_SYNTH, OPEN_SYNTH, VerilogPrice
 from fpgaprune.rtl import (
     Circuit,
@@ -27,11 +33,11 @@ from fpgaprune.rtl import (
     Pipeline,
     SerialSums,
     SerialTrees,
+    matrix_product,
     plan_verilog,
     quick_schedule,
     share,
 )
-from fpgaprune.rtl.sums import _matrix_product
 from fpgaprune.values import count_digits
 from tests.benchmarks.verilog_networks import Network, random_network
 from tests.unit.rtl.networks import random_design
@@ -89,7 +95,7 @@ def test_plain_trees_are_those_of_the_generator(seed):
     low, high = (-8, 7) if seed % 2 else (0, 15)
     graph, circuit = share(matrix, search=False), Circuit()
     values = [Number(circuit, circuit.input(4, seed % 2 == 1, low, high), 0) for _ in range(len(matrix))]
-    sums = [total for total, _ in _matrix_product(values, matrix, lambda *_: graph)]
+    sums = [total for total, _ in matrix_product(values, matrix, lambda *_: graph)]
     for total in sums:
         circuit.output(total.place, total.node.width)
     path = Pipeline(circuit, quick_schedule(circuit, 1), 1)

@@ -8,8 +8,7 @@ import tensorflow as tf
 from keras import layers
 
 from fpgaprune.errors import ExportError
-from fpgaprune.export import export_onnx, run_onnx
-from fpgaprune.export.running import require_runs
+from fpgaprune.export import export_onnx, require_runs, run_onnx
 
 ROW = np.array([1.0, -2.0, 3.0, 0.5], np.float32)
 TENSOR, VARIABLE = tf.constant(ROW), tf.Variable(ROW)

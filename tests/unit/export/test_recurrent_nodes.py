@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 
 from fpgaprune.errors import ExportError
-from fpgaprune.export.recurrent_nodes import put_nodes, with_stand_ins
+from fpgaprune.export import put_nodes, with_stand_ins
 from fpgaprune.files import IR_VERSION
 
 L = keras.layers

@@ -5,8 +5,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from fpgaprune.export.canonical import settle
-from fpgaprune.export.rewriting import RULES, rewrite
+from fpgaprune.export import RULES, rewrite, settle
 from fpgaprune.files import IR_VERSION, Graph
 
 RNG = np.random.default_rng(0)

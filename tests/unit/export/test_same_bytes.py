@@ -5,8 +5,7 @@ import numpy as np
 import onnx
 import pytest
 
-from fpgaprune.export import export_onnx
-from fpgaprune.export.canonical import settle_order
+from fpgaprune.export import export_onnx, settle_order
 from fpgaprune.export.ordered_sets import OrderedSet, ordered_sets
 
 L = keras.layers

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ExportError
-from fpgaprune.export.tags import Place, Tags, can_be_tagged
+from fpgaprune.export import Place, Tags, can_be_tagged
 
 RNG = np.random.default_rng(0)
 

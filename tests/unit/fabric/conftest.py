@@ -3,7 +3,7 @@
 import pytest
 
 from fpgaprune import processes
-from fpgaprune.fabric import OPEN_TOOLS
+from fpgaprune.fabric import OPEN_TOOLS, open_tools
 
 from .tiny import tiny_project
 
@@ -23,3 +23,9 @@ def fakes(tmp_path, monkeypatch):
     (tmp_path / "bin").mkdir(exist_ok=True)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     return tmp_path
+
+
+@pytest.fixture
+def no_packages(monkeypatch):
+    """No Python package brings a tool."""
+    monkeypatch.setattr(open_tools, "find_spec", lambda name: None)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from fpgaprune.emulate import raw_of_real
 from fpgaprune.errors import TargetError
-from fpgaprune.fabric import axi_core_of, axi_form, digest_of_verilog
-from fpgaprune.fabric.axi_core import WORDS, slot_bits
+from fpgaprune.fabric import WORDS, axi_core_of, axi_form, digest_of_verilog, slot_bits
 from fpgaprune.rtl import RtlPort
 from fpgaprune.target import hardware_path
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType

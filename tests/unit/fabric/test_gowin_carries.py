@@ -3,7 +3,7 @@
 import copy
 from itertools import product
 
-from fpgaprune.fabric.gowin_carries import keep_carries_in_chains
+from fpgaprune.fabric import keep_carries_in_chains
 
 ADD = {"ALU_MODE": f"{2:032b}"}
 

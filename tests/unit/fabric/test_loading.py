@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from fpgaprune.errors import BoardError, ToolError
-from fpgaprune.fabric import find_board, list_serial_boards, load_bitstream, loader_version, open_tools
+from fpgaprune.fabric import find_board, list_serial_boards, load_bitstream, loader_version
 
 from .fake_tools import write_program
 
@@ -64,8 +64,7 @@ def test_what_the_loader_says_becomes_one_line_with_what_to_do(loader, tmp_path,
         load_bitstream(find_board("tang-nano-9k"), tmp_path / "x.fs")
 
 
-def test_a_missing_loader_is_named_with_the_command_that_installs_it(fakes, monkeypatch, tmp_path):
-    monkeypatch.setattr(open_tools, "find_spec", lambda name: None)
+def test_a_missing_loader_is_named_with_the_command_that_installs_it(fakes, no_packages, tmp_path):
     with pytest.raises(ToolError, match=r"install it with: pip install 'fpgaprune\[boards\]'"):
         load_bitstream(find_board("tang-nano-9k"), tmp_path / "x.fs")
 

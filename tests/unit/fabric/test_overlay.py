@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from fpgaprune.errors import TargetError
-from fpgaprune.fabric import list_overlays, overlay_files
-from fpgaprune.fabric.axi_core import WORDS
+from fpgaprune.fabric import WORDS, list_overlays, overlay_files
 from fpgaprune.target import Target, list_boards
 
 # Every command that Tcl does not know is written down; some answer as Vivado does.

@@ -7,8 +7,7 @@ import time
 import pytest
 
 from fpgaprune.errors import RtlError, TargetError, ToolError
-from fpgaprune.fabric import ECP5, digest_of_verilog, find_board, make_bitstream, open_tools, place_and_route
-from fpgaprune.fabric.harness import harness_of, stub_of
+from fpgaprune.fabric import ECP5, digest_of_verilog, find_board, harness_of, make_bitstream, place_and_route, stub_of
 from fpgaprune.files import write_bytes
 from fpgaprune.measure import Cells, Resources
 from fpgaprune.target import hardware_path
@@ -139,9 +138,8 @@ def test_what_cannot_be_placed_is_refused(tiny, tools, arguments, message):
         place_and_route(tiny, **arguments)
 
 
-def test_a_missing_router_is_named_with_the_command_that_installs_it(tiny, fakes, monkeypatch):
+def test_a_missing_router_is_named_with_the_command_that_installs_it(tiny, fakes, no_packages):
     fake_yosys(fakes)
-    monkeypatch.setattr(open_tools, "find_spec", lambda name: None)
     with pytest.raises(ToolError, match=r"install it with: pip install 'fpgaprune\[rtl\]'"):
         place_and_route(tiny)
 

@@ -3,9 +3,7 @@
 import pytest
 
 from fpgaprune.errors import RtlError
-from fpgaprune.fabric import ECP5
-from fpgaprune.fabric.router import Router
-from fpgaprune.fabric.wrapped import WrappedNetlist
+from fpgaprune.fabric import ECP5, Router, WrappedNetlist
 from fpgaprune.measure import Cells
 from fpgaprune.target import find_part
 

@@ -13,7 +13,7 @@ from fpgaprune.errors import RunError
 from fpgaprune.flow import apply_change
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.run import RunDirectory
-from fpgaprune.flow.stages import StageContext, estimate
+from fpgaprune.flow.stages import StageContext, stage_named
 from tests.unit.estimate.designs import cnn
 
 SMALL = 'family = "Mine"\nvendor = "AMD"\nsource = "a data sheet"\ndate = "2026-01-01"\n[[part]]\nname = "mine"\n'
@@ -33,7 +33,7 @@ def run(tmp_path):
 def test_the_stage_estimates_both_sides_and_advises_only_if_asked(run, tmp_path):
     asked = {"name": "net", "target": {"part": "mine.toml"}, "estimate": {"advice": False}}
     config = parse_config(asked, "flow.toml", tmp_path)
-    found = estimate.STAGE.run(StageContext(run, config, None, None))
+    found = stage_named("estimate").run(StageContext(run, config, None, None))
     written = json.loads(run.file("estimate.json").read_text())
     assert found.advice is written["advice"] is None
     assert {side: getattr(found, side).fits for side in ("before", "after")} == {"before": False, "after": False}

@@ -7,7 +7,7 @@ import pytest
 from fpgaprune.errors import CertificateError
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.run import RunDirectory
-from fpgaprune.flow.stages import StageContext, certify
+from fpgaprune.flow.stages import StageContext, stage_named
 from fpgaprune.keras_file import save_keras
 from fpgaprune.values import MaskSet
 
@@ -28,7 +28,7 @@ def context(folder, locked):
 
 
 def test_both_are_compared(tmp_path):
-    links = certify.STAGE.run(context(tmp_path, 0.0)).links
+    links = stage_named("certify").run(context(tmp_path, 0.0)).links
     assert [(link.link, link.violations) for link in links] == [("memory", 0), ("finetuned.keras", 0)]
 
 
@@ -37,4 +37,4 @@ def test_a_number_in_one_of_them_alone_is_found(memory, file, link, tmp_path, mo
     given = context(tmp_path, file)
     monkeypatch.setattr(StageContext, "model", lambda *_: network(memory))
     with pytest.raises(CertificateError, match=f"^{link}: 1 of 1 locked elements of 'd/kernel' are not exactly zero"):
-        certify.STAGE.run(given)
+        stage_named("certify").run(given)

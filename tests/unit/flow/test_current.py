@@ -6,7 +6,7 @@ import pytest
 
 from fpgaprune.flow.engine import parse_config, runner
 from fpgaprune.flow.run import RunDirectory
-from fpgaprune.flow.stages import measure
+from fpgaprune.flow.stages import stage_named
 from fpgaprune.target import hardware_path
 
 
@@ -14,7 +14,9 @@ def key(folder, **section):
     run = RunDirectory(folder)
     run.manifest.update(data="digest", versions={"fpgaprune": "as long ago"})
     config = parse_config({"measure": section}, "flow")
-    return runner._key(measure.STAGE, SimpleNamespace(run=run, config=config, versions=runner._versions()), (), ())
+    return runner._key(
+        stage_named("measure"), SimpleNamespace(run=run, config=config, versions=runner._versions()), (), ()
+    )
 
 
 def test_the_same_stage_has_the_same_key(tmp_path):

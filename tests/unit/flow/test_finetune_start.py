@@ -8,7 +8,7 @@ from keras import layers
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.engine import check_flow, parse_config
 from fpgaprune.flow.run import RunDirectory, Silent
-from fpgaprune.flow.stages import StageContext, finetune
+from fpgaprune.flow.stages import StageContext, stage_named
 from fpgaprune.flow.task import check_data, start_session
 from fpgaprune.frontends import load_keras
 from fpgaprune.keras_file import save_keras
@@ -52,7 +52,7 @@ def tuned(given, tmp_path, start, **keys):
     with run.locked():
         (run.path / "trained.keras").write_bytes((folder / "first.keras").read_bytes())
         MaskSet({}).save(run.file("selection.npz"))
-        finetune.STAGE.run(StageContext(run, config, data, Silent(), key="k"))
+        stage_named("finetune").run(StageContext(run, config, data, Silent(), key="k"))
     return weight_arrays(load_keras(run.file("finetuned.keras"))), MaskSet.load(run.file("masks.npz"))
 
 
@@ -86,6 +86,6 @@ def test_another_content_of_the_file_is_another_training(given, tmp_path):
     copy = tmp_path / "copy.keras"
     copy.write_bytes((folder / "second.keras").read_bytes())
     config = parse_config({"finetune": {"start": str(copy)}}, "flow.toml")
-    before = finetune.STAGE.settings(config)
+    before = stage_named("finetune").settings(config)
     copy.write_bytes((folder / "first.keras").read_bytes())
-    assert finetune.STAGE.settings(config) != before
+    assert stage_named("finetune").settings(config) != before

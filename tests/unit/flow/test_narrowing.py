@@ -10,7 +10,7 @@ from keras import layers
 from fpgaprune.errors import MaskError
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.run import RunDirectory, Silent
-from fpgaprune.flow.stages import StageContext, finetune, select
+from fpgaprune.flow.stages import StageContext, stage_named
 from fpgaprune.flow.task import check_data, choose_masks, first_masks, narrowed, read_task
 from fpgaprune.frontends import load_keras
 from fpgaprune.keras_file import save_keras
@@ -163,8 +163,8 @@ def test_the_fine_tuned_network_is_the_whole_one_with_zeros(tmp_path, quantised,
     config = parse_config(document, "test")
     with run.locked():
         save_keras(model, run.file("trained.keras"))
-        for stage in (select, finetune):
-            stage.STAGE.run(StageContext(run, config, data, Silent(), key="k"))
+        for stage in ("select", "finetune"):
+            stage_named(stage).run(StageContext(run, config, data, Silent(), key="k"))
     masks, trained = MaskSet.load(run.file("masks.npz")), load_keras(run.file("finetuned.keras"))
     weights = weight_arrays(trained)
     assert weights["conv1/kernel"].shape == (3, 3, 1, 6)
@@ -200,8 +200,8 @@ def test_a_network_that_was_rounded_is_trained_on_under_the_locks_of_filters(tmp
         }
         with run.locked():
             save_keras(model, run.file("trained.keras"))
-            for stage in (select, finetune):
-                stage.STAGE.run(StageContext(run, parse_config(document, "test"), data, Silent(), key="k"))
+            for stage in ("select", "finetune"):
+                stage_named(stage).run(StageContext(run, parse_config(document, "test"), data, Silent(), key="k"))
         start = run.file("finetuned.keras")
     first, trained = MaskSet.load(run.file("selection.npz")), load_keras(start)
     weights = weight_arrays(trained)

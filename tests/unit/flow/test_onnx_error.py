@@ -7,8 +7,7 @@ from keras import layers
 
 from fpgaprune.errors import ExportError
 from fpgaprune.export import export_onnx, run_onnx
-from fpgaprune.flow.stages import ExportConfig, onnx_file_error
-from fpgaprune.flow.stages.export import STAGE, onnx_error
+from fpgaprune.flow.stages import ExportConfig, onnx_error, onnx_file_error, stage_named
 
 RNG = np.random.default_rng(0)
 
@@ -181,7 +180,7 @@ def test_each_output_has_a_scale_of_its_own():
 
 def test_what_cannot_be_exported_is_said_before_the_training():
     def said(model):
-        return list(STAGE.foresee({ExportConfig: ExportConfig()}, None, model))
+        return list(stage_named("export").foresee({ExportConfig: ExportConfig()}, None, model))
 
     assert said(dense()) == []
     stack = [layers.Discretization(bin_boundaries=[0.0], name="bins"), layers.Dense(3)]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.flow.run import Silent, epochs_shown, progress
-from fpgaprune.flow.stages import MeasureResult, measure, quantise
+from fpgaprune.flow.stages import MeasureResult, stage_named
 
 
 class Recorder(Silent):
@@ -32,13 +32,13 @@ class Recorder(Silent):
 )
 def test_how_a_stage_ended(result, seconds, told):
     recorder = Recorder()
-    measure.STAGE.tell_end(recorder, result, seconds)
+    stage_named("measure").tell_end(recorder, result, seconds)
     assert recorder.stages == [("measure", *told)]
 
 
 def test_a_stage_that_nobody_asked_for_was_skipped():
     recorder = Recorder()
-    quantise.STAGE.tell_end(recorder, None, 0.0)
+    stage_named("quantise").tell_end(recorder, None, 0.0)
     ((_, state, note, _),) = recorder.stages
     assert state == "skipped"
     assert note.startswith("the flow does not ask for it (epochs above 0 in [quantise]")

@@ -19,10 +19,9 @@ from fpgaprune.flow.stages import (
     NetworkFiles,
     StageContext,
     artefacts_at,
-    finetune,
-    hls,
+    hardware_of,
     inputs_of,
-    quantise,
+    stage_named,
 )
 from fpgaprune.flow.task import check_data, predict, start_session
 from fpgaprune.frontends import load_keras
@@ -87,7 +86,7 @@ def context(folder, **keys):
 def done(tmp_path_factory):
     """What the stage was given, and what it returned."""
     given = context(tmp_path_factory.mktemp("run"))
-    return given, quantise.STAGE.run(given)
+    return given, stage_named("quantise").run(given)
 
 
 def test_every_weight_is_one_that_the_hardware_holds(done):
@@ -115,7 +114,7 @@ def test_locks_of_kernels_hold_under_the_names_that_folding_gives(done):
     assert set(after) - {"conv/bias"} == {"conv/kernel", "dense/kernel", "sep_depthwise/kernel", "sep/kernel"}
     (link,) = results.links
     assert (link.link, link.violations) == ("quantised.keras", 0)
-    assert list(quantise.STAGE.claims(given.run)) == []
+    assert list(stage_named("quantise").claims(given.run)) == []
 
 
 def test_another_mask_of_a_kernel_is_found(done, tmp_path):
@@ -125,14 +124,14 @@ def test_another_mask_of_a_kernel_is_found(done, tmp_path):
     given.masks("removed_masks.npz").save(run.file("removed_masks.npz"))
     masks["dense/kernel"][:] = True
     MaskSet(masks).save(run.file("quantised_masks.npz"))
-    (line,) = quantise.STAGE.claims(run)
+    (line,) = stage_named("quantise").claims(run)
     assert line == "quantised_masks.npz: the mask for 'dense/kernel' is not that of removed_masks.npz"
 
 
 def test_the_hardware_has_the_types_of_the_training_and_computes_what_was_trained(done):
     given, results = done
     types = json.loads(given.run.file("quantised_types.json").read_text())
-    hardware = hls.hardware_of(given.config, given.data).with_types(types)
+    hardware = hardware_of(given.config, given.data).with_types(types)
     model = load_keras(given.run.file("quantised.keras"))
     design = hardware.design(model)
     for layer, kinds in types.items():
@@ -144,22 +143,25 @@ def test_the_hardware_has_the_types_of_the_training_and_computes_what_was_traine
 
 def test_later_stages_read_the_network_that_was_trained_on(done):
     given, results = done
-    number = STAGES.index(quantise.STAGE)
+    number = STAGES.index(stage_named("quantise"))
     run = RunDirectory(given.run.path)
     run.record("remove", "k", {}, run.digests(["removed.keras"]), {}, 1.0)
     export = STAGES[number + 1]
     assert inputs_of(export, STAGES, artefacts_at(STAGES[:number], run)) == ("removed.keras", "removed_masks.npz")
     run.record("quantise", "k", {}, run.digests(FILES), results.to_json(), 1.0)
     assert inputs_of(export, STAGES, artefacts_at(STAGES[: number + 1], run)) == FILES[:2]
-    assert inputs_of(hls.STAGE, STAGES, artefacts_at(STAGES[: number + 1], run))[-4:] == (*FILES, "quantised_held.npz")
+    assert inputs_of(stage_named("hls"), STAGES, artefacts_at(STAGES[: number + 1], run))[-4:] == (
+        *FILES,
+        "quantised_held.npz",
+    )
 
 
 def test_its_part_of_the_report_says_what_rounding_costs_before_and_after(done):
     given, results = done
-    before, after = quantise.STAGE.part(given, results).checks
+    before, after = stage_named("quantise").part(given, results).checks
     assert (before.measured, after.measured) == (results.rounded.before.lost, results.rounded.after.lost)
-    assert quantise.STAGE.readings(results) == {"after": results.metric}
-    (line,) = quantise.STAGE.outcome(results)
+    assert stage_named("quantise").readings(results) == {"after": results.metric}
+    (line,) = stage_named("quantise").outcome(results)
     assert line.text.startswith("quantised   accuracy lost to rounding: ")
 
 
@@ -167,7 +169,7 @@ def test_its_part_of_the_report_says_what_rounding_costs_before_and_after(done):
 def held(tmp_path_factory):
     """The same with every kept weight held at a power of two in the end."""
     given = context(tmp_path_factory.mktemp("held"), **HOLD)
-    return given, quantise.STAGE.run(given)
+    return given, stage_named("quantise").run(given)
 
 
 def test_every_kept_weight_is_held_at_a_power_of_two_and_certified(held):
@@ -186,14 +188,14 @@ def test_every_kept_weight_is_held_at_a_power_of_two_and_certified(held):
     links = {link.link: link for link in results.links}
     assert list(links) == ["quantised.keras", "quantised.keras, held values"]
     assert links["quantised.keras, held values"].locked == values.count
-    assert list(quantise.STAGE.outcome(results))[1].text.startswith(f"held        {values.count:,} weights")
+    assert list(stage_named("quantise").outcome(results))[1].text.startswith(f"held        {values.count:,} weights")
 
 
 def test_the_hardware_holds_what_was_held_and_another_value_is_found(held):
     given, _ = held
     values = HeldValues.load(given.run.file("quantised_held.npz"))
     types = json.loads(given.run.file("quantised_types.json").read_text())
-    hardware = hls.hardware_of(given.config, given.data).with_types(types)
+    hardware = hardware_of(given.config, given.data).with_types(types)
     design = hardware.design(load_keras(given.run.file("quantised.keras")))
     for path, array in values.values.items():
         layer = design[path.partition("/")[0]]
@@ -204,14 +206,14 @@ def test_the_hardware_holds_what_was_held_and_another_value_is_found(held):
     whole = path.read_bytes()
     moved = {name: 2 * array for name, array in values.values.items()}
     HeldValues(values.masks, moved).save(path)
-    link = quantise.STAGE.links["quantised.keras, held values"](given.artefacts)
+    link = stage_named("quantise").links["quantised.keras, held values"](given.artefacts)
     path.write_bytes(whole)
     assert 0 < link.violations <= values.count
 
 
 def test_more_rounds_than_epochs_are_refused_before_anything_is_trained():
     config = parse_config({"quantise": {"epochs": 2, "hold": "digits(1)"}}, "flow.toml")
-    *_, check = quantise.STAGE.checks(Known(config, None))
+    *_, check = stage_named("quantise").checks(Known(config, None))
     with pytest.raises(ConfigError, match=r"in 6 rounds, and quantise.epochs is 2; wanted an epoch for each round"):
         check()
     with pytest.raises(ConfigError, match=r"wanted digits\(1\)"):
@@ -231,10 +233,10 @@ def test_a_training_that_was_killed_goes_on_as_if_undisturbed(done, held, tmp_pa
     given, _ = held if keys else done
     again = context(tmp_path, **keys)
     with pytest.raises(KilledError):
-        quantise.STAGE.run(replace(again, progress=Killer()))
+        stage_named("quantise").run(replace(again, progress=Killer()))
     assert again.run.file("quantise.checkpoint.npz").is_file()
     start_session(3)
-    quantise.STAGE.run(again)
+    stage_named("quantise").run(again)
     assert not again.run.file("quantise.checkpoint.npz").exists()
     for name in (*FILES, *(["quantised_held.npz"] if keys else [])):
         assert again.run.file(name).read_bytes() == given.run.file(name).read_bytes()
@@ -245,9 +247,9 @@ def test_without_epochs_nothing_is_written_and_what_was_is_gone(tmp_path):
     for name in (*FILES, "quantised_held.npz"):
         run.file(name).write_text("of before")
     config = parse_config({}, "flow.toml")
-    assert quantise.STAGE.run(StageContext(run, config, None, Silent())) is None
+    assert stage_named("quantise").run(StageContext(run, config, None, Silent())) is None
     assert not any(run.file(name).exists() for name in FILES)
-    assert list(quantise.STAGE.claims(run)) == []
+    assert list(stage_named("quantise").claims(run)) == []
 
 
 @pytest.mark.parametrize(
@@ -256,7 +258,7 @@ def test_without_epochs_nothing_is_written_and_what_was_is_gone(tmp_path):
 def test_only_what_decides_the_types_trains_anew(hls, again):
     flow = {"finetune": {"quantised": True}, "quantise": {"epochs": 2}}
     configs = parse_config(flow, "flow"), parse_config({**flow, "hls": hls}, "flow")
-    for stage in (finetune.STAGE, quantise.STAGE):
+    for stage in (stage_named("finetune"), stage_named("quantise")):
         first, second = (stage.settings(config) for config in configs)
         assert (first != second) == again
 
@@ -278,8 +280,8 @@ def test_one_type_for_every_sum_is_refused_before_anything_is_trained(tmp_path):
 
 def test_a_layer_that_cannot_be_rounded_is_refused_before_anything_is_trained():
     model = keras.Sequential([keras.Input((4,)), layers.Dense(3, name="a"), layers.PReLU(name="leaky")])
-    assert list(quantise.STAGE.foresee(parse_config({}, "flow.toml"), None, model)) == []
-    (line,) = quantise.STAGE.foresee(parse_config({"quantise": {"epochs": 1}}, "flow.toml"), None, model)
+    assert list(stage_named("quantise").foresee(parse_config({}, "flow.toml"), None, model)) == []
+    (line,) = stage_named("quantise").foresee(parse_config({"quantise": {"epochs": 1}}, "flow.toml"), None, model)
     assert line.startswith("quantise.epochs: layer 'leaky' is a PReLU, which quantize cannot round")
 
 
@@ -314,7 +316,7 @@ def fine_tuned(folder, **keys):
 @pytest.mark.parametrize("schedule", [{"kind": "one_shot"}, {"kind": "polynomial_decay", "frequency": 2}])
 def test_fine_tuning_that_rounds_keeps_its_locks_and_hands_its_types_on(tmp_path, schedule):
     given = fine_tuned(tmp_path, schedule=schedule)
-    results = finetune.STAGE.run(given)
+    results = stage_named("finetune").run(given)
     model, masks = load_keras(given.run.file("finetuned.keras")), given.masks("masks.npz")
     weights = weight_arrays(model)
     assert {"conv/kernel", "sep_depthwise/kernel", "sep/kernel", "dense/kernel"} <= set(masks)
@@ -326,18 +328,18 @@ def test_fine_tuning_that_rounds_keeps_its_locks_and_hands_its_types_on(tmp_path
     for old, new in (("finetuned.keras", "removed.keras"), ("masks.npz", "removed_masks.npz")):
         given.run.file(new).write_bytes(given.run.file(old).read_bytes())
     on = replace(given, network=NetworkFiles("removed.keras", "removed_masks.npz"))
-    rounded = quantise.STAGE.run(on)
+    rounded = stage_named("quantise").run(on)
     assert json.loads(given.run.file("quantised_types.json").read_text()) == types
     # No epoch of [quantise]: the network is the one that was fine-tuned, bit for bit.
     assert rounded.metric.samples == 48
-    outputs = emulate(hls.hardware_of(on.config, on.data).with_types(types).design(model), on.data.x_test)
+    outputs = emulate(hardware_of(on.config, on.data).with_types(types).design(model), on.data.x_test)
     assert on.judge(model).reading(outputs).value == results.metric.value
 
 
 def test_weights_to_go_back_to_are_refused_where_fine_tuning_rounds():
     schedule = {"kind": "rounds", "rewind_to": 0}
     config = parse_config({"finetune": {"quantised": True, "schedule": schedule}}, "flow.toml")
-    types, rewind = finetune.STAGE.checks(Known(config, None))
+    types, rewind = stage_named("finetune").checks(Known(config, None))
     types()
     with pytest.raises(ConfigError, match="rewind_to names weights of a network that does not round"):
         rewind()

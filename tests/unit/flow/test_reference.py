@@ -9,8 +9,7 @@ from pydantic import Field
 from typer.testing import CliRunner
 
 from fpgaprune.cli import app
-from fpgaprune.flow.engine import FlowConfig, parse_config, tables, to_markdown, to_toml
-from fpgaprune.flow.engine.key_reference import _words
+from fpgaprune.flow.engine import FlowConfig, parse_config, tables, to_markdown, to_toml, type_words
 
 PAGE = Path(__file__).parents[3] / "docs" / "flow_file.md"
 
@@ -78,7 +77,7 @@ def test_keys_without_a_default_are_comments():
     ],
 )
 def test_what_is_allowed_is_said_in_words(annotation, words):
-    assert _words(annotation) == words
+    assert type_words(annotation) == words
 
 
 @pytest.mark.skipif(not PAGE.parent.is_dir(), reason="the page is in the checkout only")

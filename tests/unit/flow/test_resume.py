@@ -7,7 +7,7 @@ import pytest
 from fpgaprune.errors import ConfigError, LockError
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.run import RunDirectory, Silent
-from fpgaprune.flow.stages import StageContext, train
+from fpgaprune.flow.stages import StageContext, stage_named
 from fpgaprune.flow.task import (
     Checkpoint,
     Finetuning,
@@ -96,7 +96,7 @@ def test_a_killed_training_goes_on_as_if_undisturbed(tmp_path):
         data = check_data("d", {"x_train": x, "y_train": y, "x_test": x, "y_test": y})
         run = RunDirectory(folder)
         run.write_manifest()
-        train.STAGE.run(StageContext(run, config, data, progress, key="one"))
+        stage_named("train").run(StageContext(run, config, data, progress, key="one"))
         return (folder / "trained.keras").read_bytes()
 
     killer = Silent()

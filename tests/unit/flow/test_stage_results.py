@@ -8,7 +8,7 @@ import pytest
 from fpgaprune.errors import RunError
 from fpgaprune.flow import STAGES
 from fpgaprune.flow.run import RunDirectory
-from fpgaprune.flow.stages import Agreement, HlsResult, NotCompared, OutcomeLine, hls, quantise
+from fpgaprune.flow.stages import Agreement, HlsResult, NotCompared, OutcomeLine, stage_named
 from fpgaprune.flow.task import Loss
 
 ADVICE = {"recommended": "latency", "layers": [1]}
@@ -33,13 +33,13 @@ PLAIN = {
 def test_a_result_is_written_without_what_is_unknown_and_read_again():
     plain = json.loads(json.dumps(RESULT.to_json()))
     assert plain == {key: value for key, value in PLAIN.items() if key != "links"}
-    assert hls.STAGE.result_from(plain, "manifest.json") == RESULT
-    assert hls.STAGE.result_from(PLAIN, "manifest.json").links == ()
+    assert stage_named("hls").result_from(plain, "manifest.json") == RESULT
+    assert stage_named("hls").result_from(PLAIN, "manifest.json").links == ()
 
 
 def test_a_training_that_diverged_has_figures_that_are_no_numbers():
     lost = json.loads(json.dumps(RESULT.to_json()).replace("0.5", "NaN"))
-    assert np.isnan(hls.STAGE.result_from(lost, "manifest.json").emulation.value)
+    assert np.isnan(stage_named("hls").result_from(lost, "manifest.json").emulation.value)
 
 
 @pytest.mark.parametrize("damage", [{"emulation": {"value": 0.5}}, {"notes": "text"}, {"simulation": [1]}])
@@ -49,20 +49,20 @@ def test_a_damaged_record_is_named(damage, tmp_path):
     with pytest.raises(
         RunError, match=r"manifest.json: the results of stage 'hls' are damaged: .*; run the flow again"
     ):
-        hls.STAGE.result_in(run)
+        stage_named("hls").result_in(run)
 
 
 def test_a_stage_that_was_not_asked_has_no_result(tmp_path):
     run = RunDirectory(tmp_path)
     run.record("quantise", "k", {}, {}, {}, 1.0)
-    assert quantise.STAGE.result_in(run) is None
+    assert stage_named("quantise").result_in(run) is None
 
 
 def test_the_terminal_is_given_lines_without_colours():
-    first, second = hls.STAGE.outcome(RESULT)
+    first, second = stage_named("hls").outcome(RESULT)
     assert first == OutcomeLine("hardware    gives the same class as Keras for 75.00 % of 16 samples")
     assert second == OutcomeLine("compiled    left out: no g++")
-    assert hls.STAGE.readings(RESULT)["hardware"].lost == 0.25
+    assert stage_named("hls").readings(RESULT)["hardware"].lost == 0.25
 
 
 def test_every_stage_has_a_class_of_results():

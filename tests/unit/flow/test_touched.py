@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.flow.run import RunDirectory, touched
-from fpgaprune.flow.stages import measure
+from fpgaprune.flow.stages import stage_named
 
 SINGLE = ("trained.keras", "estimate.json", "report.html", "measure.json")
 FOLDERS = {
@@ -36,7 +36,7 @@ def run(tmp_path):
 
 def lines(path):
     run = RunDirectory.existing(path)
-    return [*touched(run), *measure.STAGE.claims(run)]
+    return [*touched(run), *stage_named("measure").claims(run)]
 
 
 def files(path):

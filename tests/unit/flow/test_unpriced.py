@@ -11,7 +11,7 @@ from fpgaprune.errors import EstimateError
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.finished import compare_folders
 from fpgaprune.flow.run import RunDirectory
-from fpgaprune.flow.stages import StageContext, estimate
+from fpgaprune.flow.stages import StageContext, stage_named
 from tests.unit.estimate.designs import cnn
 from tests.unit.vendor.texts import csynth
 
@@ -27,13 +27,13 @@ def run_with(folder, design):
 def test_the_stage_says_why_it_left_the_price_out(tmp_path):
     run = run_with(tmp_path / "run", replace(cnn(), name="catapult", backend="Catapult"))
     config = parse_config({"name": "net", "target": {"part": "xc7z020clg400-1"}}, "flow.toml")
-    left_out = estimate.STAGE.run(StageContext(run, config, None, None))
+    left_out = stage_named("estimate").run(StageContext(run, config, None, None))
     assert left_out.to_json() == {
         "left_out": "design 'catapult' was made for backend 'Catapult', for which no reports were calibrated; "
         "wanted Vivado or Vitis"
     }
     assert json.loads((run.path / "estimate.json").read_text()) is None
-    priced = estimate.STAGE.run(StageContext(run_with(tmp_path / "other", cnn()), config, None, None))
+    priced = stage_named("estimate").run(StageContext(run_with(tmp_path / "other", cnn()), config, None, None))
     assert priced.after.latency_cycles > 0
 
 

@@ -11,7 +11,7 @@ import fpgaprune as fp
 from fpgaprune.errors import MaskError, ModelImportError
 from fpgaprune.flow import flow_from_options
 from fpgaprune.flow.file import FinetuneConfig, SelectConfig
-from fpgaprune.frontends.onnx.qonnx import bipolar_quant, in_standard_operators, quant, trunc, type_of
+from fpgaprune.frontends import bipolar_quant, in_standard_operators, quant, trunc, type_of
 from tests.unit.frontends.graphs import graph, node, numbers
 
 MODES = ("ROUND", "HALF_EVEN", "FLOOR", "CEIL", "DOWN", "UP", "HALF_UP", "HALF_DOWN")

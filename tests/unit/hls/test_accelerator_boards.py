@@ -4,8 +4,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
-from fpgaprune.hls import accelerator_form
-from fpgaprune.hls.accelerator_boards import BACKEND, board_problems, known_boards, require_board
+from fpgaprune.hls import BACKEND, accelerator_form, board_problems, known_boards, require_board
 
 from ..estimate.designs import mlp
 

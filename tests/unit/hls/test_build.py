@@ -11,8 +11,7 @@ import pytest
 from fpgaprune import processes
 from fpgaprune.backends import BACKENDS
 from fpgaprune.errors import HlsError, ToolError
-from fpgaprune.hls import HlsProject
-from fpgaprune.hls.build import build_commands
+from fpgaprune.hls import HlsProject, build_commands
 from fpgaprune.hls.readme import readme
 
 from ..emulate.designs import mlp

@@ -12,9 +12,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import Dense, Design, Pad, Unknown
 from fpgaprune.errors import HlsError
-from fpgaprune.hls import HlsProject
-from fpgaprune.hls.layer_list import layer_list
-from fpgaprune.hls.render import render
+from fpgaprune.hls import HlsProject, layer_list, render
 from fpgaprune.values import FixedType
 
 pytest.importorskip("hls4ml")
@@ -44,7 +42,7 @@ def changed(design: Design, name: str, **fields: object) -> Design:
 
 def test_what_hls4ml_adds_by_itself_is_not_in_the_list():
     design = designed(STREAM)
-    found = layer_list(design)
+    found = layer_list.layer_list(design)
     names = [entry["name"] for entry in found.entries]
     assert names == ["images", "first", "around", "second", "sum", "other", "flat", "head"]
     assert {"clone_images", "zp2d_first", "repack_other"} <= {layer.name for layer in design.layers}
@@ -56,7 +54,7 @@ def test_what_hls4ml_adds_by_itself_is_not_in_the_list():
 @pytest.mark.parametrize("target", [STREAM, PARALLEL], ids=lambda target: target.io_type)
 def test_the_graph_is_the_design(target, tmp_path):
     design = designed(target)
-    graph = render(design, target, tmp_path / "hls")
+    graph = render.render(design, target, tmp_path / "hls")
     assert {node.name for node in graph.get_layers()} == {layer.project_name for layer in design.layers}
     assert not (tmp_path / "hls").exists()
 
@@ -81,9 +79,9 @@ def test_a_graph_that_differs_is_refused(name, fields, said, tmp_path, monkeypat
         role = fields["weights"]
         fields = {"weights": {**layer.weights, role: layer.weights[role] ^ 1}}
     wanted = changed(design, name, **fields)
-    monkeypatch.setattr("fpgaprune.hls.render.layer_list", lambda _: layer_list(design))
+    monkeypatch.setattr("fpgaprune.hls.render.layer_list", lambda _: layer_list.layer_list(design))
     with pytest.raises(HlsError, match=said if "other" in said else f"layer '{name}'.*{said}") as error:
-        render(wanted, PARALLEL, tmp_path / "hls")
+        render.render(wanted, PARALLEL, tmp_path / "hls")
     assert "\n" not in str(error.value)
 
 
@@ -92,8 +90,8 @@ def test_a_layer_that_hls4ml_leaves_out_is_refused_by_name(tmp_path):
     path = layers.Flatten(name="flat")(layers.Permute((2, 1, 3), name="turned")(given))
     model = keras.Model(given, layers.Dense(2, name="head")(path))
     with pytest.raises(HlsError, match=r"leaves out layer 'turned'.*io type, or write the design as Verilog"):
-        render(designed(PARALLEL, model), PARALLEL, tmp_path / "hls")
-    render(designed(STREAM, model), STREAM, tmp_path / "hls")
+        render.render(designed(PARALLEL, model), PARALLEL, tmp_path / "hls")
+    render.render(designed(STREAM, model), STREAM, tmp_path / "hls")
 
 
 def test_a_layer_that_hls4ml_builds_wrongly_is_refused_by_name(tmp_path):
@@ -103,13 +101,13 @@ def test_a_layer_that_hls4ml_builds_wrongly_is_refused_by_name(tmp_path):
     x = np.random.default_rng(2).uniform(-1, 1, (30, 6, 6, 2)).astype("float32")
     design = replace(fp.make_design(model, PARALLEL, x), io_type="io_stream")
     with pytest.raises(HlsError, match=r"layer 'overlaps' \(Pooling2D\): pooling .* has no template in io_stream"):
-        render(design, STREAM, tmp_path / "hls")
+        render.render(design, STREAM, tmp_path / "hls")
 
 
 def test_an_operation_without_a_layer_is_refused_by_name(tmp_path):
     design = changed(designed(PARALLEL), "head", operation=Unknown())
     with pytest.raises(HlsError, match=r"layer 'head' has operation Unknown.*Verilog"):
-        render(design, PARALLEL, tmp_path / "hls")
+        render.render(design, PARALLEL, tmp_path / "hls")
 
 
 def test_a_design_for_another_target_is_refused_and_nothing_is_written(tmp_path):
@@ -125,8 +123,8 @@ def test_a_design_for_another_target_is_refused_and_nothing_is_written(tmp_path)
 def test_a_padding_of_the_model_stays_a_layer():
     design = designed(STREAM)
     assert isinstance(design["around"].operation, Pad)
-    assert "around" in layer_list(design).layers
-    assert isinstance(layer_list(design).layers["head"].operation, Dense)
+    assert "around" in layer_list.layer_list(design).layers
+    assert isinstance(layer_list.layer_list(design).layers["head"].operation, Dense)
 
 
 def test_a_project_of_a_design_opens_with_its_advice(tmp_path: Path):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.hls import StrategyWarning
-from fpgaprune.hls.strategy_advice import advise_strategy, warn_of_idle_zeros
+from fpgaprune.hls import StrategyWarning, advise_strategy, warn_of_idle_zeros
 
 from ..emulate.designs import EIGHT, WIDE, design, layer
 

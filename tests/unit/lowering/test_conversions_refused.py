@@ -15,8 +15,7 @@ from fpgaprune.backends import as_built, faults_of
 from fpgaprune.design import Design
 from fpgaprune.errors import DesignError, HlsError
 from fpgaprune.hls import add_templates, layer_of
-from fpgaprune.lowering import fold, make_design, outline
-from fpgaprune.lowering.table_ends import require_within_tables
+from fpgaprune.lowering import fold, make_design, outline, require_within_tables
 from fpgaprune.values import FixedType
 
 TYPE = FixedType(16, 6)

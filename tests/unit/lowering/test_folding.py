@@ -7,8 +7,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
-from fpgaprune.lowering import LayerOptions, Precision, Range, fold, observe
-from fpgaprune.lowering.precision import choose_types
+from fpgaprune.lowering import LayerOptions, Precision, Range, choose_types, fold, observe
 from fpgaprune.values import FixedType
 
 RNG = np.random.default_rng(0)

@@ -10,8 +10,7 @@ from keras import layers as kl
 import fpgaprune as fp
 from fpgaprune.design import ReuseWarning
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.lowering.convertible_layers import check_layers
-from fpgaprune.lowering.gru_lstm import observed_states
+from fpgaprune.lowering import check_layers, observed_states
 
 pytest.importorskip("hls4ml")
 

@@ -8,8 +8,7 @@ from keras import layers, ops
 import fpgaprune as fp
 from fpgaprune.errors import MaskError, UnsupportedLayerError
 from fpgaprune.hls import check_model
-from fpgaprune.lowering import Precision, fold, layer_problems, operation_problems
-from fpgaprune.lowering.keras_operations import with_layers
+from fpgaprune.lowering import Precision, fold, layer_problems, operation_problems, with_layers
 
 RNG = np.random.default_rng(0)
 

@@ -14,9 +14,7 @@ import fpgaprune as fp
 from fpgaprune.design import Design
 from fpgaprune.errors import ExportError
 from fpgaprune.hls import HlsProject
-from fpgaprune.lowering import is_project_name
-from fpgaprune.lowering.layer_names import project_names
-from fpgaprune.lowering.reserved import PROJECT_WORDS, RESERVED
+from fpgaprune.lowering import PROJECT_WORDS, RESERVED, is_project_name, project_names
 from fpgaprune.values import uncomputed_names
 
 RNG = np.random.default_rng(0)

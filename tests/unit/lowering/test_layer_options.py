@@ -3,8 +3,7 @@
 import pytest
 
 from fpgaprune.errors import DesignError, HlsError
-from fpgaprune.lowering import LayerOptions
-from fpgaprune.lowering.layer_options import read_options
+from fpgaprune.lowering import LayerOptions, read_options
 from fpgaprune.values import FixedType
 
 NAMES = ["conv1", "conv2", "dense"]

@@ -10,8 +10,7 @@ import fpgaprune as fp
 from fpgaprune.design import FUNCTIONS, LookUp, Recurrent
 from fpgaprune.errors import HlsError
 from fpgaprune.hls import check_model
-from fpgaprune.lowering import lower
-from fpgaprune.lowering.table_sizes import entry_type
+from fpgaprune.lowering import entry_type, lower
 from fpgaprune.values import FixedType
 
 TARGET = fp.Target.of("xc7z020clg400-1")

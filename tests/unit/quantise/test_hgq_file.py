@@ -4,6 +4,7 @@ import json
 import re
 import sys
 import zipfile
+from types import SimpleNamespace
 
 import keras
 import pytest
@@ -63,8 +64,9 @@ def test_run_takes_its_zeros_as_they_are_and_trains_nothing(saved):
 
 
 def test_a_flow_that_would_train_its_weights_on_is_refused(saved):
-    from fpgaprune.flow.stages.finetune import _check_schedule
+    from fpgaprune.flow.stages import Known, stage_named
 
     document = {"name": "a", "train": {"model": str(saved)}, "finetune": {"epochs": 3}}
+    *_, check = stage_named("finetune").checks(Known(parse_config(document, "test"), SimpleNamespace()))
     with pytest.raises(ConfigError, match=r"finetune.epochs is 3, but .*hgq.keras has weights whose bits HGQ2 trained"):
-        _check_schedule(parse_config(document, "test"), None)
+        check()

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import keras
@@ -12,8 +13,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.errors import DesignError, ModelImportError, UnsupportedLayerError
 from fpgaprune.keras_file import trained_bits
-from fpgaprune.quantise import import_qkeras
-from fpgaprune.quantise.qkeras_quantizers import read_quantizer
+from fpgaprune.quantise import import_qkeras, read_quantizer
 from fpgaprune.values import FixedType
 
 FILES = Path(__file__).with_name("qkeras")
@@ -193,10 +193,11 @@ def test_a_flow_takes_the_file_and_shows_what_is_to_know():
 def test_run_takes_zeros_and_bits_as_they_are():
     from fpgaprune.errors import ConfigError
     from fpgaprune.flow.engine import flow_from_options, parse_config
-    from fpgaprune.flow.stages.finetune import _check_schedule
+    from fpgaprune.flow.stages import Known, stage_named
 
     config = flow_from_options(FILES / "mlp.h5", data="x.npz", part="zcu104")
     assert (config.select.zeros, config.select.sparsity, config.finetune.epochs) == (True, 0.0, 0)
     document = {"name": "a", "train": {"model": str(FILES / "mlp.h5")}, "finetune": {"epochs": 3}}
+    *_, check = stage_named("finetune").checks(Known(parse_config(document, "test"), SimpleNamespace()))
     with pytest.raises(ConfigError, match="whose bits QKeras trained, and they would leave them"):
-        _check_schedule(parse_config(document, "test"), None)
+        check()

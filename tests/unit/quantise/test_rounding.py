@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fpgaprune.quantise.rounding import rounded
+from fpgaprune.quantise import rounded
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 SHAPES = ((4, 2), (8, 1), (3, 5), (6, -2), (12, 4))

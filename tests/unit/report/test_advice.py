@@ -9,8 +9,7 @@ from msgspec import structs
 import fpgaprune as fp
 from fpgaprune.layout import LayerShare, Shortage
 from fpgaprune.measure import Figure
-from fpgaprune.report import render_page, shortage_lines, suggested_changes
-from fpgaprune.report.advice import changes_tables
+from fpgaprune.report import changes_tables, render_page, shortage_lines, suggested_changes
 from fpgaprune.target import find_part
 
 from ..estimate.designs import cnn

@@ -4,8 +4,7 @@ import pytest
 
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import ANALYTIC_SYNTH
-from fpgaprune.report.estimate_tables import estimate_notes, layer_resources_table, speed_table, totals_table
-from fpgaprune.report.estimates import pair_layers
+from fpgaprune.report import estimate_notes, layer_resources_table, pair_layers, speed_table, totals_table
 
 from .samples import estimate, layer, run_report
 

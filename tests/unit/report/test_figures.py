@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from fpgaprune.errors import ReportError
-from fpgaprune.report import kernel_norm_png, kernel_states
+from fpgaprune.report import encode_png, kernel_norm_png, kernel_states
 from fpgaprune.report.figures import (
     KEPT,
     LOCKED,
@@ -23,7 +23,6 @@ from fpgaprune.report.figures import (
     mask_figure,
     shares_figure,
 )
-from fpgaprune.report.png import encode_png
 
 from .samples import conv
 

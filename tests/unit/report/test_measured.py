@@ -19,8 +19,7 @@ from fpgaprune.measure import (
     StagedCounts,
     VerilogPrice,
 )
-from fpgaprune.report import Column, measured_tables, write_report
-from fpgaprune.report.measured import counts_tables, kernel_plots, points_figure
+from fpgaprune.report import Column, counts_tables, kernel_plots, measured_tables, points_figure, write_report
 
 from .samples import measured, run_report
 

@@ -21,6 +21,8 @@ from fpgaprune.report import (
     Check,
     LinkSummary,
     Metric,
+    certificate_table,
+    checks_tables,
     give_answers,
     kernel_states,
     kernels_table,
@@ -30,7 +32,6 @@ from fpgaprune.report import (
     verdicts,
 )
 from fpgaprune.report.figures import KEPT, kernels_text
-from fpgaprune.report.run_tables import certificate_table, checks_tables
 from fpgaprune.target import Target
 from fpgaprune.values import MaskSet
 

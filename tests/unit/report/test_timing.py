@@ -1,7 +1,6 @@
 """Where the time of a run went."""
 
-from fpgaprune.report import StageTime, render_page, stage_times
-from fpgaprune.report.timing import UNCHANGED, stages_table
+from fpgaprune.report import UNCHANGED, StageTime, render_page, stage_times, stages_table
 
 from .samples import run_report
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fpgaprune.rtl import Circuit
-from fpgaprune.rtl.circuit import COSTS
+from fpgaprune.rtl import COSTS, Circuit
 
 
 @st.composite

@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fpgaprune.errors import RtlError, ToolError, ToolTimeoutError
-from fpgaprune.rtl import adders, da4ml_solver, share
-from fpgaprune.rtl import solve as solving
-from fpgaprune.rtl.adders import AdderGraph
-from fpgaprune.rtl.solve import Solver, solve
+from fpgaprune.rtl import AdderGraph, adders, da4ml_solver, share, solve
 
 matrices = st.tuples(st.integers(1, 7), st.integers(1, 6)).flatmap(
     lambda shape: arrays(np.int64, shape, elements=st.integers(-300, 300))
@@ -108,23 +105,23 @@ def test_an_answer_of_da4ml_is_read_as_adders():
 
 
 def test_solved_adders_are_kept_and_checked_when_read(tmp_path, monkeypatch):
-    matrix, solver = np.array([[3, 5], [7, -9]]), Solver(cache=tmp_path)
-    first = solve(matrix, 0, 15, solver)
+    matrix, solver = np.array([[3, 5], [7, -9]]), solve.Solver(cache=tmp_path)
+    first = solve.solve(matrix, 0, 15, solver)
     (kept,) = tmp_path.iterdir()
     with monkeypatch.context() as patched:
-        patched.setattr(solving, "share", lambda *args, **kwargs: pytest.fail("solved again"))
-        assert solve(matrix, 0, 15, solver) == first
+        patched.setattr(solve, "share", lambda *args, **kwargs: pytest.fail("solved again"))
+        assert solve.solve(matrix, 0, 15, solver) == first
     # A file that holds something else is not believed.
     kept.write_text(json.dumps({**share(matrix + 1).to_json(), "note": ""}))
-    assert solve(matrix, 0, 15, solver) == first
+    assert solve.solve(matrix, 0, 15, solver) == first
     kept.write_text("{")
-    assert solve(matrix, 0, 15, solver) == first
+    assert solve.solve(matrix, 0, 15, solver) == first
 
 
 def test_a_solver_that_gives_another_matrix_is_refused(monkeypatch):
-    monkeypatch.setattr(solving, "share", lambda matrix, search=True: AdderGraph(2, (), share(matrix * 0).exits))
+    monkeypatch.setattr(solve, "share", lambda matrix, search=True: AdderGraph(2, (), share(matrix * 0).exits))
     with pytest.raises(RtlError, match="solver 'shared' gave adders of another matrix"):
-        solve(np.array([[3, 5], [7, -9]]), 0, 15, Solver())
+        solve.solve(np.array([[3, 5], [7, -9]]), 0, 15, solve.Solver())
 
 
 def test_da4ml_that_is_missing_is_named_with_its_installation(monkeypatch):
@@ -133,7 +130,7 @@ def test_da4ml_that_is_missing_is_named_with_its_installation(monkeypatch):
 
     monkeypatch.setattr(da4ml_solver.importlib.metadata, "version", missing)
     with pytest.raises(ToolError, match=r"da4ml was not found: pip install 'fpgaprune\[rtl\]'"):
-        solve(np.array([[3]]), 0, 1, Solver(adders="da4ml"))
+        solve.solve(np.array([[3]]), 0, 1, solve.Solver(adders="da4ml"))
 
 
 def test_da4ml_that_takes_too_long_is_replaced_and_said_each_time(monkeypatch, tmp_path):
@@ -142,13 +139,13 @@ def test_da4ml_that_takes_too_long_is_replaced_and_said_each_time(monkeypatch, t
 
     monkeypatch.setattr(da4ml_solver, "version", lambda: "0.5")
     monkeypatch.setattr(da4ml_solver, "solve", slow)
-    solver = Solver(adders="da4ml", seconds=1, cache=tmp_path)
-    first = solve(np.array([[3, 5]]), 0, 1, solver)
+    solver = solve.Solver(adders="da4ml", seconds=1, cache=tmp_path)
+    first = solve.solve(np.array([[3, 5]]), 0, 1, solver)
     assert (first.graph.matrix() == [[3, 5]]).all()
     assert first.note == "da4ml did not end within 1 s: shared adders stand in, exact as well"
     # The second time they come from the cache, and the note with them.
     monkeypatch.setattr(da4ml_solver, "solve", lambda *args: pytest.fail("solved again"))
-    assert solve(np.array([[3, 5]]), 0, 1, solver) == first
+    assert solve.solve(np.array([[3, 5]]), 0, 1, solver) == first
 
 
 def test_da4ml_that_fails_is_not_replaced(monkeypatch):
@@ -158,12 +155,12 @@ def test_da4ml_that_fails_is_not_replaced(monkeypatch):
     monkeypatch.setattr(da4ml_solver, "version", lambda: "0.5")
     monkeypatch.setattr(da4ml_solver, "solve", fails)
     with pytest.raises(ToolError, match="says its last line"):
-        solve(np.array([[3, 5]]), 0, 1, Solver(adders="da4ml"))
+        solve.solve(np.array([[3, 5]]), 0, 1, solve.Solver(adders="da4ml"))
 
 
 @pytest.mark.slow
 def test_da4ml_solves_the_same_matrix():
     pytest.importorskip("da4ml")
     matrix = np.random.default_rng(0).integers(-31, 32, (9, 4))
-    solved = solve(matrix, 0, 255, Solver(adders="da4ml", seconds=1500))
+    solved = solve.solve(matrix, 0, 255, solve.Solver(adders="da4ml", seconds=1500))
     assert (solved.graph.matrix() == matrix).all()

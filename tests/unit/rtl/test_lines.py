@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fpgaprune.rtl import Circuit
-from fpgaprune.rtl.lines import line_of
-from fpgaprune.rtl.schedule import schedule
+from fpgaprune.rtl import Circuit, line_of, schedule
 
 
 @pytest.mark.parametrize(

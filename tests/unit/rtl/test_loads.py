@@ -8,9 +8,16 @@ import pytest
 
 from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import RtlError
-from fpgaprune.rtl import VerilogProject, check_verilog, plan_verilog, read_weights, to_verilog, weights_stream
-from fpgaprune.rtl.loaded import Loaded
-from fpgaprune.rtl.scheduled import program_of
+from fpgaprune.rtl import (
+    Loaded,
+    VerilogProject,
+    check_verilog,
+    plan_verilog,
+    program_of,
+    read_weights,
+    to_verilog,
+    weights_stream,
+)
 from fpgaprune.values import FixedType
 
 from .test_scheduled import KINDS, design_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fpgaprune.rtl.names import KEYWORDS, verilog_names
+from fpgaprune.rtl import KEYWORDS, verilog_names
 
 
 def test_names_are_identifiers_of_their_own():

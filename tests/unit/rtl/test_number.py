@@ -6,9 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.emulate import Exact
-from fpgaprune.rtl import Circuit, Number
-from fpgaprune.rtl.number import _reciprocal
-from fpgaprune.rtl.schedule import schedule
+from fpgaprune.rtl import Circuit, Number, reciprocal, schedule
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 types = st.builds(
@@ -64,7 +62,7 @@ def test_arithmetic_has_the_bits_of_the_emulator(one, two, target, divisor):
 def test_a_reciprocal_divides_every_number(largest):
     values = np.arange(largest + 1)
     for divisor in range(1, 70):
-        multiplier, bits = _reciprocal(divisor, largest)
+        multiplier, bits = reciprocal(divisor, largest)
         assert (values * multiplier >> bits == values // divisor).all()
         # One less is not enough for all of them.
         assert divisor & (divisor - 1) == 0 or divisor > largest or multiplier * divisor > 1 << bits

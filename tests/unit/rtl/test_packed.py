@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.emulate import emulate, raw_of_real
-from fpgaprune.rtl import Chain, Circuit, Number, Stream, share
-from fpgaprune.rtl.links import Computation, Lane
-from fpgaprune.rtl.sums import scaled_each
+from fpgaprune.rtl import Chain, Circuit, Computation, Lane, Number, Stream, scaled_each, share
 from fpgaprune.values import FixedType
 from tests.unit.emulate.test_quantise import INPUT, WIDEST, quantiser
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fpgaprune.rtl.pairing import Pair
+from fpgaprune.rtl import Pair
 
 
 def test_beats_that_come_together_do_not_wait_for_each_other():

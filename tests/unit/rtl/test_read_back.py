@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.rtl import check_verilog, parts, read_weights, to_verilog
-from fpgaprune.rtl import products as in_time
-from fpgaprune.rtl.folded import Memory
+from fpgaprune.rtl import Memory, check_verilog, parts, products, read_weights, to_verilog
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType, MaskSet
 
 from .networks import Net
@@ -63,8 +61,8 @@ def test_what_is_read_back_is_what_was_written(seed, interval, tmp_path, monkeyp
 @pytest.mark.parametrize("overflow", OVERFLOW_MODES)
 def test_a_depthwise_layer_is_read_channel_by_channel(overflow, interval, tmp_path, monkeypatch):
     # So few taps are smaller at once.
-    monkeypatch.setattr(in_time, "RAM", 0)
-    monkeypatch.setattr(in_time, "CONTROL", 0)
+    monkeypatch.setattr(products, "RAM", 0)
+    monkeypatch.setattr(products, "CONTROL", 0)
     net = Net(np.random.default_rng(5))
     design = with_accum(net.design(net.depthwise(net.input(5, 5, 3))), FixedType(30, 15, overflow=overflow))
     layer = weighted(design)

@@ -10,11 +10,7 @@ import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.rtl import Circuit, Number
-from fpgaprune.rtl import schedule as retime
-from fpgaprune.rtl import schedule as scheduling
-from fpgaprune.rtl.circuit import COSTS
-from fpgaprune.rtl.schedule import Schedule, Timing, schedule
+from fpgaprune.rtl import COSTS, Circuit, Number, Schedule, Timing, pipelining, schedule
 from fpgaprune.values import FixedType
 from tests.unit.rtl.circuits import circuits, faults, register_bits
 
@@ -98,7 +94,7 @@ def alone(self, stage):
     return whole if whole.sum() == 1 else np.zeros(len(stage), np.bool_)
 
 
-best_to_move = retime.Lives.best_to_move
+best_to_move = pipelining.Lives.best_to_move
 
 
 def test_values_move_together_where_that_alone_pays():
@@ -117,7 +113,7 @@ def test_values_move_together_where_that_alone_pays():
 
 @pytest.mark.parametrize("mutant", [nothing, alone])
 def test_a_search_that_ends_too_early_is_seen(mutant, monkeypatch):
-    monkeypatch.setattr(retime.Lives, "best_to_move", mutant)
+    monkeypatch.setattr(pipelining.Lives, "best_to_move", mutant)
     with pytest.raises(AssertionError):
         test_values_move_together_where_that_alone_pays()
 
@@ -131,13 +127,13 @@ def test_a_search_that_ends_too_early_is_seen(mutant, monkeypatch):
 )
 def test_stages_that_keep_to_no_gap_or_end_are_seen(mutant, monkeypatch):
     kept = Timing.of
-    monkeypatch.setattr(scheduling.Timing, "of", lambda circuit, levels: mutant(kept(circuit, levels)))
+    monkeypatch.setattr(pipelining.Timing, "of", lambda circuit, levels: mutant(kept(circuit, levels)))
     refuted(test_every_value_is_there_when_it_is_read_and_no_stage_is_longer_than_asked, circuits(), LEVELS)
 
 
 def test_steps_that_are_too_long_are_seen(monkeypatch):
-    alike = retime.Lives.stages_alike
-    monkeypatch.setattr(retime.Lives, "stages_alike", lambda self, stage, later: alike(self, stage, later) + 1)
+    alike = pipelining.Lives.stages_alike
+    monkeypatch.setattr(pipelining.Lives, "stages_alike", lambda self, stage, later: alike(self, stage, later) + 1)
     refuted(test_every_value_is_there_when_it_is_read_and_no_stage_is_longer_than_asked, circuits(), LEVELS)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.rtl.links import Module, places, queue_depth
+from fpgaprune.rtl import Module, places, queue_depth
 
 SIDES = st.tuples(*(st.integers(1, 9) for _ in range(2)), *(st.integers(1, 4) for _ in range(4)))
 

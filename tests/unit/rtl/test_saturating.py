@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
-from fpgaprune.rtl import Circuit, Number, sums, to_verilog
-from fpgaprune.rtl.schedule import schedule
-from fpgaprune.rtl.sums import Run, saturated, summed
+from fpgaprune.rtl import Circuit, Number, Run, saturated, schedule, summed, sums, to_verilog
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from tests.unit.rtl.networks import Net
 

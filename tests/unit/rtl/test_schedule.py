@@ -7,8 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from fpgaprune.rtl import Circuit, to_verilog
-from fpgaprune.rtl.schedule import schedule
+from fpgaprune.rtl import Circuit, schedule, to_verilog
 from tests.unit.rtl.networks import Net
 
 

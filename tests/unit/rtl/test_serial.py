@@ -9,9 +9,8 @@ import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.rtl import SerialSums, share, width_of
+from fpgaprune.rtl import SerialSums, serial_datapath, share, width_of
 from fpgaprune.rtl import serial as module
-from fpgaprune.rtl.serial_text import serial_datapath
 
 FIXED = settings(max_examples=120, deadline=None, derandomize=True, database=None)
 INSTANCE = re.compile(r"^ *(fp_serial_\w+) (?:#\((.*?)\) )?\w+ \((.*)\);$", re.M)

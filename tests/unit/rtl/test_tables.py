@@ -6,8 +6,7 @@ import pytest
 from fpgaprune.emulate import Exact, Step
 from fpgaprune.emulate import look_up as look_up_real
 from fpgaprune.hls import layer_of
-from fpgaprune.rtl import Circuit, Number
-from fpgaprune.rtl.tables import look_up
+from fpgaprune.rtl import Circuit, Number, look_up
 from fpgaprune.values import FixedType
 
 TABLE_SIZE = 2048

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpgaprune.errors import MaskError
-from fpgaprune.select import hold_largest, hold_schedule, parse_hold
-from fpgaprune.select.cheap_values import Digits
+from fpgaprune.select import Digits, hold_largest, hold_schedule, parse_hold
 from fpgaprune.values import FixedType, HeldValues, MaskSet, count_digits
 
 KINDS = st.builds(

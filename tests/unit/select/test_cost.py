@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.errors import MaskError
-from fpgaprune.network.weight_axes import PLAIN
+from fpgaprune.network import PLAIN
 from fpgaprune.rtl import share
 from fpgaprune.select import Adders, Named, parse_cost, select
 from fpgaprune.values import FixedType, MaskSet, signed_digits

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import MaskError
-from fpgaprune.select import Block, select, sensitivity
-from fpgaprune.select.sensitivity_curve import Point, Sensitivity
+from fpgaprune.select import Block, Point, Sensitivity, select, sensitivity
 from fpgaprune.values import named_weights
 
 from .fakes import fake_model, random_arrays

@@ -9,10 +9,18 @@ import pytest
 
 from fpgaprune.design import ReuseWarning, legal_reuse_factors
 from fpgaprune.errors import MaskError
-from fpgaprune.network.weight_axes import DEPTHWISE, PLAIN, TRANSPOSED
-from fpgaprune.select import Block, Multiplier, Named, parse_granularity, select
-from fpgaprune.select.multipliers import multiplier_labels, used_reuse_factor
-from fpgaprune.select.units import NofM, Partition
+from fpgaprune.network import DEPTHWISE, PLAIN, TRANSPOSED
+from fpgaprune.select import (
+    Block,
+    Multiplier,
+    Named,
+    NofM,
+    Partition,
+    multiplier_labels,
+    parse_granularity,
+    select,
+    used_reuse_factor,
+)
 
 from .fakes import FakeLayer, FakeModel, FakeVariable, fake_model
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from fpgaprune.errors import LockError
-from fpgaprune.train.lock_plan import decode_mask, decode_values, encode_mask, encode_values
+from fpgaprune.train import decode_mask, decode_values, encode_mask, encode_values
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, max_side=5)
 

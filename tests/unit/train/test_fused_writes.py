@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fpgaprune.train.fused_writes import Destination, FusedWrites
+from fpgaprune.train import Destination, FusedWrites
 
 ko = keras.optimizers
 MASK = np.array([True, False])

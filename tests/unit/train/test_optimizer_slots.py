@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fpgaprune.train.places import find_slots
+from fpgaprune.train import find_slots
 
 ko = keras.optimizers
 

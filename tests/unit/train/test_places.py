@@ -8,7 +8,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import LockError
-from fpgaprune.train.places import resolve_places
+from fpgaprune.train import resolve_places
 
 
 def variables_of(*paths):

@@ -10,8 +10,7 @@ from msgspec import structs
 
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import Resources
-from fpgaprune.vendor import parse_reports, read_reports
-from fpgaprune.vendor.report import PLATFORM
+from fpgaprune.vendor import PLATFORM, parse_reports, read_reports
 
 from .real_figures import EXPECTED, REFUSED, UNKNOWN
 

@@ -4,8 +4,7 @@ import pytest
 
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import Cycles, Resources
-from fpgaprune.vendor import parse_reports
-from fpgaprune.vendor.report import PLATFORM
+from fpgaprune.vendor import PLATFORM, parse_reports
 
 from .texts import accelerator, hierarchy, timing, utilization
 from .texts_quartus import FIT_VALUES, MAX10_VALUES, STANDARD_VALUES, fit_rpt, fit_summary

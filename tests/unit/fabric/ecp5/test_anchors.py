@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.fabric import find_family
+from fpgaprune.fabric import anchor_registers, anchors, find_family, grid_of, macros_of
 from fpgaprune.fabric.ecp5 import anchors as anchors_module
-from fpgaprune.fabric.ecp5.anchors import anchor_registers, anchors, grid_of
-from fpgaprune.fabric.ecp5.macros import macros_of
 from fpgaprune.target import find_part
 
 ECP5 = find_family("ecp5")

@@ -5,7 +5,7 @@ from copy import deepcopy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.fabric.ecp5.carries import free_unread_carries
+from fpgaprune.fabric import free_unread_carries
 
 READERS = ("nothing", "carry", "fabric", "port", "unknown direction")
 DIRECTIONS = {"A0": "input", "CIN": "input", "COUT": "output", "S0": "output"}

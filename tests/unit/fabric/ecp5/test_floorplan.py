@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric import cut_again_and_again
-from fpgaprune.fabric.ecp5.floorplan import floorplan, partitioner
+from fpgaprune.fabric import cut_again_and_again, floorplan, partitioner
 
 
 def length(nets, at):

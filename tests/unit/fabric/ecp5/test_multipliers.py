@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.fabric.ecp5.multipliers import register_multipliers
+from fpgaprune.fabric import register_multipliers
 
 CLOCK, OTHER_CLOCK, CONTROL = 2, 3, 4
 # What a register of a multiplier cannot do, as changes of its wires and its settings.
