@@ -9,8 +9,8 @@ import pytest
 CHECKOUT = Path(__file__).parents[2]
 EXAMPLES = sorted((CHECKOUT / "examples").glob("*.py"))
 FLOWS = sorted((CHECKOUT / "flows").glob("*.py"))
-# What open hardware tools take minutes for.
-SLOW = {"keras_to_bitstream.py", "open_hardware.py"}
+# What open hardware tools take minutes for, and what the tutorial in the docs and the demo do, too.
+SLOW = {"keras_to_bitstream.py", "open_hardware.py", "prune_to_report.py"}
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.name)

@@ -12,17 +12,15 @@ import pytest
 
 from fpgaprune.keras_file import read_keras_weights, save_keras
 from fpgaprune.values import MaskSet
+from tests.integration.warm_commands import command
 from tests.unit.select.networks import plain
 
 pytestmark = pytest.mark.flow
-COMMAND = [sys.executable, "-c", "from fpgaprune.cli import main; main()"]
 MAKER = Path(__file__).parents[1] / "unit" / "select" / "make_tfmot_models.py"
 
 
 def fpgaprune(*arguments, folder):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=folder, capture_output=True, text=True, timeout=900, check=False
-    )
+    return command([*map(str, arguments)], folder, os.environ)
 
 
 def succeed(*arguments, folder):

@@ -12,7 +12,7 @@ from fpgaprune.select import Protection, guard, select
 from fpgaprune.values import named_weights
 from tests.unit.select.networks import with_zeros
 
-SETTINGS = settings(max_examples=8, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
+SETTINGS = settings(max_examples=4, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
 BLOCKS = ("conv", "separable", "residual", "join", "pool")
 
 
@@ -52,7 +52,7 @@ def network(seed, blocks, widths, *, linear=False):
 CHOICES = {
     "seed": st.integers(0, 9999),
     "blocks": st.lists(st.sampled_from(BLOCKS), min_size=1, max_size=4),
-    "widths": st.lists(st.integers(2, 24), min_size=4, max_size=4),
+    "widths": st.lists(st.integers(2, 16), min_size=4, max_size=4),
     "granularity": st.sampled_from(["kernel", "kernel", "weight", "filter", "input_channel"]),
 }
 

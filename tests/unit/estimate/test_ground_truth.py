@@ -33,6 +33,7 @@ def known():
     return [row for row in read_rows(ROWS) if row.get("standard_templates") and row.get("layers")]
 
 
+@pytest.mark.slow
 def test_left_out_errors(known):
     clean = [row for row in known if row["clean"]]
     predictions = predict_left_out(known, calibration().coefficients)
