@@ -121,7 +121,7 @@ class LinkCheck:
         }
 
     @classmethod
-    def from_json(cls, data: Any) -> LinkCheck:
+    def from_json(cls, data: object) -> LinkCheck:
         """The check that `to_json` wrote as `data`; other keys are ignored.
 
         Raises:

@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
 
-Values = Callable[[NDArray[Any]], NDArray[Any]]
+Values = Callable[[Array], Array]
 
 # What the entries of a table stand for, with `reach` the largest magnitude that it covers:
 # CENTRED: numbers from -reach to reach, those beyond take the entry at the end.
@@ -111,25 +110,25 @@ class ScalarFunction:
         return self.table is not None and self.table.written is None
 
 
-def single_exp(x: NDArray[Any]) -> NDArray[np.float32]:
+def single_exp(x: Array) -> NDArray[np.float32]:
     """`std::exp` of single-precision numbers."""
     with np.errstate(over="ignore"):
         return np.exp(x.astype(np.float64)).astype(np.float32)
 
 
-def _written_sigmoid(x: NDArray[Any]) -> NDArray[Any]:
+def _written_sigmoid(x: Array) -> Array:
     return 1.0 / (np.float32(1) + single_exp(-x)).astype(np.float64)
 
 
-def _written_softplus(x: NDArray[Any]) -> NDArray[Any]:
+def _written_softplus(x: Array) -> Array:
     return np.log(single_exp(x).astype(np.float64) + 1.0)
 
 
-def _written_elu(x: NDArray[Any]) -> NDArray[Any]:
+def _written_elu(x: Array) -> Array:
     return single_exp(x).astype(np.float64) - 1.0
 
 
-def _written_selu(x: NDArray[Any]) -> NDArray[Any]:
+def _written_selu(x: Array) -> Array:
     return np.asarray(SELU_SCALE * (_SELU_ALPHA * _written_elu(x)))
 
 
@@ -137,27 +136,27 @@ def _written_selu(x: NDArray[Any]) -> NDArray[Any]:
 SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 
 
-def _elu(x: NDArray[Any]) -> NDArray[Any]:
+def _elu(x: Array) -> Array:
     return np.where(x < 0, np.expm1(np.minimum(x, 0.0)), x)
 
 
-def _selu(x: NDArray[Any]) -> NDArray[Any]:
+def _selu(x: Array) -> Array:
     return np.asarray(SELU_SCALE * np.where(x < 0, _SELU_ALPHA * np.expm1(np.minimum(x, 0.0)), x))
 
 
-def _sigmoid(x: NDArray[Any]) -> NDArray[Any]:
+def _sigmoid(x: Array) -> Array:
     return np.asarray(0.5 * (1 + np.tanh(0.5 * x)))
 
 
-def _softplus(x: NDArray[Any]) -> NDArray[Any]:
+def _softplus(x: Array) -> Array:
     return np.asarray(np.logaddexp(0.0, x))
 
 
-def _softsign(x: NDArray[Any]) -> NDArray[Any]:
+def _softsign(x: Array) -> Array:
     return np.asarray(x / (np.abs(x) + 1.0))
 
 
-def _gelu(x: NDArray[Any]) -> NDArray[Any]:
+def _gelu(x: Array) -> Array:
     # Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016, section 2, with tails that do not cancel.
     return np.asarray([0.5 * each * math.erfc(-each / math.sqrt(2.0)) for each in x.ravel()]).reshape(x.shape)
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.design import Design
 from fpgaprune.emulate.run import Inputs, trace
 from fpgaprune.errors import DataError
+from fpgaprune.values import Array
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Difference:
 
 
 def first_difference(
-    design: Design, x: Inputs, reference: Mapping[str, NDArray[Any]], tolerance: float = 0.0
+    design: Design, x: Inputs, reference: Mapping[str, Array], tolerance: float = 0.0
 ) -> Difference | None:
     """The first layer, in order of execution, that differs from `reference` by more than `tolerance`; None if none.
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fpgaprune.errors import DesignError
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
 
 _FLOAT32_EXACT = 1 << 24
 _FLOAT64_EXACT = 1 << 53
@@ -55,7 +55,7 @@ class Exact:
         high: an upper bound of `raw`.
     """
 
-    raw: NDArray[Any]
+    raw: Array
     fraction: int
     low: int
     high: int
@@ -102,7 +102,7 @@ class Exact:
         """The same numbers in the shape (N, all others)."""
         return self.reshape(self.raw.shape[0], math.prod(self.raw.shape[1:]))
 
-    def on(self, raw: NDArray[Any]) -> Exact:
+    def on(self, raw: Array) -> Exact:
         """The numbers `raw`, taken from this array in any order, with its fraction and bounds."""
         return Exact(raw, self.fraction, self.low, self.high)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from fpgaprune.design import Pooling, Window
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.sums import summed
+from fpgaprune.values import Array
 
 
 class Windows(Window):
@@ -23,7 +23,7 @@ class Windows(Window):
         """The same windows."""
         return cls(window.size, window.stride, window.pad)
 
-    def views(self, image: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    def views(self, image: Array) -> Iterator[Array]:
         """For each place in the window, row by row, the values there: views (N, H_out, W_out, C) of `image`."""
         height, width = self.positions(image.shape[1], image.shape[2])
         for row in range(self.size[0]):
@@ -36,14 +36,14 @@ class Windows(Window):
         """The number of windows below and beside each other in a map of that size, padding included."""
         return (height - self.size[0]) // self.stride[0] + 1, (width - self.size[1]) // self.stride[1] + 1
 
-    def padded(self, image: NDArray[Any], value: int) -> NDArray[Any]:
+    def padded(self, image: Array, value: int) -> Array:
         """`image` (N, H, W, C) with a border of `value`."""
         if not any(self.pad):
             return image
         top, bottom, left, right = self.pad
         return np.pad(image, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=value)
 
-    def columns(self, image: NDArray[Any]) -> NDArray[Any]:
+    def columns(self, image: Array) -> Array:
         """(N * H_out * W_out, KH * KW * C) the windows as rows, in the order of a kernel's weights."""
         height, width = self.positions(image.shape[1], image.shape[2])
         channels = image.shape[3]
@@ -53,7 +53,7 @@ class Windows(Window):
         return found.reshape(-1, self.taps * channels)
 
 
-def as_image(array: NDArray[Any]) -> NDArray[Any]:
+def as_image(array: Array) -> Array:
     """(N, W, C) as a map of height 1; (N, H, W, C) stays."""
     return array[:, None] if array.ndim == 3 else array
 

@@ -17,9 +17,9 @@ from fpgaprune.emulate.kinds import RULES, steps_of
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DataError, DesignError, FpgaPruneError
 from fpgaprune.files import PARSER_ERRORS, in_a_line
-from fpgaprune.values import real_array
+from fpgaprune.values import Array, real_array
 
-Inputs = NDArray[Any] | Sequence[NDArray[Any]]
+Inputs = Array | Sequence[Array]
 
 # Values of the largest layer in one batch: so few that the arrays of a layer stay in a processor's cache.
 BATCH_VALUES = 1 << 19

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.sums import summed
 from fpgaprune.errors import DesignError, UnsupportedLayerError
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
 
 _INT = FixedType(32, 32, True, "TRN_ZERO")
 _LEGACY_TABLE = FixedType(18, 8)
@@ -178,7 +177,7 @@ def _legacy_inverse(size: int, kind: FixedType) -> Exact:
     return _entries(np.divide(1.0, x, out=np.zeros_like(x), where=x > 0), kind)
 
 
-def _entries(values: NDArray[Any], kind: FixedType) -> Exact:
+def _entries(values: Array, kind: FixedType) -> Exact:
     return Exact.of(raw_of_real(values.astype(np.float64), kind), kind)
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.emulate.exact import Exact, carrier
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
 
 # Products in one call of the BLAS: so few that rows and weights stay in a cache, and that the BLAS starts no threads,
 # because the batches have their own.
@@ -99,7 +98,7 @@ def weighted_sum(
     return total
 
 
-def _product(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
+def _product(x: Array, weight: Array) -> Array:
     """`x @ weight`, computed in blocks of rows if `x` is a matrix.
 
     No warning is meant: all numbers are finite integers, but a BLAS also multiplies what lies in the unused
@@ -109,7 +108,7 @@ def _product(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
         return _product_of_rows(x, weight) if x.ndim == 2 else np.asarray(np.matmul(x, weight))
 
 
-def _product_of_rows(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
+def _product_of_rows(x: Array, weight: Array) -> Array:
     rows, inputs = x.shape
     block = max(1, _BLOCK_PRODUCTS // max(1, inputs * weight.shape[1]))
     whole = rows - rows % block

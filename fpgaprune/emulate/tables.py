@@ -6,8 +6,6 @@ rounded once; the difference is at most the last bit of single precision, far be
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +13,7 @@ from fpgaprune.design import CENTRED, FUNCTIONS, RECTIFIED, SELU_SCALE, Function
 from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DesignError
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
 
 _INT = FixedType(32, 32, True, "TRN_ZERO")
 
@@ -128,5 +126,5 @@ def _index(x: Exact, size: int, span: int) -> NDArray[np.int64]:
     return scaled.quotient(span).into(_INT).integers()
 
 
-def _entry(table: Exact, index: NDArray[Any], size: int) -> Exact:
+def _entry(table: Exact, index: Array, size: int) -> Exact:
     return table.on(table.raw[np.clip(index, 0, size - 1)])

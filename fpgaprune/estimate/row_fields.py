@@ -19,7 +19,7 @@ class Fields:
 
     __slots__ = ("data", "where")
 
-    def __init__(self, data: Any, where: str) -> None:
+    def __init__(self, data: object, where: str) -> None:
         if not isinstance(data, Mapping):
             raise EstimateError(f"{where} is {type(data).__name__}; wanted an object")
         self.data = data

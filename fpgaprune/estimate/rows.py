@@ -38,7 +38,7 @@ class Refusal:
     reason: str
 
 
-def predict_row(row: Mapping[str, Any], calibrated: Calibration | None = None) -> dict[str, Any]:
+def predict_row(row: Mapping[str, object], calibrated: Calibration | None = None) -> dict[str, Any]:
     """The prediction for one row, as `{"id", "csynth": {"LUT", ...}, "synth": {...}}`; its `truth` is not read.
 
     Logic synthesis is said to spill: products beyond the DSPs of the row's part are multipliers in look-up tables.

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fpgaprune.files import bodies, replace_entries
 
+if TYPE_CHECKING:
+    import onnx
+
 # tf2onnx's count of names continues from one export to the next, and TensorFlow's count of a loop's functions too.
 _NUMBER = re.compile(r"__\d+|(?<=_cond)_\d+|(?<=_body)_\d+")
 
 
-def plain_zeros(graph: Any) -> None:
+def plain_zeros(graph: onnx.GraphProto) -> None:
     """Replaces -0.0 by 0.0 in all initialisers; a BatchNorm with a negative scale makes -0.0 of a locked zero."""
     from onnx import TensorProto, numpy_helper
 
@@ -25,7 +28,7 @@ def plain_zeros(graph: Any) -> None:
                 tensor.CopyFrom(numpy_helper.from_array(array + np.float32(0), tensor.name))
 
 
-def settle(exported: Any, kept: Collection[str]) -> None:
+def settle(exported: onnx.ModelProto, kept: Collection[str]) -> None:
     """Makes order and names in the model `exported` depend on its graph alone; the weights' names in `kept` stay.
 
     Constants are named `constant_1`, ... in the order in which they are read, and equal constants are merged. Outputs
@@ -40,7 +43,7 @@ def settle(exported: Any, kept: Collection[str]) -> None:
         exported.opset_import.add(domain=domain, version=number)
 
 
-def _settle_names(graph: Any, kept: Collection[str]) -> None:
+def _settle_names(graph: onnx.GraphProto, kept: Collection[str]) -> None:
     inputs = {value.name for value in graph.input}
     renamed = {name: name for name in (*inputs, *kept)}
     taken = set(renamed)
@@ -126,13 +129,13 @@ def _free(taken: set[str], wanted: str) -> str:
     return name
 
 
-def _content(tensor: Any) -> tuple[int, tuple[int, ...], bytes]:
+def _content(tensor: onnx.TensorProto) -> tuple[int, tuple[int, ...], bytes]:
     from onnx import numpy_helper
 
     return tensor.data_type, tuple(tensor.dims), numpy_helper.to_array(tensor).tobytes()
 
 
-def settle_order(graph: Any) -> None:
+def settle_order(graph: onnx.GraphProto) -> None:
     """Sorts nodes by the order in which the outputs, one after another, need them, and attributes by name.
 
     tf2onnx keeps the readers of a tensor in sets of text. The order of a set differs from process to process, and so
@@ -149,7 +152,7 @@ def settle_order(graph: Any) -> None:
     replace_entries(graph.node, [graph.node[number] for number in order])
 
 
-def tensors_read(node: Any) -> Iterator[str]:
+def tensors_read(node: onnx.NodeProto) -> Iterator[str]:
     """The tensors that `node` and the graphs inside it read, in order; these include tensors of the inner graphs."""
     yield from (name for name in node.input if name)
     for body in bodies(node):
@@ -158,7 +161,7 @@ def tensors_read(node: Any) -> Iterator[str]:
         yield from (value.name for value in body.output)
 
 
-def _need(graph: Any, makers: dict[str, int], tensor: str, order: dict[int, None]) -> None:
+def _need(graph: onnx.GraphProto, makers: dict[str, int], tensor: str, order: dict[int, None]) -> None:
     """Appends to `order` the node that makes `tensor`, after all the nodes that it needs."""
     if tensor not in makers:
         return

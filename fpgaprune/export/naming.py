@@ -15,13 +15,14 @@ from fpgaprune.values import Array, named_weights
 
 if TYPE_CHECKING:
     import keras
+    import onnx
 
 # Each scaled weight was rounded once to float32.
 _SCALE_ROUNDING = 1e-6
 
 
 def name_initialisers(
-    graph: Any, constants: Constants, model: keras.Model, folds: Mapping[str, str]
+    graph: onnx.GraphProto, constants: Constants, model: keras.Model, folds: Mapping[str, str]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Replaces the tags in initialisers by their values, and names each initialiser that is a weight by its path.
 
@@ -94,7 +95,7 @@ def _scaled_weight(place: Place, constants: Constants) -> str | None:
     return path if weight.ndim > 1 and weight.shape == computed.shape and is_scaled(weight, computed) else None
 
 
-def _rename(graph: Any, names: Mapping[str, str]) -> None:
+def _rename(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
     """Let the nodes of `graph`, and of the graphs inside it, read each tensor under its new name."""
     for node in graph.node:
         node.input[:] = [names.get(name, name) for name in node.input]

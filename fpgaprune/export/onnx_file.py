@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError, RemovalError
 from fpgaprune.export.running import outputs_of, require_runs, session_of
 from fpgaprune.files import IR_VERSION, LAYOUT_KEY, Graph, write_bytes
 from fpgaprune.keras_functions import keras_class
 from fpgaprune.network import cloned, copied, find_folds, folded_weights, graph_of, unconnected
-from fpgaprune.values import uncomputed_names
+from fpgaprune.values import Array, uncomputed_names
 
 if TYPE_CHECKING:
     import keras
@@ -64,7 +63,7 @@ def export_onnx(
 
 
 def onnx_bytes(
-    model: Any, metadata: Mapping[str, str] | None = None, opset: int = OPSET, batch: int | None = None
+    model: keras.Model, metadata: Mapping[str, str] | None = None, opset: int = OPSET, batch: int | None = None
 ) -> bytes:
     """The file that `export_onnx` writes; arguments and errors are its own."""
     import onnx
@@ -107,7 +106,7 @@ def onnx_bytes(
     return content
 
 
-def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
+def run_onnx(path: str | os.PathLike[str], x: Array | Sequence[Array]) -> Any:
     """The float32 outputs (N, ...) that onnxruntime computes with the file at `path`; a tuple if there are several.
 
     `x` is an array (N, ...), or one for each input, and becomes what the file's inputs take, as uint8 of an image.
@@ -117,7 +116,7 @@ def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[An
 
 
 def run_logits(
-    path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[Any]], chosen: Sequence[bool]
+    path: str | os.PathLike[str], x: Array | Sequence[Array], chosen: Sequence[bool]
 ) -> tuple[Any, tuple[bool, ...]]:
     """As `run_onnx`, with what a softmax or sigmoid reads as `chosen` outputs; and which outputs are that."""
     content, changed = with_logits(path, chosen)

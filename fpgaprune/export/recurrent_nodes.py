@@ -9,7 +9,7 @@ order, and further nodes, which every runtime computes once, reorder them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -20,6 +20,9 @@ from fpgaprune.files import replace_entries
 from fpgaprune.keras_functions import activation_of, keras_class
 from fpgaprune.values import Array
 
+if TYPE_CHECKING:
+    import onnx
+
 _ACTIVATIONS = {function.name: function.onnx for function in FUNCTIONS.values() if function.recurrent}
 # For each of ONNX's gates (z, r, h of a GRU; i, o, f, c of an LSTM), the index of Keras's block.
 _GATES = {"GRU": (0, 1, 2), "LSTM": (0, 3, 1, 2)}
@@ -28,7 +31,7 @@ _GATES = {"GRU": (0, 1, 2), "LSTM": (0, 3, 1, 2)}
 class _StandIn(keras.layers.Layer):
     """Multiplies every step's features by a matrix whose elements all are `mark`."""
 
-    def __init__(self, units: int, sequences: bool, mark: float, **options: Any) -> None:
+    def __init__(self, units: int, sequences: bool, mark: float, **options: object) -> None:
         super().__init__(**options)
         self.units, self.sequences, self.mark = units, sequences, mark
 
@@ -69,7 +72,7 @@ def with_stand_ins(functional: keras.Model) -> tuple[Any, dict[float, Any]]:
     return keras.models.clone_model(functional, clone_function=clone), marks
 
 
-def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], Array]) -> None:
+def put_nodes(graph: onnx.GraphProto, marks: Mapping[float, Any], values: Callable[[Any], Array]) -> None:
     """Replaces each stand-in in `graph` by the node of its layer.
 
     Args:
@@ -118,7 +121,7 @@ def _functions(layer: keras.Layer) -> list[str | None]:
     return [None if known is None else _ACTIVATIONS.get(known.name) for known in found]
 
 
-def _put(graph: Any, node: Any, layer: keras.Layer, values: Callable[[Any], Array]) -> None:
+def _put(graph: onnx.GraphProto, node: onnx.NodeProto, layer: keras.Layer, values: Callable[[Any], Array]) -> None:
     """Replaces `node` by the ONNX node of `layer`, and by nodes that reorder its inputs, weights and outputs."""
     kind = "GRU" if isinstance(layer, keras.layers.GRU) else "LSTM"
     made, path = _Nodes(graph, node.name.rpartition("/")[0]), layer.name
@@ -144,11 +147,11 @@ def _put(graph: Any, node: Any, layer: keras.Layer, values: Callable[[Any], Arra
 class _Nodes:
     """Nodes and constants under names that begin with `prefix`."""
 
-    def __init__(self, graph: Any, prefix: str) -> None:
+    def __init__(self, graph: onnx.GraphProto, prefix: str) -> None:
         self.graph, self.prefix = graph, prefix
         self.nodes: list[Any] = []
 
-    def add(self, kind: str, inputs: list[str], name: str, output: str | None = None, **attributes: Any) -> str:
+    def add(self, kind: str, inputs: list[str], name: str, output: str | None = None, **attributes: object) -> str:
         """Adds a node and returns the name of its output."""
         from onnx import helper
 
@@ -157,7 +160,7 @@ class _Nodes:
         self.nodes.append(helper.make_node(kind, inputs, [output], name=whole, **attributes))
         return output
 
-    def constant(self, name: str, values: Any) -> str:
+    def constant(self, name: str, values: object) -> str:
         """Adds an initialiser and returns its name."""
         from onnx import numpy_helper
 

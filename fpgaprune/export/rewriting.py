@@ -6,12 +6,15 @@ A rule changes one place and returns whether it found one. The rules run until n
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.files import Graph, attributes, set_attribute
+
+if TYPE_CHECKING:
+    import onnx
 
 _ELEMENTWISE = frozenset({"Clip", "Neg", "Abs"} | {function.onnx for function in FUNCTIONS.values() if function.onnx})
 _ARITHMETIC = frozenset({"Add", "Sub", "Mul", "Div", "Max", "Min"})
@@ -62,17 +65,17 @@ def _region(graph: Graph, start: Any) -> tuple[dict[str, int], list[Any], list[A
     return (places, inner, ends) if ends else None
 
 
-def _one_axis(graph: Graph, node: Any) -> int | None:
+def _one_axis(graph: Graph, node: onnx.NodeProto) -> int | None:
     axes = graph.constant(node.input[1]) if len(node.input) > 1 else None
     return int(axes.ravel()[0]) if axes is not None and axes.size == 1 else None
 
 
-def _ends(graph: Graph, node: Any, place: int) -> bool:
+def _ends(graph: Graph, node: onnx.NodeProto, place: int) -> bool:
     axis, shape = _one_axis(graph, node) if node.op_type == "Squeeze" else None, graph.shape(node.input[0])
     return axis is not None and shape is not None and axis % len(shape) == place
 
 
-def _passes(graph: Graph, node: Any, tensor: str, place: int) -> int | None:
+def _passes(graph: Graph, node: onnx.NodeProto, tensor: str, place: int) -> int | None:
     """The place of the axis after `node`; None if `node` does not keep the axis."""
     others = [name for name in node.input if name != tensor]
     if node.op_type in _ELEMENTWISE:
@@ -94,7 +97,7 @@ def _passes(graph: Graph, node: Any, tensor: str, place: int) -> int | None:
     return None
 
 
-def _collapse(graph: Graph, start: Any, places: dict[str, int], inner: list[Any], ends: list[Any]) -> None:
+def _collapse(graph: Graph, start: object, places: dict[str, int], inner: list[Any], ends: list[Any]) -> None:
     for node in inner:
         place = next(places[name] for name in node.input if name in places)
         if node.op_type == "Transpose":
@@ -113,7 +116,7 @@ def _collapse(graph: Graph, start: Any, places: dict[str, int], inner: list[Any]
         graph.drop(node)
 
 
-def _flatten_window(graph: Graph, node: Any) -> None:
+def _flatten_window(graph: Graph, node: onnx.NodeProto) -> None:
     found = attributes(node)
     for name in _PER_AXIS:
         if name in found:
@@ -176,7 +179,7 @@ def multiply_last_axis(graph: Graph) -> bool:
 RULES: tuple[Callable[[Graph], bool], ...] = (drop_dummy_axis, join_bias, multiply_last_axis)
 
 
-def rewrite(exported: Any) -> Any:
+def rewrite(exported: onnx.ModelProto) -> Any:
     """`exported` after all rules, with the shapes of its tensors as far as they can be inferred."""
     exported = _with_shapes(exported)
     while any(rule(Graph(exported.graph)) for rule in RULES):
@@ -184,7 +187,7 @@ def rewrite(exported: Any) -> Any:
     return exported
 
 
-def _with_shapes(exported: Any) -> Any:
+def _with_shapes(exported: onnx.ModelProto) -> Any:
     import onnx
 
     del exported.graph.value_info[:]

@@ -19,6 +19,7 @@ from fpgaprune.values import Array, named_weights
 
 if TYPE_CHECKING:
     import keras
+    import onnx
 
 # tf2onnx writes no later opset. In earlier ones axes are attributes, which the rewriting does not know.
 OPSETS = range(13, 19)
@@ -138,7 +139,7 @@ def _translated(functional: keras.Model, variables: list[Any], batch: int | None
             )
 
 
-def _complement(context: Any, node: Any, name: str, _: Any) -> None:
+def _complement(context: Any, node: onnx.NodeProto, name: str, _: Any) -> None:
     """Translates TensorFlow's `Erfc`, which Keras's gelu uses, to 1 - `Erf`."""
     erf = context.make_node("Erf", [node.input[0]])
     one = context.make_const(f"{name}_one", np.ones(1, np.float32))
@@ -146,7 +147,7 @@ def _complement(context: Any, node: Any, name: str, _: Any) -> None:
     context.make_node("Sub", [one.output[0], erf.output[0]], name=name, outputs=node.output)
 
 
-def _require_translated(exported: Any, functional: keras.Model, opset: int) -> None:
+def _require_translated(exported: onnx.ModelProto, functional: keras.Model, opset: int) -> None:
     from onnx import defs
 
     for node in exported.graph.node:
@@ -165,7 +166,7 @@ def _require_translated(exported: Any, functional: keras.Model, opset: int) -> N
             )
 
 
-def _require_known_shapes(graph: Any, model: str) -> None:
+def _require_known_shapes(graph: onnx.GraphProto, model: str) -> None:
     known = {value.name for value in (*graph.value_info, *graph.output) if _is_static(value)}
     for node in graph.node:
         for tensor in node.output:
@@ -181,7 +182,7 @@ def _is_static(value: Any) -> bool:
     return kind.HasField("shape") and all(axis.HasField("dim_value") for axis in kind.shape.dim)
 
 
-def _free_batch(graph: Any) -> bool:
+def _free_batch(graph: onnx.GraphProto) -> bool:
     """Frees the batch axis of all shapes; False if the batch size appears anywhere else."""
     from onnx import TensorProto, numpy_helper
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.export.tags import Tags, can_be_tagged
 from fpgaprune.files import IR_VERSION, bodies
 from fpgaprune.values import Array
+
+if TYPE_CHECKING:
+    import onnx
 
 # No weight path begins with this.
 _COMPUTED = "computed: "
@@ -32,7 +35,7 @@ class Constants:
     sources: dict[str, frozenset[str]]
 
 
-def find_constants(exported: Any, weights: Mapping[str, tuple[str, Array]]) -> Constants:
+def find_constants(exported: onnx.ModelProto, weights: Mapping[str, tuple[str, Array]]) -> Constants:
     """Everything that `exported` computes from weights alone, with tags in place of numbers.
 
     A constant that holds unchanged elements of weights has their tags. Other constants, such as the scale of a
@@ -80,7 +83,9 @@ def find_constants(exported: Any, weights: Mapping[str, tuple[str, Array]]) -> C
     return Constants(tags, arrays, sources)
 
 
-def _computed(exported: Any, nodes: list[Any], given: Mapping[str, Array], wanted: list[str]) -> dict[str, Array]:
+def _computed(
+    exported: onnx.ModelProto, nodes: list[Any], given: Mapping[str, Array], wanted: list[str]
+) -> dict[str, Array]:
     """The tensors `wanted`, as `nodes` compute them from `given`."""
     import onnx
     import onnxruntime

@@ -95,7 +95,7 @@ def _report(on_trial: OnTrial | None, tracker: Tracker | None, status: SearchSta
 
 def fit(
     model: keras.Model | str | Path,
-    data: Any,
+    data: object,
     target: Target,
     max_loss: str = "0.5 %",
     *,
@@ -186,7 +186,7 @@ def fit(
     return fit_flow(config, folder, limits, progress, route, options, replace=replace, log_trials=log_trials)
 
 
-def data_source(data: Any, folder: Path) -> str:
+def data_source(data: object, folder: Path) -> str:
     """Return the source of `data` for a flow file; arrays in memory are written to `folder`.
 
     Raises:
@@ -213,7 +213,7 @@ def _named_arrays(data: Mapping[Any, Any]) -> Iterator[tuple[str, NDArray[Any]]]
             yield str(key), np.asarray(value)
 
 
-def _model_file(model: Any, folder: Path, replace: bool) -> Path:
+def _model_file(model: object, folder: Path, replace: bool) -> Path:
     if isinstance(model, str | Path):
         return Path(model)
     path = folder / "model.keras"

@@ -153,7 +153,7 @@ class Neighbourhood:
             yield from (replace(knobs, sparsity=sparsity) for sparsity in _around(_FINE, own, _STEPS["sparsity"]))
 
 
-def _around(values: list[Any], own: Any, steps: int) -> list[Any]:
+def _around(values: list[Any], own: object, steps: int) -> list[Any]:
     """Return the `values` at most `steps` away from `own`; `own` alone if it is none of them."""
     if own not in values:
         return [own]

@@ -321,7 +321,7 @@ class TrialRunner:
         self,
         settings: dict[str, Any],
         epochs: int,
-        more: Mapping[str, Any],
+        more: Mapping[str, object],
         knobs: Knobs,
         judged_on: str,
         parent: FitPoint | None,

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.files import write_npz
-from fpgaprune.values import FixedType, MaskSet, expand_indices, near_misses, parse_slice, weight_arrays, weight_shapes
+from fpgaprune.values import (
+    Array,
+    FixedType,
+    MaskSet,
+    expand_indices,
+    near_misses,
+    parse_slice,
+    weight_arrays,
+    weight_shapes,
+)
 
 if TYPE_CHECKING:
     import keras
@@ -100,7 +109,7 @@ class LoadedNetwork:
             raise MaskError(f"the file has no weight {name!r}; {near_misses(name, known)}")
         return found
 
-    def state(self, model: Any = None) -> dict[str, NDArray[Any]]:
+    def state(self, model: keras.Model = None) -> dict[str, Array]:
         """The weights with their names and in their layouts in the file, as `load_state_dict` of PyTorch takes them.
 
         Args:
@@ -111,7 +120,7 @@ class LoadedNetwork:
                 says it.
         """
         arrays = weight_arrays(self.model if model is None else model)
-        found: dict[str, NDArray[Any]] = {}
+        found: dict[str, Array] = {}
         for path, source in self.sources.items():
             if not source.is_copy or source.origin is None:
                 raise MaskError(
@@ -126,7 +135,7 @@ class LoadedNetwork:
             found[source.name] = flat.reshape(source.shape)
         return found
 
-    def save_state(self, path: str | os.PathLike[str], model: Any = None) -> None:
+    def save_state(self, path: str | os.PathLike[str], model: keras.Model = None) -> None:
         """Writes `state` to `path` (.npz).
 
         Raises:
@@ -199,7 +208,7 @@ def _index_text(entries: list[int], size: int) -> str:
     return str(entries[0]) if len(entries) == 1 else str(entries)
 
 
-def zero_masks(model: Any) -> MaskSet:
+def zero_masks(model: keras.Model) -> MaskSet:
     """Masks that lock the elements of kernels that are zero."""
     arrays = weight_arrays(model)
     masks = {path: array != 0 for path, array in arrays.items() if path.endswith("kernel") and (array == 0).any()}

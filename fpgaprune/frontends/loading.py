@@ -29,7 +29,7 @@ def load(
     path: str | os.PathLike[str],
     weights: str | os.PathLike[str] | None = None,
     *,
-    samples: Any = None,
+    samples: object = None,
     trusted: bool = False,
 ) -> LoadedNetwork:
     """Loads a trained network of any format that comes in, and compares it with that format's own interpreter.

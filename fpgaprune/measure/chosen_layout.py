@@ -105,7 +105,7 @@ class ChosenLayout(Struct, frozen=True):
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ChosenLayout:
+    def from_json(cls, data: Mapping[str, object]) -> ChosenLayout:
         """The layout that `to_json` gave.
 
         Raises:

@@ -177,7 +177,7 @@ class Estimate(Struct, frozen=True):
         return {**to_plain(self), **derived, "target": {**asdict(self.target), "part": self.target.part.name}}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], target: Target) -> Estimate:
+    def from_json(cls, data: Mapping[str, object], target: Target) -> Estimate:
         """The estimate that `to_json` gave, for the same target.
 
         Raises:
@@ -242,7 +242,7 @@ class VerilogPrice(Struct, frozen=True):
         return {"stage": ANALYTIC_OPEN_SYNTH, **to_plain(self)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> VerilogPrice:
+    def from_json(cls, data: Mapping[str, object]) -> VerilogPrice:
         """The price that `to_json` gave.
 
         Raises:

@@ -124,12 +124,12 @@ def interval_words(cycles: int) -> str:
 Result = TypeVar("Result")
 
 
-def to_plain(result: Any) -> Any:
+def to_plain(result: object) -> Any:
     """`result` as JSON data: an object is a mapping of its fields, a stage or a path is its text."""
     return msgspec.json.decode(msgspec.json.encode(result, enc_hook=_as_text))
 
 
-def from_plain(data: Any, kind: type[Result], what: str) -> Result:
+def from_plain(data: object, kind: type[Result], what: str) -> Result:
     """The object of `kind` that `data`, the JSON form of `what`, describes; unknown keys are ignored.
 
     Raises:
@@ -141,11 +141,11 @@ def from_plain(data: Any, kind: type[Result], what: str) -> Result:
         raise ReportError(f"{what} is not what fpgaprune wrote: {error}; make it anew") from error
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, Stage | Path):
         return str(value)
     raise TypeError(f"a {type(value).__name__} has no JSON form")
 
 
-def _from_text(kind: type[Any], text: Any) -> Any:
+def _from_text(kind: type[Any], text: object) -> Any:
     return kind(text)

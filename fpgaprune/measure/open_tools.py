@@ -265,7 +265,7 @@ class Measured(Struct, frozen=True, rename={"synthesis": str(OPEN_SYNTH), "route
         }
 
     @classmethod
-    def from_json(cls, data: Any) -> Measured:
+    def from_json(cls, data: object) -> Measured:
         """The measurement that `to_json` gave.
 
         Raises:

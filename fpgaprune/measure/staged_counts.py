@@ -96,5 +96,5 @@ class StagedCounts(Struct, frozen=True):
         return ", ".join(f"{label} {figure.low:,} to {figure.high:,}" for label, figure in known)
 
 
-def _counts(data: Any) -> Resources[int]:
+def _counts(data: object) -> Resources[int]:
     return Resources() if data is None else from_plain(data, Resources[int], "what a bitstream takes")

@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import keras
 import numpy as np
 from numpy.typing import NDArray
 
@@ -193,7 +192,7 @@ def _last_axis_role(layer: keras.Layer) -> Role | None:
     return None if getattr(layer, "data_format", None) == "channels_first" else role_of(layer)
 
 
-def scale_and_shift(bn: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def scale_and_shift(bn: keras.Layer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The factor and the summand that a BatchNorm applies to each channel at inference, in float64."""
     mean = np.asarray(bn.moving_mean, dtype=np.float64)
     gamma = np.asarray(bn.gamma, dtype=np.float64) if bn.scale else np.ones_like(mean)
@@ -204,6 +203,8 @@ def scale_and_shift(bn: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 def normalization(layer: keras.Layer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The factor and the summand of a `Normalization`, (1, ...) as they are broadcast to its input, in float64."""
+    import keras
+
     mean, variance = (np.asarray(array, dtype=np.float64) for array in (layer.mean, layer.variance))
     deviation = np.maximum(np.sqrt(variance), keras.config.epsilon())
     return (deviation, mean) if layer.invert else (1.0 / deviation, -mean / deviation)

@@ -48,7 +48,7 @@ def is_keras_model(model: keras.Model) -> bool:
     return any(is_of_keras(kind) for kind in type(model).__mro__)
 
 
-def is_model(operation: Any) -> bool:
+def is_model(operation: keras.Operation) -> bool:
     """Whether `operation` is a model whose graph says everything that it computes."""
     if not is_keras_model(operation):
         return False
@@ -125,7 +125,7 @@ def readers_of(graph: object) -> dict[int, list[Any]]:
     return readers
 
 
-def producer(tensor: Any) -> Any:
+def producer(tensor: keras.KerasTensor) -> Any:
     """The operation that makes `tensor`; for an input of a graph, its InputLayer."""
     return tensor._keras_history.operation
 

@@ -56,14 +56,14 @@ class _Traced:
         found = {id(tensor): tensor for meeting in meetings for tensor in self._before_moves(meeting, path)}
         return list(found.values()) if meetings else None
 
-    def _before_moves(self, tensor: Any, path: str) -> Iterable[Any]:
+    def _before_moves(self, tensor: keras.KerasTensor, path: str) -> Iterable[Any]:
         if path not in self.meetings.variables(tensor) or tensor.op.type == "Placeholder":
             return []
         if tensor.op.type in _MOVES:
             return [found for inner in tensor.op.inputs for found in self._before_moves(inner, path)]
         return [tensor]
 
-    def evaluated(self, tensor: Any, values: Mapping[str, Array]) -> Array | None:
+    def evaluated(self, tensor: keras.KerasTensor, values: Mapping[str, Array]) -> Array | None:
         """`tensor`, if the variables had `values`, by name; None if it cannot be computed apart from the model."""
         import tensorflow as tf
 
@@ -133,7 +133,9 @@ def require_in_use(
                 )
 
 
-def _wrong(traced: _Traced, tensor: Any, path: str, mask: NDArray[np.bool_], wanted: Array, stays: bool) -> str | None:
+def _wrong(
+    traced: _Traced, tensor: keras.KerasTensor, path: str, mask: NDArray[np.bool_], wanted: Array, stays: bool
+) -> str | None:
     """What is wrong with the locked elements of `path` in `tensor`, in words; None if they are as wanted."""
     if tensor.shape != mask.shape:
         return "its elements are not where they were"

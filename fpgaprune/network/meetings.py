@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import keras
 
 # Operations with a function inside: the attributes that name one, and the inputs that the function does not get.
 _BRANCHES = {"If": 1, "StatelessIf": 1, "PartitionedCall": 0, "StatefulPartitionedCall": 0}
@@ -84,7 +87,7 @@ class Meetings:
             if self._fact(tensor).is_made_of_variables and tensor.dtype.name != "resource":
                 self.tensors.append(tensor)
 
-    def _meet(self, operation: Any, inputs: list[_Fact]) -> None:
+    def _meet(self, operation: keras.Operation, inputs: list[_Fact]) -> None:
         if operation.type not in _BRANCHES and operation.type not in _LOOPS:
             read = zip(operation.inputs, inputs, strict=True)
             self.tensors += [tensor for tensor, fact in read if fact.is_made_of_variables]
@@ -107,11 +110,11 @@ class Meetings:
                 self._facts[_key(inner)] = _DATA
 
 
-def _key(tensor: Any) -> tuple[int, str]:
+def _key(tensor: keras.KerasTensor) -> tuple[int, str]:
     return id(tensor.graph), tensor.name
 
 
-def _bodies(operation: Any) -> Iterator[Any]:
+def _bodies(operation: keras.Operation) -> Iterator[Any]:
     """The graphs inside `operation` that compute its outputs."""
     for name in ("body", "f", "then_branch", "else_branch"):
         try:

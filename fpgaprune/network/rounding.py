@@ -123,7 +123,7 @@ class _Rounding:
     def __init__(self, rng: np.random.Generator, number: int) -> None:
         self._rng, self._number = rng, number
 
-    def moved(self, operation: Any, args: Any, kwargs: Any, exact: Sequence[Any]) -> list[Any]:
+    def moved(self, operation: keras.Operation, args: Any, kwargs: Any, exact: Sequence[Any]) -> list[Any]:
         """The results of `operation` on these arguments with its roundings; `exact` are those without."""
         import keras
         import tensorflow as tf
@@ -200,7 +200,7 @@ def _called(call: Call, found: dict[int, Any], rounding: _Rounding | None) -> li
     return exact if rounding is None else rounding.moved(call.operation, args, kwargs, exact)
 
 
-def _results(operation: Any, args: Any, kwargs: Any, weights: dict[int, tuple[Any, Any]]) -> list[Any]:
+def _results(operation: keras.Operation, args: Any, kwargs: Any, weights: dict[int, tuple[Any, Any]]) -> list[Any]:
     """What `operation` gives in float64 with other values of some weights; in its own precision if it has no other."""
     import keras
     import tensorflow as tf

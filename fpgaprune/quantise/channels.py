@@ -58,7 +58,9 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
     # Whether a project is made of it that takes one pixel after another.
     streamed = False
 
-    def __init__(self, rounding: str = "TRN", overflow: str = "WRAP", each_value: bool = False, **options: Any) -> None:
+    def __init__(
+        self, rounding: str = "TRN", overflow: str = "WRAP", each_value: bool = False, **options: object
+    ) -> None:
         """A layer whose types share their modes of rounding and overflow, which are those of `FixedType`.
 
         Raises:
@@ -92,7 +94,7 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         found = rounded_between(inputs, 2.0 ** (integer - width), low, high, self.rounding, self.overflow)
         return ops.where(width > 0, found, ops.zeros_like(found))
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: object) -> Any:
         """That of the input."""
         return input_shape
 
@@ -125,12 +127,12 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         return {**super().get_config(), **own}
 
 
-def rounds_channels(model: Any) -> bool:
+def rounds_channels(model: keras.Model) -> bool:
     """`model` holds a layer that rounds to a type for each channel, so that its data have all their types."""
     return any(isinstance(layer, RoundedChannels) for layer in model.layers)
 
 
-def exact_type(values: Any) -> FixedType:
+def exact_type(values: object) -> FixedType:
     """The narrowest type that holds each of `values` exactly, signed if one is negative.
 
     Raises:

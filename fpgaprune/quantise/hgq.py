@@ -72,7 +72,7 @@ def _loaded(path: Path) -> Any:
         raise ModelImportError(f"{path} cannot be loaded with this HGQ2: {said}") from error
 
 
-def is_hgq(layer: Any) -> bool:
+def is_hgq(layer: keras.Layer) -> bool:
     """Whether `layer` is of a class of HGQ2's."""
     return type(layer).__module__.split(".")[0] == _PACKAGE
 
@@ -80,7 +80,7 @@ def is_hgq(layer: Any) -> bool:
 class _HgqRebuild(Rebuild):
     """The rebuilding of a network of HGQ2's."""
 
-    def converted(self, layer: Any, given: list[Any]) -> Any:
+    def converted(self, layer: keras.Layer, given: list[Any]) -> Any:
         """As HGQ2 computes `layer`, its quantisers included."""
         kind = type(layer).__name__
         if not is_hgq(layer):
@@ -133,17 +133,17 @@ class _HgqRebuild(Rebuild):
 _Made = tuple[Any, list[Any]]
 
 
-def _weights(layer: Any) -> list[Any]:
+def _weights(layer: keras.Layer) -> list[Any]:
     return [layer.qkernel] if layer.bq is None else [layer.qkernel, layer.qbias]
 
 
-def _dense(layer: Any) -> _Made:
+def _dense(layer: keras.Layer) -> _Made:
     own = {"use_bias": layer.bq is not None, "activation": exact_activation(layer, "HGQ2"), "name": layer.name}
     return keras.layers.Dense(layer.units, **own), _weights(layer)
 
 
 def _convolution(kind: Any) -> Callable[[Any], _Made]:
-    def made(layer: Any) -> _Made:
+    def made(layer: keras.Layer) -> _Made:
         if layer.padding == "causal":
             raise UnsupportedLayerError(f"layer {layer.name!r} has padding 'causal'; wanted 'valid' or 'same'")
         same = ("filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate", "groups", "name")
@@ -153,14 +153,14 @@ def _convolution(kind: Any) -> Callable[[Any], _Made]:
     return made
 
 
-def _normalization(layer: Any) -> _Made:
+def _normalization(layer: keras.Layer) -> _Made:
     scale, offset = (np.asarray(part).reshape(-1) for part in layer.qscaler_and_qoffset)
     plain = keras.layers.BatchNormalization(axis=layer.axis, epsilon=0.0, name=layer.name)
     return plain, [scale, offset, np.zeros_like(scale), np.ones_like(scale)]
 
 
 def _pooling(kind: Any) -> Callable[[Any], _Made]:
-    def made(layer: Any) -> _Made:
+    def made(layer: keras.Layer) -> _Made:
         same = [key for key in ("pool_size", "strides", "padding", "data_format", "keepdims") if hasattr(layer, key)]
         return kind(**{key: getattr(layer, key) for key in same}, name=layer.name), []
 
@@ -189,7 +189,7 @@ _KINDS: Mapping[str, Callable[[Any], _Made]] = {
 }
 
 
-def with_bits(model: Any, masks: MaskSet) -> MaskSet:
+def with_bits(model: keras.Model, masks: MaskSet) -> MaskSet:
     """`masks`, and masks for the bits of every kernel that they lock: a locked weight then has no bits and no price.
 
     HGQ2's price counts the bits of a weight and not its value: a weight that is locked at zero costs as much as before,

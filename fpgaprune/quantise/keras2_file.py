@@ -32,7 +32,7 @@ _SWITCHES = {"bias": "use_bias", "gamma": "scale", "beta": "center"}
 
 
 def float_model(
-    document: Mapping[str, Any], file: Path, path: Path, kinds: Mapping[str, str], silent: Collection[str] = ()
+    document: Mapping[str, object], file: Path, path: Path, kinds: Mapping[str, str], silent: Collection[str] = ()
 ) -> Any:
     """The network of Keras's own layers with the weights as they are trained.
 
@@ -88,7 +88,7 @@ def _with_input(config: Any) -> dict[str, Any]:
     return found if shape is None else {**found, "layers": [{"class_name": "InputLayer", "config": entry}, *layers]}
 
 
-def _write_float(path: Path, document: Mapping[str, Any], silent: Collection[str]) -> None:
+def _write_float(path: Path, document: Mapping[str, object], silent: Collection[str]) -> None:
     """Gives the copy at `path` the configuration `document`, and to each layer the weights of its own alone."""
     import h5py
 
@@ -102,7 +102,7 @@ def _write_float(path: Path, document: Mapping[str, Any], silent: Collection[str
                 layer.attrs["weight_names"] = [name for name in names if _last_name(name) in ("kernel", "bias")]
 
 
-def _float_settings(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
+def _float_settings(kind: str, config: Mapping[str, object]) -> dict[str, Any]:
     """The settings of `config` that Keras's layer of class `kind` has and that are not about training."""
     layer = getattr(keras.layers, kind)
     known = {"name", "batch_input_shape", "units", "filters", "kernel_size", "strides", "padding", "data_format"}
@@ -137,7 +137,7 @@ def _last_name(name: Any) -> str:
 
 
 @contextmanager
-def as_hdf5(path: Path, document: Mapping[str, Any]) -> Iterator[Path]:
+def as_hdf5(path: Path, document: Mapping[str, object]) -> Iterator[Path]:
     """The `.h5` file at `path`, or one with the weights of the `.keras` file there, as Keras 2 writes them.
 
     Raises:

@@ -31,16 +31,16 @@ def _written(types: Types) -> dict[str, str]:
 class Rounded(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
     """Hands on its input as the type `result` holds it."""
 
-    def __init__(self, types: Mapping[str, Any], **options: Any) -> None:
+    def __init__(self, types: Mapping[str, object], **options: object) -> None:
         """A layer with one type, by role, as `{"result": "ufixed<8,1,RND,SAT>"}`."""
         super().__init__(**options)
         self.types = _read_types(types)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: object) -> Any:
         """`inputs`, rounded and brought into range."""
         return rounded(inputs, self.types["result"])
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: object) -> Any:
         """That of the input."""
         return input_shape
 
@@ -53,7 +53,7 @@ class Rounded(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
 class RoundedAverage(Rounded):
     """Hands on averages as hardware divides: the exact sum by its count, cut towards zero, then rounded."""
 
-    def __init__(self, types: Mapping[str, Any], count: int, fraction: int, **options: Any) -> None:
+    def __init__(self, types: Mapping[str, object], count: int, fraction: int, **options: object) -> None:
         """Averages of `count` values that have `fraction` bits right of the point."""
         super().__init__(types, **options)
         self.count, self.fraction = count, fraction
@@ -74,7 +74,7 @@ class RoundedAverage(Rounded):
 class RoundedLeakyReLU(Rounded):
     """Hands on what a `LeakyReLU` gave as hardware computes it: the exact product with the slope, rounded."""
 
-    def __init__(self, types: Mapping[str, Any], slope: float, incoming: FixedType | str, **options: Any) -> None:
+    def __init__(self, types: Mapping[str, object], slope: float, incoming: FixedType | str, **options: object) -> None:
         """What a layer of this slope, above 0, gave for numbers of type `incoming`."""
         super().__init__(types, **options)
         self.slope = slope
@@ -120,7 +120,7 @@ class _RoundedProduct:
         return {**super().get_config(), **own}  # type: ignore[misc]
 
 
-def _sum_held(total: Any, kind: FixedType) -> Any:
+def _sum_held(total: object, kind: FixedType) -> Any:
     """`total` as `kind` holds it, which never wraps around: its hardware grows with what training makes of the sums."""
     return on_grid(total, kind) if kind.overflow == "WRAP" else rounded(total, kind)
 
@@ -129,12 +129,14 @@ def _sum_held(total: Any, kind: FixedType) -> Any:
 class RoundedDense(_RoundedProduct, keras.layers.Dense):  # type: ignore[misc, unused-ignore]
     """`Dense` with the types of the hardware; it is linear."""
 
-    def __init__(self, *args: Any, types: Mapping[str, Any], sum_dtype: str = "float64", **options: Any) -> None:
+    def __init__(
+        self, *args: object, types: Mapping[str, object], sum_dtype: str = "float64", **options: object
+    ) -> None:
         """As `Dense`, its types by role, and the dtype of its sums."""
         super().__init__(*args, **options)
         self.types, self.sum_dtype = _read_types(types), sum_dtype
 
-    def call(self, inputs: Any, training: Any = None) -> Any:
+    def call(self, inputs: object, training: object = None) -> Any:
         """`inputs @ kernel + bias`, rounded."""
         return self._summed(inputs, ops.matmul, training)
 
@@ -142,16 +144,18 @@ class RoundedDense(_RoundedProduct, keras.layers.Dense):  # type: ignore[misc, u
 class _RoundedConvolution(_RoundedProduct):
     """A convolution of Keras, however many axes it has."""
 
-    def __init__(self, *args: Any, types: Mapping[str, Any], sum_dtype: str = "float64", **options: Any) -> None:
+    def __init__(
+        self, *args: object, types: Mapping[str, object], sum_dtype: str = "float64", **options: object
+    ) -> None:
         """As the layer of Keras, its types by role, and the dtype of its sums."""
         super().__init__(*args, **options)
         self.types, self.sum_dtype = _read_types(types), sum_dtype
 
-    def call(self, inputs: Any, training: Any = None) -> Any:
+    def call(self, inputs: object, training: object = None) -> Any:
         """The convolution, rounded."""
         return self._summed(inputs, self._convolved, training)
 
-    def _convolved(self, inputs: Any, kernel: Any) -> Any:
+    def _convolved(self, inputs: object, kernel: object) -> Any:
         return ops.conv(
             inputs,
             kernel,
@@ -166,7 +170,7 @@ class _RoundedConvolution(_RoundedProduct):
 class RoundedConv1D(_RoundedConvolution, keras.layers.Conv1D):  # type: ignore[misc, unused-ignore]
     """`Conv1D` with the types of the hardware; it is linear."""
 
-    def _convolved(self, inputs: Any, kernel: Any) -> Any:
+    def _convolved(self, inputs: object, kernel: object) -> Any:
         if self.padding != "causal":
             return super()._convolved(inputs, kernel)
         before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
@@ -182,7 +186,7 @@ class RoundedConv2D(_RoundedConvolution, keras.layers.Conv2D):  # type: ignore[m
 class _RoundedDepthwise(_RoundedConvolution):
     """A depthwise convolution of Keras."""
 
-    def _convolved(self, inputs: Any, kernel: Any) -> Any:
+    def _convolved(self, inputs: object, kernel: object) -> Any:
         strides = self.strides[0] if len(set(self.strides)) == 1 else self.strides  # type: ignore[attr-defined]
         return ops.depthwise_conv(
             inputs,

@@ -13,12 +13,12 @@ from fpgaprune.quantise.layers import PLAIN, Rounded
 from fpgaprune.values import FixedType
 
 
-def is_rounded(model: Any) -> bool:
+def is_rounded(model: keras.Model) -> bool:
     """`model` holds a layer that rounds as the hardware does."""
     return any(isinstance(layer, (Rounded, *PLAIN)) for layer in model.layers)
 
 
-def rounded_types(model: Any) -> dict[str, dict[str, FixedType]]:
+def rounded_types(model: keras.Model) -> dict[str, dict[str, FixedType]]:
     """Layer name to role to type, for every layer of `model` whose weights or results are rounded."""
     found: dict[str, dict[str, FixedType]] = {}
     for layer in model.layers:
@@ -30,7 +30,7 @@ def rounded_types(model: Any) -> dict[str, dict[str, FixedType]]:
     return found
 
 
-def kernel_types(model: Any) -> dict[str, FixedType]:
+def kernel_types(model: keras.Model) -> dict[str, FixedType]:
     """Weight path to type, of every kernel of `model` that is rounded."""
     return {f"{layer}/kernel": kinds["weight"] for layer, kinds in rounded_types(model).items() if "weight" in kinds}
 
@@ -46,16 +46,16 @@ def with_next_power(kinds: Mapping[str, str]) -> dict[str, str]:
     return {**kinds, "weight": str(replace(kind, width=kind.width + 1, integer=kind.integer + 1))}
 
 
-def unrounded(model: Any) -> Any:
+def unrounded(model: keras.Model) -> Any:
     """A new model of Keras's own layers with the weights of `model`, as floats; nothing in it is rounded."""
 
-    def clone(layer: Any) -> Any:
+    def clone(layer: keras.Layer) -> Any:
         if type(layer) not in PLAIN:
             return copied(layer)
         config = {key: value for key, value in layer.get_config().items() if key not in ("types", "sum_dtype")}
         return PLAIN[type(layer)].from_config(config)
 
-    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(layer: keras.Layer, *args: object, **kwargs: object) -> Any:
         return args[0] if isinstance(layer, Rounded) else layer(*args, **kwargs)
 
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
@@ -67,7 +67,7 @@ def unrounded(model: Any) -> Any:
     return plain
 
 
-def without_last_rounding(model: Any) -> Any:
+def without_last_rounding(model: keras.Model) -> Any:
     """`model`, with the same layers and weights, whose outputs are those before the last layer rounds them."""
     last = [producer(tensor) for tensor in model.outputs]
     return keras.Model(

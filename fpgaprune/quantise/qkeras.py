@@ -27,7 +27,7 @@ from fpgaprune.network import graph_of, producer, scale_and_shift
 from fpgaprune.quantise.keras2_file import as_hdf5, float_model, stored_arrays
 from fpgaprune.quantise.qkeras_quantizers import QkerasQuantizer, read_quantizer
 from fpgaprune.quantise.rebuild import ImportedBits, Rebuild, as_float32
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
 
 # What an input that the network does not round itself is rounded to, as hls4ml does unless told otherwise.
 INPUT_TYPE = "fixed<16,6,RND,SAT>"
@@ -104,7 +104,7 @@ class _QkerasRebuild(Rebuild):
     graph: Any = None
     notes: list[str] = field(default_factory=list)
 
-    def entered(self, tensor: Any) -> Any:
+    def entered(self, tensor: keras.KerasTensor) -> Any:
         """The input rounded, unless a layer of the network does it."""
         name = producer(tensor).name
         readers = [
@@ -123,7 +123,7 @@ class _QkerasRebuild(Rebuild):
         activation = one.get("config", {}).get("activation") if one.get("class_name") == "QActivation" else None
         return activation is not None and activation not in ("linear", "relu")
 
-    def converted(self, layer: Any, given: list[Any]) -> Any:
+    def converted(self, layer: keras.Layer, given: list[Any]) -> Any:
         """As QKeras computes `layer`, its quantisers included."""
         one = self.written.get(layer.name, {})
         kind, config = str(one.get("class_name")), one.get("config", {})
@@ -150,12 +150,12 @@ class _QkerasRebuild(Rebuild):
         self.weights.append((plain, as_float32(list(self._weights(kind, config)))))
         return self._activated(f"{layer.name}_type", config.get("activation"), result)
 
-    def _last_softmax(self, layer: Any, config: Mapping[str, Any]) -> bool:
+    def _last_softmax(self, layer: keras.Layer, config: Mapping[str, object]) -> bool:
         ends = {producer(tensor).name for tensor in self.graph.outputs}
         is_softmax = isinstance(layer, keras.layers.Softmax) or config.get("activation") == "softmax"
         return is_softmax and layer.name in ends
 
-    def _weights(self, kind: str, config: Mapping[str, Any]) -> Iterator[NDArray[Any]]:
+    def _weights(self, kind: str, config: Mapping[str, object]) -> Iterator[Array]:
         """Kernel and bias of a layer as its quantisers leave them."""
         name = str(config["name"])
         stored = self.values.get(name, {})
@@ -174,13 +174,13 @@ class _QkerasRebuild(Rebuild):
             own = self._quantizer(config, "bias_quantizer", name)
             yield _to_places(bias, _BIAS_PLACES) if own is None else own.weights(bias)
 
-    def _quantizer(self, config: Mapping[str, Any], setting: str, name: str) -> QkerasQuantizer | None:
+    def _quantizer(self, config: Mapping[str, object], setting: str, name: str) -> QkerasQuantizer | None:
         try:
             return read_quantizer(config.get(setting))
         except UnsupportedLayerError as error:
             raise UnsupportedLayerError(f"layer {name!r}, {setting}: {error}") from error
 
-    def _activated(self, name: str, written: Any, given: Any) -> Any:
+    def _activated(self, name: str, written: object, given: object) -> Any:
         """`given` behind an activation: none, ReLU, or a quantiser."""
         if written in (None, "linear"):
             return given
@@ -193,7 +193,7 @@ class _QkerasRebuild(Rebuild):
             raise UnsupportedLayerError(f"layer {name.removesuffix('_type')!r}, activation: {error}") from error
         return given if kind is None else self.rounded(name, kind, given)
 
-    def _normalization(self, layer: Any) -> Any:
+    def _normalization(self, layer: keras.Layer) -> Any:
         name = layer.name
         scale, shift = scale_and_shift(layer)
         places = _SCALE_BITS - 1 - int(np.ceil(np.log2(max(float(np.abs(scale).max()), 2.0**-_BIAS_PLACES))))
@@ -221,6 +221,6 @@ def _with_normalization(
     return factor * kernel, factor * ((0 if bias is None else bias) - mean) + beta
 
 
-def _to_places(values: Any, places: int) -> NDArray[np.float64]:
+def _to_places(values: object, places: int) -> NDArray[np.float64]:
     """`values` rounded to multiples of 2^-places."""
     return np.ldexp(np.rint(np.ldexp(np.asarray(values, np.float64), places)), -places)

@@ -103,7 +103,7 @@ class QkerasQuantizer:
         return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in own.items())})"
 
 
-def read_quantizer(written: Any) -> QkerasQuantizer | None:
+def read_quantizer(written: object) -> QkerasQuantizer | None:
     """The quantiser that the configuration of a layer describes, as text or as a mapping; None without one.
 
     Raises:
@@ -157,7 +157,7 @@ def _parsed(text: str) -> tuple[str, dict[str, Any]]:
         raise wrong from error
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     """A number that a file holds as an array, or in the form of a library."""
     if isinstance(value, Mapping):
         value = value.get("config", {}).get("value", value) if isinstance(value.get("config"), Mapping) else value
@@ -168,7 +168,7 @@ def _number(value: Any) -> Any:
     return value
 
 
-def _sensible(settings: Mapping[str, Any]) -> bool:
+def _sensible(settings: Mapping[str, object]) -> bool:
     bits, integer = settings["bits"], settings["integer"]
     return isinstance(bits, int) and isinstance(integer, int) and 1 <= bits <= 32 and -32 <= integer <= 32
 
@@ -215,7 +215,7 @@ def _power_of_two(scale: Floats) -> Floats:
     return np.asarray(np.float32(2.0) ** exponent, np.float32)
 
 
-def _binary(settings: Mapping[str, Any], values: Floats) -> Floats:
+def _binary(settings: Mapping[str, object], values: Floats) -> Floats:
     sign = np.where(values < 0, np.float32(-1), np.float32(1))
     if settings["use_01"]:
         sign = (sign + 1) / 2

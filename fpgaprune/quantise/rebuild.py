@@ -9,13 +9,12 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.keras_functions import activation_in, described, keras_class
 from fpgaprune.network import calls_of, copied, count_uses, producer, structures
 from fpgaprune.quantise.channels import RoundedChannels
-from fpgaprune.values import FixedType, MaskSet, named_weights
+from fpgaprune.values import Array, FixedType, MaskSet, named_weights
 
 # Layers of Keras that such networks hold between their own: none has weights, and each is exact in fixed point.
 PLAIN = frozenset(
@@ -41,17 +40,17 @@ class Rebuild(ABC):
 
     library: str
     found: dict[int, Any] = field(default_factory=dict)
-    weights: list[tuple[Any, list[NDArray[Any]]]] = field(default_factory=list)
+    weights: list[tuple[Any, list[Array]]] = field(default_factory=list)
 
     @abstractmethod
-    def converted(self, layer: Any, given: list[Any]) -> Any:
+    def converted(self, layer: keras.Layer, given: list[Any]) -> Any:
         """The new tensor that `layer` makes of the new tensors `given`.
 
         Raises:
             UnsupportedLayerError: it has no exact counterpart.
         """
 
-    def entered(self, tensor: Any) -> Any:
+    def entered(self, tensor: keras.KerasTensor) -> Any:
         """What the network reads of its new input `tensor`."""
         return tensor
 
@@ -101,7 +100,7 @@ class Rebuild(ABC):
         self.weights.append((layer, [np.full(channels, part, np.float32) for part in parts]))
         return result
 
-    def copied(self, layer: Any) -> Any:
+    def copied(self, layer: keras.Layer) -> Any:
         """A copy of a layer of Keras's own.
 
         Raises:
@@ -135,7 +134,7 @@ class ImportedBits:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, model: Any, library: str, notes: tuple[str, ...] = ()) -> ImportedBits:
+    def of(cls, model: keras.Model, library: str, notes: tuple[str, ...] = ()) -> ImportedBits:
         """`model` with its zeros as masks."""
         kernels: Mapping[str, Any] = {
             path: weight for path, weight in named_weights(model).items() if path.endswith("/kernel")
@@ -153,12 +152,12 @@ class ImportedBits:
         }
 
 
-def as_float32(values: list[Any]) -> list[NDArray[Any]]:
+def as_float32(values: list[Any]) -> list[Array]:
     """`values` as arrays that Keras takes as weights."""
     return [np.asarray(value, np.float32) for value in values]
 
 
-def exact_activation(layer: Any, library: str) -> Any:
+def exact_activation(layer: keras.Layer, library: str) -> Any:
     """The activation of `layer`, a layer of `library` or beside one; fixed point computes it exactly.
 
     Raises:

@@ -36,7 +36,7 @@ def on_grid(values: Any, kind: FixedType) -> Any:
     unit = ops.cast(2.0**-kind.fraction, values.dtype)
 
     @keras.ops.custom_gradient  # type: ignore[untyped-decorator, unused-ignore]
-    def held(given: Any) -> Any:
+    def held(given: object) -> Any:
         return _to_whole(given / unit, kind.rounding) * unit, lambda *upstream: upstream[0]
 
     return held(values)
@@ -98,7 +98,7 @@ def _overflowed(raw: Any, low: Any, high: Any, overflow: str) -> Any:
     return ops.where(ops.logical_or(raw < low, raw > high), ops.zeros_like(raw), raw)
 
 
-def _number(condition: Any) -> Any:
+def _number(condition: object) -> Any:
     return ops.cast(condition, "int32")
 
 

@@ -25,7 +25,7 @@ from fpgaprune.network import copied, graph_of
 from fpgaprune.quantise.channels import RoundedChannels
 from fpgaprune.quantise.keras2_file import float_model, stored_arrays
 from fpgaprune.quantise.rebuild import ImportedBits, Rebuild
-from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
+from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, Array, FixedType
 
 Floats = NDArray[np.float32]
 _QUANTIZER = "FixedPointQuantizer"
@@ -72,9 +72,9 @@ class _Written(Rebuild):
     """
 
     written: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    values: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
 
-    def converted(self, layer: Any, given: list[Any]) -> Any:
+    def converted(self, layer: keras.Layer, given: list[Any]) -> Any:
         """As `layer` is written."""
         one = self.written.get(layer.name, {})
         kind, config = one.get("class_name"), one.get("config", {})
@@ -124,7 +124,7 @@ class _Written(Rebuild):
         self.weights.append((layer, [part.reshape(-1) for part in kept]))
         return result
 
-    def _activated(self, name: str, function: str, given: Any) -> Any:
+    def _activated(self, name: str, function: str, given: object) -> Any:
         if function == "relu1":
             return keras.layers.ReLU(max_value=1.0, name=name)(given)
         if function == "ternary_tanh":
@@ -134,7 +134,7 @@ class _Written(Rebuild):
         return keras.layers.Rescaling(2.0, -1.0, name=name, dtype="float32")(bit)
 
 
-def _few_values(name: str, kind: str, scale: Any, kernel: Floats) -> Floats:
+def _few_values(name: str, kind: str, scale: object, kernel: Floats) -> Floats:
     """What the layer leaves of its kernel: -H and H, or 0 too."""
     if not isinstance(scale, int | float) or not 0 < scale < 1e6:
         raise UnsupportedLayerError(f"layer {name!r} has H={scale!r}; wanted a number above 0")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def plan_removal(
-    model: keras.Model, *, strict: bool = False, tolerance: float = 0.0, inputs: Any = None, multiple_of: int = 1
+    model: keras.Model, *, strict: bool = False, tolerance: float = 0.0, inputs: object = None, multiple_of: int = 1
 ) -> RemovalPlan:
     """Plans what can leave `model` without changing what it computes at inference; the model is unchanged.
 
@@ -108,7 +108,7 @@ def plan_removal(
     return replace(plan, change={**found.to_json(), "tolerance": None})
 
 
-def _analyse(model: Any, paths: dict[int, str], tolerance: float, multiple_of: int) -> tuple[Trace, Liveness]:
+def _analyse(model: keras.Model, paths: dict[int, str], tolerance: float, multiple_of: int) -> tuple[Trace, Liveness]:
     """The trace of `model` and its needed channels, found again until no other merge can collapse."""
     leaving: dict[str, NDArray[np.bool_]] = {}
     best: tuple[Trace, Liveness] | None = None
@@ -192,7 +192,7 @@ def _put(deltas: dict[str, Delta], path: str, at: NDArray[np.intp], values: NDAr
 def _config(
     trace: Trace, alive: Liveness, deltas: dict[str, Delta], shapes: dict[str, tuple[int, ...]]
 ) -> dict[str, dict[str, Any]]:
-    def size(entry: Any) -> Any:
+    def size(entry: object) -> Any:
         if isinstance(entry, tuple):
             return tuple(size(item) for item in entry)
         if isinstance(entry, Listed):
@@ -202,7 +202,7 @@ def _config(
         needed = alive.needed(entry.ids)
         return int((needed if needed.ndim == 1 else needed.any(axis=1)).sum())
 
-    def shrinks(entry: Any) -> bool:
+    def shrinks(entry: object) -> bool:
         if isinstance(entry, tuple):
             return any(shrinks(item) for item in entry)
         if isinstance(entry, Listed):

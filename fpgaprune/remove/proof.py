@@ -14,6 +14,7 @@ from fpgaprune.comparison import Equivalence
 from fpgaprune.errors import EquivalenceError
 from fpgaprune.network import TIMES, UNIT, graph_of, is_model, rounding_noise, structures, unit_of, value_of
 from fpgaprune.remove.rebuilding import rebuild, squashing_functions
+from fpgaprune.values import Array
 
 _BATCH = 32
 # Tracing a model takes as long as running a few batches without tracing.
@@ -25,7 +26,7 @@ _LEAST = 1e-9
 def equivalence(
     first: keras.Model,
     second: keras.Model,
-    inputs: Any = None,
+    inputs: object = None,
     *,
     tolerance: float | None = None,
     dtype: str | None = "float64",
@@ -62,7 +63,13 @@ class Reference:
     """A model and its outputs, computed once, with which other models are compared."""
 
     def __init__(
-        self, model: Any, inputs: Any = None, *, dtype: str | None = "float64", bare: bool = True, seed: int = 0
+        self,
+        model: keras.Model,
+        inputs: object = None,
+        *,
+        dtype: str | None = "float64",
+        bare: bool = True,
+        seed: int = 0,
     ) -> None:
         """Runs `model` on `inputs`; arguments and errors are those of `equivalence`."""
         arrays = [
@@ -116,7 +123,7 @@ class Reference:
             worst_input=tuple(array[sample] for array in self._arrays),
         )
 
-    def _copied(self, model: Any) -> Any:
+    def _copied(self, model: keras.Model) -> Any:
         for layer in model._flatten_layers():
             if getattr(layer, "stateful", False):
                 raise EquivalenceError(
@@ -125,12 +132,12 @@ class Reference:
                 )
         return rebuild(model, dtype=self._dtype, bare=self._bare) if self._dtype else model
 
-    def _run(self, copy: Any) -> list[list[NDArray[Any]]]:
+    def _run(self, copy: object) -> list[list[Array]]:
         """The outputs of `copy` for each batch, flat."""
         call = _call(copy, self._dtype, self._arrays)
         return [call(batch) for batch in self._batches]
 
-    def _explained(self, relative: NDArray[Any], scales: NDArray[Any], dtype: str) -> NDArray[np.float64]:
+    def _explained(self, relative: Array, scales: Array, dtype: str) -> NDArray[np.float64]:
         """For each output, the largest relative error that rounding in `dtype` explains."""
         least = np.full(len(relative), _LEAST if dtype == "float64" else UNIT)
         if (relative.max(axis=1) <= least).all():
@@ -149,7 +156,7 @@ class Reference:
         return np.asarray(np.maximum(least, explained))
 
 
-def edge_inputs(model: Any, samples: int = 8, seed: int = 0) -> list[NDArray[Any]]:
+def edge_inputs(model: keras.Model, samples: int = 8, seed: int = 0) -> list[Array]:
     """Samples for borders and extremes: zeros, ones, +-1000, one-hot in corner and centre, and random ones.
 
     Args:
@@ -183,7 +190,7 @@ class _Finding:
         self._errors: list[list[NDArray[np.float64]]] = []
         self._scales: list[list[NDArray[np.float64]]] = []
 
-    def add(self, first: Sequence[NDArray[Any]], second: Sequence[NDArray[Any]]) -> None:
+    def add(self, first: Sequence[Array], second: Sequence[Array]) -> None:
         shapes = [[array.shape for array in arrays] for arrays in (first, second)]
         if shapes[0] != shapes[1]:
             raise EquivalenceError(f"outputs have shapes {shapes[0]} and {shapes[1]}; wanted equal ones")
@@ -207,7 +214,7 @@ class _Finding:
         middle = np.median(scales, axis=1)
         return float(np.min(np.array(moves) / np.where(middle > 0, middle, 1.0)))
 
-    def _compare(self, a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _compare(self, a: Array, b: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         x, y = (array.astype(np.float64).reshape(len(array), -1) for array in (a, b))
         with np.errstate(invalid="ignore"):
             gap = np.where(x == y, 0.0, np.abs(x - y))  # equal infinities differ by 0, NaN by NaN
@@ -218,9 +225,7 @@ class _Finding:
         return gap.max(axis=1, initial=0.0), np.where(np.isfinite(x), np.abs(x), 0.0).max(axis=1, initial=0.0)
 
 
-def _call(
-    model: Any, dtype: str | None, arrays: Sequence[NDArray[Any]]
-) -> Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]]:
+def _call(model: keras.Model, dtype: str | None, arrays: Sequence[Array]) -> Callable[[Sequence[Array]], list[Array]]:
     """A function from a batch to the flat outputs of `model`; traced once if there are many batches."""
     graph = graph_of(model) if dtype else None
     kinds = [x.dtype.name for x in arrays] if graph is None else [tensor.dtype for tensor in graph.inputs]
@@ -238,7 +243,7 @@ def _call(
         shapes = [tf.TensorSpec((None, *x.shape[1:]), kind) for x, kind in zip(arrays, kinds, strict=True)]
         call = tf.function(call, input_signature=[shapes])
 
-    def run(batch: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    def run(batch: Sequence[Array]) -> list[Array]:
         tensors = [keras.ops.convert_to_tensor(x, dtype=kind) for x, kind in zip(batch, kinds, strict=True)]
         return [value_of(x) for x in call(tensors)]
 

@@ -109,7 +109,7 @@ class _Builder:
             copy.trainable = False
         return copy
 
-    def _input(self, tensor: Any, path_prefix: str) -> Any:
+    def _input(self, tensor: keras.KerasTensor, path_prefix: str) -> Any:
         layer = producer(tensor)
         entries = self._entries(path_prefix + layer.name)
         return keras.Input(
@@ -253,7 +253,7 @@ def _all_calls(graph: object) -> Iterator[Call]:
             yield from _all_calls(inner)
 
 
-def _squashing(graph: Any, tensor: Any, uses: Counter[int]) -> Any | None:
+def _squashing(graph: Any, tensor: keras.KerasTensor, uses: Counter[int]) -> Any | None:
     calls = calls_of(graph)
     makers = {id(made): call for call in calls for made in call.outputs}
     read = Counter(id(given) for call in calls for given in call.inputs) + Counter(map(id, graph.outputs))

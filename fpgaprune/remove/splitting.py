@@ -170,7 +170,7 @@ def _split(
     return _select(result, np.argsort(order).tolist(), axis, f"{layer.name}_outputs")
 
 
-def _select(tensor: Any, indices: Sequence[int], axis: int, name: str) -> Any:
+def _select(tensor: keras.KerasTensor, indices: Sequence[int], axis: int, name: str) -> Any:
     if list(indices) == list(range(tensor.shape[axis])):
         return tensor
     return SelectChannels(indices, axis=axis, name=name)(tensor)

@@ -21,7 +21,7 @@ from fpgaprune.select.protection import Protection
 from fpgaprune.select.question import Question
 from fpgaprune.select.skeleton import skeleton
 from fpgaprune.select.units import Granularity, Named, NofM, Partition, parse_granularity
-from fpgaprune.values import Mask, MaskSet, by_weight_path, match_paths, named_weights
+from fpgaprune.values import Array, Mask, MaskSet, by_weight_path, match_paths, named_weights
 
 if TYPE_CHECKING:
     import keras
@@ -51,7 +51,7 @@ def select(
     paths: Sequence[str] = (),
     base: MaskSet | None = None,
     *,
-    data: Any = None,
+    data: object = None,
     batch_size: int = 32,
     seed: int = 0,
     normalize: str = "lamp",
@@ -142,7 +142,7 @@ def _strings(values: Sequence[str], name: str) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _criterion(criterion: str | Scoring, data: Any) -> Criterion:
+def _criterion(criterion: str | Scoring, data: object) -> Criterion:
     if callable(criterion):
         return Criterion(lambda question: {p: np.asarray(s) for p, s in criterion(question.model, data).items()})
     if criterion not in CRITERIA:
@@ -153,7 +153,11 @@ def _criterion(criterion: str | Scoring, data: Any) -> Criterion:
 
 
 def _shares(
-    model: Any, sparsity: Sparsity, granularity: Granularity, variables: Mapping[str, Any], paths: Sequence[str]
+    model: keras.Model,
+    sparsity: Sparsity,
+    granularity: Granularity,
+    variables: Mapping[str, object],
+    paths: Sequence[str],
 ) -> dict[str, tuple[str, float]]:
     """For each chosen weight path its group (the glob that chose it, and its pool) and its sparsity."""
     chosen: dict[str, tuple[str, float]] = {}
@@ -186,7 +190,7 @@ def _fraction(sparsity: Any, granularity: Granularity) -> float:
 
 
 def _question(
-    model: Any,
+    model: keras.Model,
     variables: Mapping[str, Any],
     chosen: Iterable[str],
     data: Any,
@@ -203,7 +207,7 @@ def _question(
     return Question(model, weights, axes, data, batch_size, seed, progress)
 
 
-def _scores(criterion: Criterion, question: Question, asked: Any) -> dict[str, NDArray[Any]]:
+def _scores(criterion: Criterion, question: Question, asked: object) -> dict[str, Array]:
     name = asked if isinstance(asked, str) else getattr(asked, "__name__", "given")
     answer = by_weight_path(criterion.scores(question), named_weights(question.model))
     scores = {}
@@ -232,7 +236,7 @@ def _lock_pattern(
     pattern: NofM,
     cost: Adders | None,
     question: Question,
-    scores: Mapping[str, NDArray[Any]],
+    scores: Mapping[str, Array],
     base: MaskSet | None,
     protected: frozenset[str],
 ) -> dict[str, Mask]:
@@ -255,7 +259,7 @@ def _lock_pattern(
 def _lock_units(
     choice: _Choice,
     question: Question,
-    scores: Mapping[str, NDArray[Any]],
+    scores: Mapping[str, Array],
     base: MaskSet | None,
     protected: frozenset[str],
     shares: Mapping[str, tuple[str, float]],

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import DesignError, MaskError
 from fpgaprune.network import require_whole
-from fpgaprune.values import FixedType, MaskSet, match_paths, named_weights
+from fpgaprune.values import Array, FixedType, MaskSet, match_paths, named_weights
 
 if TYPE_CHECKING:
     import keras
@@ -61,7 +61,7 @@ def from_fixed(model: keras.Model, types: str | FixedType | Mapping[str, str | F
     return MaskSet(masks)
 
 
-def _rounds_to_zero(path: str, array: NDArray[Any], fixed: FixedType) -> NDArray[np.bool_]:
+def _rounds_to_zero(path: str, array: Array, fixed: FixedType) -> NDArray[np.bool_]:
     small: NDArray[np.bool_] = np.abs(array.astype(np.float64)) < fixed.lsb
     try:
         raw = fixed.to_raw(np.where(small | ~np.isfinite(array), array, 0.0))
@@ -71,7 +71,7 @@ def _rounds_to_zero(path: str, array: NDArray[Any], fixed: FixedType) -> NDArray
     return rounded
 
 
-def _chosen(model: Any, patterns: Sequence[str]) -> dict[str, NDArray[Any]]:
+def _chosen(model: keras.Model, patterns: Sequence[str]) -> dict[str, Array]:
     if isinstance(patterns, str):
         raise MaskError(f"paths is the string {patterns!r}; wanted a sequence of globs, as [{patterns!r}]")
     weights = named_weights(model)

@@ -18,18 +18,18 @@ from fpgaprune.values import MaskSet, named_weights
 def finetune(
     model: keras.Model,
     masks: MaskSet | Mapping[str, Any],
-    x: Any,
-    y: Any = None,
+    x: object,
+    y: object = None,
     *,
     epochs: int = 1,
     batch_size: int | None = None,
-    validation_data: Any = None,
-    callbacks: Sequence[Any] = (),
+    validation_data: object = None,
+    callbacks: Sequence[object] = (),
     seed: int | None = None,
     verbose: int = 0,
     values: Values = "zero",
     locked_gradients: LockedGradients = "zero",
-    **fit_options: Any,
+    **fit_options: object,
 ) -> keras.callbacks.History:
     """Trains `model` with every locked element at its exact value, and checks this afterwards, bit for bit.
 
@@ -96,5 +96,5 @@ def finetune(
     return history
 
 
-def _bits(model: Any, path: str, mask: Any) -> bytes:
+def _bits(model: keras.Model, path: str, mask: Any) -> bytes:
     return np.ascontiguousarray(read(named_weights(model)[path])[~mask]).tobytes()

@@ -69,14 +69,14 @@ def _matches(pattern: Pattern, weights: NamedWeights[Any]) -> list[str]:
     return found
 
 
-def _layers_left_still(model: Any, frozen: set[int]) -> Any:
+def _layers_left_still(model: keras.Model, frozen: set[int]) -> Any:
     for layer in model._flatten_layers(include_self=False, recursive=True):
         own = list(layer.weights)
         if own and all(place_of(variable) in frozen for variable in own):
             yield layer
 
 
-def _check_optimizer(model: Any) -> None:
+def _check_optimizer(model: keras.Model) -> None:
     optimizer = getattr(model, "optimizer", None)
     if optimizer is None:
         return

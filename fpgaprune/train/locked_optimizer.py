@@ -89,7 +89,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        inner_optimizer: Any,
+        inner_optimizer: object,
         masks: MaskSet | Mapping[str, Any],
         *,
         values: Values = "zero",
@@ -176,7 +176,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
 
     # What Keras calls
 
-    def build(self, var_list: Sequence[Any]) -> None:
+    def build(self, var_list: Sequence[object]) -> None:
         """Makes the slots; the lock then holds the variables in `var_list`.
 
         Raises:
@@ -212,7 +212,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
                     f"{getattr(variable, 'path', variable.name)!r}; compile with a new one"
                 )
 
-    def _hold(self, path: str, variable: Any, array: Any, slots: tuple[Any, ...]) -> Hold:
+    def _hold(self, path: str, variable: keras.Variable, array: object, slots: tuple[Any, ...]) -> Hold:
         mask = self._plan.masks[path]
         stem = path.replace("/", "_")
         with self._distribution_strategy.extended.colocate_vars_with(tf_variable(variable)):
@@ -221,7 +221,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         return Hold(path, variable, mask_variable, value, slots)
 
     def _constant(self, array: Any, dtype: Any, name: str) -> Any:
-        def initializer(shape: Any, dtype: Any = None) -> Any:
+        def initializer(shape: object, dtype: object = None) -> Any:
             del shape  # the array's own
             return tf.constant(array, dtype=dtype)
 
@@ -310,7 +310,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> LockedOptimizer:
+    def from_config(cls, config: dict[str, Any], custom_objects: object = None) -> LockedOptimizer:
         """An unbuilt optimizer with the lock that `get_config` described."""
         inner = keras.saving.deserialize_keras_object(config["inner_optimizer"], custom_objects=custom_objects)
         masks = MaskSet({path: decode_mask(path, entry) for path, entry in config["masks"].items()})

@@ -136,7 +136,7 @@ def unlock(model: keras.Model) -> None:
         _retrace(model)
 
 
-def locked_optimizer(model: Any) -> LockedOptimizer | None:
+def locked_optimizer(model: keras.Model) -> LockedOptimizer | None:
     """The lock of a compiled model, or None.
 
     Raises:
@@ -149,7 +149,7 @@ def locked_optimizer(model: Any) -> LockedOptimizer | None:
     return inner if isinstance(inner, LockedOptimizer) else None
 
 
-def _checked(model: Any, masks: MaskSet, values: Values) -> tuple[dict[str, Any], dict[str, Any], MaskSet]:
+def _checked(model: keras.Model, masks: MaskSet, values: Values) -> tuple[dict[str, Any], dict[str, Any], MaskSet]:
     """The weights by path, the values to hold, and the masks of weights that the optimizer trains."""
     require_whole(model, masks, LockError)
     weights = named_weights(model)
@@ -164,26 +164,26 @@ def _checked(model: Any, masks: MaskSet, values: Values) -> tuple[dict[str, Any]
     return weights, arrays, MaskSet({path: mask for path, mask in masks.items() if place_of(weights[path]) in trained})
 
 
-def _required(model: Any) -> LockedOptimizer:
+def _required(model: keras.Model) -> LockedOptimizer:
     locked = locked_optimizer(model)
     if locked is None:
         raise LockError(f"model {model.name!r} is not locked; call fp.lock first")
     return locked
 
 
-def _inner(optimizer: Any) -> Any:
+def _inner(optimizer: keras.Optimizer) -> Any:
     # A lock is inside the loss scaling, which skips steps with non-finite gradients.
     return optimizer.inner_optimizer if isinstance(optimizer, keras.optimizers.LossScaleOptimizer) else optimizer
 
 
-def _usable(optimizer: Any) -> Any:
+def _usable(optimizer: keras.Optimizer) -> Any:
     """`optimizer`, or a copy if its slots have no values because its first step was refused in tracing."""
     if all(bool(tf_variable(variable).is_initialized()) for variable in optimizer.variables):
         return optimizer
     return type(optimizer).from_config(optimizer.get_config())
 
 
-def _set_inner(model: Any, optimizer: Any) -> None:
+def _set_inner(model: keras.Model, optimizer: keras.Optimizer) -> None:
     compiled_with, outer = getattr(model, "_compile_config", None), model.optimizer
     if isinstance(outer, keras.optimizers.LossScaleOptimizer):
         outer.inner_optimizer = optimizer
@@ -195,7 +195,7 @@ def _set_inner(model: Any, optimizer: Any) -> None:
         compiled_with.config["optimizer"] = model.optimizer if was_given else optimizer
 
 
-def _retrace(model: Any) -> None:
+def _retrace(model: keras.Model) -> None:
     # A train function that was traced before ignores the change; `fit` may be running it now.
     if model.train_function is not None:
         model.make_train_function(force=True)

@@ -40,7 +40,7 @@ class MaskSet(Mapping[str, Mask]):
         True
     """
 
-    def __init__(self, masks: Mapping[str, Any]) -> None:
+    def __init__(self, masks: Mapping[str, object]) -> None:
         """Makes a set of copies of the arrays in `masks`.
 
         Raises:

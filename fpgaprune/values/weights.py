@@ -127,7 +127,7 @@ def named_weights(model: Any) -> NamedWeights[Any]:
     return NamedWeights(found, names)
 
 
-def every_path(model: Any) -> dict[str, Any]:
+def every_path(model: object) -> dict[str, Any]:
     """Path to variable, where a variable that several layers share has the path of each of them."""
     found: dict[str, Any] = {}
     borrowed: dict[str, Any] = {}
@@ -158,7 +158,7 @@ def _tail(variable: Any, layer_name: str) -> str:
     return f"{layer_name}/{variable.path}"
 
 
-def uncomputed_names(model: Any) -> list[str]:
+def uncomputed_names(model: object) -> list[str]:
     """One line for each layer of `model` whose name TensorFlow does not accept as the name of a scope."""
     return [
         f"layer {layer.name!r} has a name with which TensorFlow cannot compute: name it with letters, digits, '_', '-' "
@@ -215,7 +215,7 @@ def near_misses(name: str, known: Iterable[str]) -> str:
     return f"the model has {shown}"
 
 
-def weight_shapes(model_or_shapes: Any) -> NamedWeights[tuple[int, ...]]:
+def weight_shapes(model_or_shapes: object) -> NamedWeights[tuple[int, ...]]:
     """Weight path to shape, from a Keras model or from such a mapping."""
     if isinstance(model_or_shapes, NamedWeights):
         return model_or_shapes.map(tuple)

@@ -27,7 +27,7 @@ _PATTERNS = {f"{section}.{key}": f"--{option.replace('_', '-')}" for option, (se
 _WITH_A_MODEL = ("data", "part", "sparsity")
 
 
-def flow_from_options(source: Path | None, name: str | None = None, **options: Any) -> Flow:
+def flow_from_options(source: Path | None, name: str | None = None, **options: object) -> Flow:
     """The flow in the file `source`, or the flow that prunes the model `source`; options change single keys.
 
     Example: `flow_from_options(Path("net.keras"), data="x.npz", part="zcu104", sparsity=0.6)` prunes that model.

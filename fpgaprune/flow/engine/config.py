@@ -92,7 +92,7 @@ def _after_a_run(config: Flow) -> Flow:
     return config.model_copy(update={"train": train.model_copy(update={"model": files.file(NETWORK)})})
 
 
-def parse_config(document: Mapping[str, Any], where: str, folder: Path | None = None) -> Flow:
+def parse_config(document: Mapping[str, object], where: str, folder: Path | None = None) -> Flow:
     """The configuration that `document` describes; the TOML file of a part is looked for in `folder`.
 
     Raises:

@@ -168,7 +168,7 @@ def _key(stage: FlowStage[Any], context: StageContext, inputs: Iterable[str], ea
     return _digest(content)
 
 
-def _digest(content: Any) -> str:
+def _digest(content: object) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

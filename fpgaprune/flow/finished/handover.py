@@ -46,6 +46,7 @@ from fpgaprune.measure import StagedCounts
 from fpgaprune.readback import Results, check_bitstream
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import Target, find_part, hardware_path
+from fpgaprune.values import Array
 
 # Words for what a run was made for, beside names of boards and parts.
 OWN_PART = {"vivado": "AMD", "quartus": "Intel"}
@@ -278,7 +279,7 @@ def _hls(run: RunDirectory, design: Design, receiver: str, out: Path) -> HandOve
     return HandOver(out)
 
 
-def _write_golden(draft: Path, design: Design, x: list[NDArray[Any]]) -> None:
+def _write_golden(draft: Path, design: Design, x: list[Array]) -> None:
     """Write the golden samples and what the emulation makes of them to `golden.npz`, as real numbers."""
     write_npz(draft / "golden.npz", {"x": x[0], "y": emulate(design, x[0])})
 
@@ -288,7 +289,7 @@ def _about(project: VerilogProject, samples: int) -> dict[str, Any]:
     return {"digest": digest_of_verilog(project), "files": list(project.files), "bench": bench, "samples": samples}
 
 
-def _finish(draft: Path, about: Mapping[str, Any], readme: str, scripts: Iterable[str]) -> None:
+def _finish(draft: Path, about: Mapping[str, object], readme: str, scripts: Iterable[str]) -> None:
     """Complete the folder: scripts, README, what they read, and last the digest of every file."""
     for script in scripts:
         write_bytes(draft / script, hardware_path("handover", Path(script).name).read_bytes())
@@ -313,7 +314,7 @@ def _golden_rows(run: RunDirectory) -> NDArray[np.float32]:
     return rows
 
 
-def golden_samples(run: RunDirectory, design: Design) -> list[NDArray[Any]]:
+def golden_samples(run: RunDirectory, design: Design) -> list[Array]:
     """The golden samples (N, ...), an array for each input of the design.
 
     Raises:

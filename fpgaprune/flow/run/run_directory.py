@@ -70,7 +70,7 @@ class RunDirectory:
         """The path of the artefact `name`."""
         return self.path / name
 
-    def write_json(self, name: str, content: Any) -> None:
+    def write_json(self, name: str, content: object) -> None:
         """Write the artefact `name` as JSON data, keys sorted."""
         write_bytes(self.file(name), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
@@ -125,7 +125,7 @@ class RunDirectory:
             else:
                 yield from differences(name, wrote, digest_tree(path))
 
-    def record(self, stage: str, key: str, inputs: Digests, outputs: Digests, results: Any, seconds: float) -> None:
+    def record(self, stage: str, key: str, inputs: Digests, outputs: Digests, results: object, seconds: float) -> None:
         """Note in the manifest on disk that `stage` ran."""
         self.manifest["stages"][stage] = {
             "key": key,
@@ -140,7 +140,7 @@ class RunDirectory:
         self.manifest.pop(CERTIFICATE, None)
         self.write_manifest()
 
-    def write_certificate(self, certificate: Mapping[str, Any]) -> None:
+    def write_certificate(self, certificate: Mapping[str, object]) -> None:
         """Writes `certificate.json`; the manifest holds its digest."""
         self.write_json(CERTIFICATE, certificate)
         self.manifest[CERTIFICATE] = digest_tree(self.file(CERTIFICATE))
@@ -221,7 +221,7 @@ class RunDirectory:
         return manifest
 
 
-def _are_records(manifest: Mapping[str, Any]) -> bool:
+def _are_records(manifest: Mapping[str, object]) -> bool:
     """Whether `manifest` has stages, each with the fields that `RunDirectory.record` writes."""
     stages, config = manifest.get("stages"), manifest.get("config", {})
     return (
@@ -233,13 +233,13 @@ def _are_records(manifest: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_origin(network: Any) -> bool:
+def _is_origin(network: object) -> bool:
     """Whether `network` has the fields of an `Origin`; a run that has not begun has none."""
     keys = {"kind", "source", "content", "flow"}
     return network is None or (isinstance(network, dict) and network.keys() == keys)
 
 
-def _is_record(record: Mapping[str, Any]) -> bool:
+def _is_record(record: Mapping[str, object]) -> bool:
     tables = (record.get("inputs"), record.get("outputs"))
     return (
         isinstance(record.get("key"), str)

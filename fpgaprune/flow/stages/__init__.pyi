@@ -1,8 +1,6 @@
 from .designs_before_training import untrained_design as untrained_design
 from .estimate import EstimateConfig as EstimateConfig
 from .export import ExportConfig as ExportConfig
-from .export import onnx_error as onnx_error
-from .export import onnx_file_error as onnx_file_error
 from .hls import Agreement as Agreement
 from .hls import HlsResult as HlsResult
 from .hls import NotCompared as NotCompared
@@ -11,6 +9,8 @@ from .hls_config import hardware_of as hardware_of
 from .measure import MeasureConfig as MeasureConfig
 from .measure import MeasureResult as MeasureResult
 from .measure import MeasureStage as MeasureStage
+from .onnx_error import onnx_error as onnx_error
+from .onnx_error import onnx_file_error as onnx_file_error
 from .order import STAGES as STAGES
 from .order import examine as examine
 from .order import install_command as install_command

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.files import read_npz
@@ -29,6 +29,9 @@ from fpgaprune.flow.task import Dataset, Reading, predict, steps_in_epoch
 from fpgaprune.keras_file import save_keras, trained_bits
 from fpgaprune.select import Addition
 from fpgaprune.values import weight_arrays, weight_shapes
+
+if TYPE_CHECKING:
+    import keras
 
 # Layer to role to type, where the network was trained under types; later stages keep them.
 _TYPES = "finetuned_types.json"
@@ -188,7 +191,7 @@ class FinetuneStage(FlowStage[FinetuneResult]):
         if known.data is not None:
             yield partial(_check_schedule, known.config, known.data)
 
-    def foresee(self, config: Flow, _: Dataset, model: Any) -> Iterator[str]:
+    def foresee(self, config: Flow, _: Dataset, model: keras.Model) -> Iterator[str]:
         """Each layer of the network can be rounded in Keras."""
         if config[FinetuneConfig].quantised:
             yield from unroundable(model, "finetune.quantised", "false")

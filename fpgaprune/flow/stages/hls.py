@@ -41,6 +41,8 @@ from fpgaprune.values import uncomputed_names
 from fpgaprune.vendor import TOOLS, find_tools
 
 if TYPE_CHECKING:
+    import keras
+
     from fpgaprune.flow.task import Judge
 
 # Most seconds for g++, and the samples that its program runs however slow it is.
@@ -143,7 +145,7 @@ class HlsResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
     build: Mapping[str, object] | None
 
 
-def _emulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> Compared:
+def _emulated(context: StageContext, project: Any, model: keras.Model, wanted: Samples) -> Compared:
     """What the hardware computes for every held-out sample, by emulation: this needs no compiler."""
     x = context.data.x_test
     try:
@@ -155,7 +157,7 @@ def _emulated(context: StageContext, project: Any, model: Any, wanted: Samples) 
     return structs.replace(found, of_trained=judge.lost(trained, in_shape(outputs, trained)))
 
 
-def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> Compared:
+def _simulated(context: StageContext, project: Any, model: keras.Model, wanted: Samples) -> Compared:
     """What the C simulation computes for as many held-out samples as the time allows, compared with the emulation."""
     settings = context.config[HlsConfig]
     if not context.config[TargetConfig].makes_project:
@@ -289,7 +291,7 @@ class HlsStage(FlowStage[HlsResult]):
             *(shutil.which("g++") is not None, sorted(find_tools()) if settings.build else []),
         ]
 
-    def foresee(self, config: Flow, data: Dataset, model: Any) -> Iterator[str]:
+    def foresee(self, config: Flow, data: Dataset, model: keras.Model) -> Iterator[str]:
         """hls4ml takes every layer of the network, with the settings of `[hls]` and `[target]`."""
         from fpgaprune.hls import check_model
 

@@ -16,6 +16,8 @@ from fpgaprune.flow.task import Dataset
 from fpgaprune.values import FixedType
 
 if TYPE_CHECKING:
+    import keras
+
     from fpgaprune.flow.stages.hardware import ProjectSettings
     from fpgaprune.lowering import AnyPrecision
 
@@ -134,7 +136,7 @@ def require_exact_types(precision: str, key: str, off: str) -> None:
         )
 
 
-def unroundable(model: Any, key: str, off: str) -> Iterator[str]:
+def unroundable(model: keras.Model, key: str, off: str) -> Iterator[str]:
     """A line where a layer of `model` cannot round in Keras; `key` and `off` as for `require_exact_types`."""
     from fpgaprune.lowering import require_roundable
 

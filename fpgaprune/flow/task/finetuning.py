@@ -146,7 +146,7 @@ class Finetuning:
         first = 0 if start is None else int(start.facts["round"])
         number = first
 
-        def train(_: Any, masks: MaskSet) -> None:
+        def train(_: object, masks: MaskSet) -> None:
             nonlocal number, start
             now, begin = number, start
             number, start = number + 1, None

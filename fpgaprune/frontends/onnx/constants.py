@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from fpgaprune.frontends.onnx.qonnx import (
     type_of,
 )
 from fpgaprune.values import Array, FixedType, integer_bits
+
+if TYPE_CHECKING:
+    import onnx
 
 # What `Shape` gives for the batch, which is not known: no tensor of a sample has so many entries.
 BATCH = 2_147_480_009
@@ -42,7 +45,7 @@ FOLDED = _MOVES | frozenset(
 )
 
 
-def folded(node: Any, given: Sequence[Parameter | None], opset: int) -> list[Parameter]:
+def folded(node: onnx.NodeProto, given: Sequence[Parameter | None], opset: int) -> list[Parameter]:
     """What `node` gives for the constants `given`.
 
     Raises:
@@ -65,7 +68,7 @@ def folded(node: Any, given: Sequence[Parameter | None], opset: int) -> list[Par
     return [Parameter(np.asarray(result)) for result in results]
 
 
-def _quantised(node: Any, given: Sequence[Parameter | None]) -> Parameter:
+def _quantised(node: onnx.NodeProto, given: Sequence[Parameter | None]) -> Parameter:
     """The constant that the quantiser `node` makes of its first input: of a fixed-point type, or as codes."""
     found = [parameter for parameter in given if parameter is not None]
     if node.op_type == "Trunc":
@@ -111,7 +114,7 @@ def _codes(rounded: NDArray[np.float32], scale: Array, kind: FixedType | None) -
     return Codes(whole, scales, kind or FixedType(bits, bits)) if bits <= _MOST_BITS else None
 
 
-def _require_small(node: Any, values: Sequence[Array | None]) -> None:
+def _require_small(node: onnx.NodeProto, values: Sequence[Array | None]) -> None:
     """Check that the result of `node`, as far as one of `values` chooses its size, takes little memory."""
     claimed = 0
     if node.op_type in ("ConstantOfShape", "Expand") and values and values[-1] is not None:
@@ -134,7 +137,7 @@ def _require_small(node: Any, values: Sequence[Array | None]) -> None:
         raise ValueError(f"gives a tensor of {claimed:,} elements or more; wanted {_MOST:,} at most")
 
 
-def _evaluated(node: Any, values: Sequence[Array | None], opset: int) -> list[Any]:
+def _evaluated(node: onnx.NodeProto, values: Sequence[Array | None], opset: int) -> list[Any]:
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 

@@ -6,10 +6,9 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import ModelImportError, shown
 from fpgaprune.files import IR_VERSION, PARSER_ERRORS, bodies, in_a_line, storage_error
@@ -17,6 +16,10 @@ from fpgaprune.frontends.onnx.constants import FOLDED
 from fpgaprune.frontends.onnx.operators import OPERATORS
 from fpgaprune.frontends.onnx.patterns import joined
 from fpgaprune.frontends.onnx.qonnx import is_quantiser, with_channels_first, without_quantisers
+from fpgaprune.values import Array
+
+if TYPE_CHECKING:
+    import onnx
 
 OLDEST, NEWEST = 6, 25
 # An older file is brought to this opset by the converter of the package onnx.
@@ -62,7 +65,7 @@ class Document:
     path: Path
     model: Any
     nodes: tuple[Any, ...]
-    constants: dict[str, NDArray[Any]]
+    constants: dict[str, Array]
     inputs: dict[str, tuple[int | None, ...]]
     outputs: tuple[str, ...]
     opset: int
@@ -145,7 +148,7 @@ def external_files(path: Path) -> tuple[Path, ...]:
         return ()
 
 
-def _require_text(model: Any) -> None:
+def _require_text(model: onnx.ModelProto) -> None:
     """Check that every name is text; of other bytes protobuf makes no text."""
     nodes = (*model.graph.node, *(node for function in model.functions for node in function.node))
     names = [name for node in nodes for name in (node.name, node.op_type, node.domain, *node.input, *node.output)]
@@ -155,7 +158,7 @@ def _require_text(model: Any) -> None:
         raise ValueError("a name in it is no text")
 
 
-def _require_known(path: Path, model: Any) -> None:
+def _require_known(path: Path, model: onnx.ModelProto) -> None:
     """Check that every operator of `model` comes in, or is computed from constants."""
     local = {(function.domain, function.name) for function in model.functions}
     for node in (*joined(model.graph), *(node for function in model.functions for node in function.node)):
@@ -172,7 +175,7 @@ def _require_known(path: Path, model: Any) -> None:
             )
 
 
-def _opset(path: Path, model: Any) -> int:
+def _opset(path: Path, model: onnx.ModelProto) -> int:
     versions = [entry.version for entry in model.opset_import if entry.domain in _DOMAINS]
     if len(versions) != 1 or not OLDEST <= versions[0] <= NEWEST:
         found = versions[0] if versions else "none"
@@ -182,7 +185,7 @@ def _opset(path: Path, model: Any) -> int:
     return int(versions[0])
 
 
-def _tensors(model: Any) -> Iterator[Any]:
+def _tensors(model: onnx.ModelProto) -> Iterator[Any]:
     yield from model.graph.initializer
     nodes = (*model.graph.node, *(node for function in model.functions for node in function.node))
     for node in nodes:
@@ -192,7 +195,7 @@ def _tensors(model: Any) -> Iterator[Any]:
             yield from entry.tensors
 
 
-def _take_in(tensor: Any, folder: Path) -> None:
+def _take_in(tensor: onnx.TensorProto, folder: Path) -> None:
     """Put the values of `tensor`, which may lie in another file of `folder`, into it, and check their number."""
     from onnx import TensorProto, numpy_helper
 
@@ -204,7 +207,7 @@ def _take_in(tensor: Any, folder: Path) -> None:
     numpy_helper.to_array(tensor)
 
 
-def _external(tensor: Any, entries: dict[str, str], folder: Path) -> bytes:
+def _external(tensor: onnx.TensorProto, entries: dict[str, str], folder: Path) -> bytes:
     name = entries.get("location", "")
     given = Path(name)
     if not name or given.is_absolute() or ".." in given.parts or len(given.parts) != 1 or "\\" in name:
@@ -266,7 +269,7 @@ _MOST_NODES = 100_000
 Name = tuple[str, str]
 
 
-def without_functions(model: Any) -> Any:
+def without_functions(model: onnx.ModelProto) -> Any:
     """`model` with every call of a function of its own replaced by the nodes of that function.
 
     Raises:
@@ -284,7 +287,7 @@ def without_functions(model: Any) -> Any:
     return onnx.inliner.inline_local_functions(model)
 
 
-def _name(node: Any) -> Name:
+def _name(node: onnx.NodeProto) -> Name:
     return node.domain, node.op_type
 
 

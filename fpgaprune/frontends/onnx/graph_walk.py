@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from fpgaprune.frontends.onnx.operators import OPERATORS
 from fpgaprune.frontends.onnx.parameter import Parameter
 from fpgaprune.frontends.onnx.qonnx import is_quantiser
 from fpgaprune.frontends.onnx.value import Value, channels_last
+
+if TYPE_CHECKING:
+    import onnx
 
 _MOST_ELEMENTS = 1 << 26
 # These take (N, C, ...): what leads to them has its channels last in Keras.
@@ -87,7 +90,7 @@ class _Network:
         axes = channels_last(rank) if rank in (3, 4) and self._is_image(name, rank) else tuple(range(1, rank))
         self._note(name, self.plan.enter(input_name(name), sizes, axes))
 
-    def take(self, node: Any) -> None:
+    def take(self, node: onnx.NodeProto) -> None:
         """Adds the layers of `node`, or computes it."""
         given = tuple(self._tensor(node, name) for name in node.input)
         if node.op_type == "Shape" and isinstance(given[0], Value):
@@ -133,7 +136,7 @@ class _Network:
                 if isinstance(value, Value) and value.flat is None:
                     yield node.input[0], value
 
-    def _step(self, node: Any, given: tuple[Given, ...]) -> NodeStep:
+    def _step(self, node: onnx.NodeProto, given: tuple[Given, ...]) -> NodeStep:
         constants = [one.name for one in given if isinstance(one, Parameter) and one.name]
         return NodeStep(
             self.plan,
@@ -154,7 +157,7 @@ class _Network:
     def _is_shared(self, layer: str) -> bool:
         return any(self.readers[name] != 1 for name in self.given_by.get(layer, []))
 
-    def _fold(self, node: Any, given: tuple[Given, ...], step: NodeStep) -> None:
+    def _fold(self, node: onnx.NodeProto, given: tuple[Given, ...], step: NodeStep) -> None:
         if node.op_type not in FOLDED and not is_quantiser(node):
             step.refuse("reads constants only, and is none of the operators that are computed in advance")
         try:
@@ -164,7 +167,7 @@ class _Network:
         for name, result in zip((name for name in node.output if name), results, strict=False):
             self.tensors[name] = result
 
-    def _tensor(self, node: Any, name: str) -> Given:
+    def _tensor(self, node: onnx.NodeProto, name: str) -> Given:
         if name not in self.tensors:
             raise ModelImportError(
                 f"{self.document.path}: node {shown(node.name)} ({node.op_type}) reads {shown(name)}, which no node "

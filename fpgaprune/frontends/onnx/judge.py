@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from fpgaprune.frontends.onnx.layer_plan import LayerPlan
 from fpgaprune.frontends.onnx.qonnx import in_standard_operators
 from fpgaprune.frontends.onnx.value import Value
 from fpgaprune.values import Array
+
+if TYPE_CHECKING:
+    import keras
 
 RANDOM_SAMPLES = 256
 LARGEST_DIFFERENCE = 1e-5
@@ -62,7 +65,7 @@ def judged(document: Document, plan: LayerPlan, model: object, samples: object =
 class _Parts:
     """The parts of a network between its quantisers, and how far each is from onnxruntime."""
 
-    def __init__(self, document: Document, plan: LayerPlan, model: Any) -> None:
+    def __init__(self, document: Document, plan: LayerPlan, model: keras.Model) -> None:
         import keras
 
         self.document, self.plan = document, plan

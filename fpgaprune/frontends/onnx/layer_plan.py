@@ -18,6 +18,7 @@ from fpgaprune.files import in_a_line
 from fpgaprune.frontends.onnx.grids import Grid
 from fpgaprune.frontends.onnx.parameter import Parameter
 from fpgaprune.frontends.onnx.value import Value
+from fpgaprune.values import Array
 
 _UNIT_EPSILON = 2.0**-10
 
@@ -113,7 +114,7 @@ class LayerPlan:
         self.inputs.append(value)
         return value
 
-    def each(self, kind: str, name: str, value: Value, settings: Mapping[str, Any], *, nonnegative: bool) -> Value:
+    def each(self, kind: str, name: str, value: Value, settings: Mapping[str, object], *, nonnegative: bool) -> Value:
         """Adds a layer that treats each element alone."""
         return value.given_by(self.add(kind, name, (value,), value.shape, settings), nonnegative=nonnegative)
 
@@ -221,7 +222,7 @@ def largest(plan: LayerPlan) -> int:
     return max((prod(layer.shape) for layer in plan.layers.values()), default=0)
 
 
-def column_parameter(values: NDArray[Any], size: int) -> Parameter:
+def column_parameter(values: Array, size: int) -> Parameter:
     """`values`, one or `size` numbers, as a parameter of `size` numbers."""
     return Parameter(np.broadcast_to(values.astype(np.float32).ravel(), (size,)).copy())
 

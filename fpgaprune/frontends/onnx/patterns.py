@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fpgaprune.values import Array
 
+if TYPE_CHECKING:
+    import onnx
+
 _CLOSE = 1e-4
 
 
-def joined(graph: Any) -> tuple[Any, ...]:
+def joined(graph: onnx.GraphProto) -> tuple[Any, ...]:
     """The nodes of `graph`, where one node `Gelu` stands for each GELU that is spelled out; `graph` stays."""
     view = _View(graph)
     nodes = list(graph.node)
@@ -31,7 +34,7 @@ def joined(graph: Any) -> tuple[Any, ...]:
 class _View:
     """Which node gives and which nodes read each tensor, and the constants of one number."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: onnx.GraphProto) -> None:
         self.producers = {name: node for node in graph.node for name in node.output}
         self.readers: dict[str, list[Any]] = {}
         for node in graph.node:
@@ -57,7 +60,7 @@ class _View:
         return str(second) if swapped else None
 
 
-def _numbers(graph: Any) -> Iterator[tuple[str, float]]:
+def _numbers(graph: onnx.GraphProto) -> Iterator[tuple[str, float]]:
     from onnx import numpy_helper
 
     stored: Sequence[tuple[str, Any]] = [(tensor.name, tensor) for tensor in graph.initializer]

@@ -9,19 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.files import attributes
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
+
+if TYPE_CHECKING:
+    import onnx
 
 # qonnx calls `Quant` also `IntQuant`.
 QUANTISERS = ("Quant", "IntQuant", "BipolarQuant", "Trunc")
 # The domains under which tools have written them; some wrote them as if they were ONNX's own.
 DOMAINS = ("", "onnx.brevitas", "finn.custom_op.general", "qonnx.custom_op.general")
-_ROUNDINGS: Mapping[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+_ROUNDINGS: Mapping[str, Callable[[Array], Array]] = {
     "ROUND": np.round,
     "HALF_EVEN": np.round,
     "FLOOR": np.floor,
@@ -45,18 +48,20 @@ _OF_TYPES = {
 }
 
 
-def is_quantiser(node: Any) -> bool:
+def is_quantiser(node: onnx.NodeProto) -> bool:
     """Whether `node` rounds to few bits in one of the ways of QONNX."""
     return node.op_type in QUANTISERS and node.domain in DOMAINS
 
 
-def rounding_of(settings: Mapping[str, Any], usual: str = "ROUND") -> str:
+def rounding_of(settings: Mapping[str, object], usual: str = "ROUND") -> str:
     """The mode of rounding among the attributes of a quantiser."""
     found = settings.get("rounding_mode", usual)
     return (found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)).upper()
 
 
-def quant(x: NDArray[Any], scale: Any, zero_point: Any, bits: Any, settings: Mapping[str, Any]) -> NDArray[np.float32]:
+def quant(
+    x: Array, scale: object, zero_point: object, bits: object, settings: Mapping[str, object]
+) -> NDArray[np.float32]:
     """`x` as `Quant` gives it.
 
     Raises:
@@ -76,12 +81,12 @@ def quant(x: NDArray[Any], scale: Any, zero_point: Any, bits: Any, settings: Map
     return np.asarray((whole - zero_point) * scale, dtype=np.float32)
 
 
-def bipolar_quant(x: NDArray[Any], scale: Any) -> NDArray[np.float32]:
+def bipolar_quant(x: Array, scale: object) -> NDArray[np.float32]:
     """`scale` where `x` is zero or more, and `-scale` where it is less."""
     return np.asarray(np.where(x >= 0, 1.0, -1.0) * scale, dtype=np.float32)
 
 
-def checked_scale(scale: NDArray[Any]) -> NDArray[np.float32]:
+def checked_scale(scale: Array) -> NDArray[np.float32]:
     """`scale`, whose every number is above zero.
 
     Raises:
@@ -92,12 +97,12 @@ def checked_scale(scale: NDArray[Any]) -> NDArray[np.float32]:
     return scale.astype(np.float32)
 
 
-def are_powers(scale: NDArray[Any]) -> bool:
+def are_powers(scale: Array) -> bool:
     """Whether every number of `scale` is a power of two."""
     return bool((np.frexp(scale)[0] == 0.5).all())
 
 
-def steps_type(bits: NDArray[Any], settings: Mapping[str, Any], usual: str = "ROUND") -> FixedType:
+def steps_type(bits: Array, settings: Mapping[str, object], usual: str = "ROUND") -> FixedType:
     """The type of whole numbers that rounds and saturates as a quantiser of `bits` bits does.
 
     Raises:
@@ -114,9 +119,7 @@ def steps_type(bits: NDArray[Any], settings: Mapping[str, Any], usual: str = "RO
     return FixedType(int(width), int(width), signed, _OF_TYPES[mode], "SAT_SYM" if narrow else "SAT")
 
 
-def type_of(
-    scale: NDArray[Any], zero_point: NDArray[Any], bits: NDArray[Any], settings: Mapping[str, Any]
-) -> FixedType | None:
+def type_of(scale: Array, zero_point: Array, bits: Array, settings: Mapping[str, object]) -> FixedType | None:
     """The fixed-point type that rounds as a `Quant` does; None if there is none, as for a scale of 0.3."""
     if np.any(zero_point) or scale.size != 1 or not are_powers(scale):
         return None
@@ -127,21 +130,20 @@ def type_of(
     return replace(steps, integer=steps.width + int(math.log2(float(scale.ravel()[0]))))
 
 
-def trunc(x: NDArray[Any], given: Sequence[NDArray[Any]], settings: Mapping[str, Any]) -> NDArray[np.float32]:
+def trunc(x: Array, given: Sequence[Array], settings: Mapping[str, object]) -> NDArray[np.float32]:
     """`x` as `Trunc` gives it: of the first version with four further inputs, or of the second with five."""
     scale, zero_point, bits = given[0], given[1], given[2]
     mode = _ROUNDINGS[rounding_of(settings, "FLOOR")]
     whole = np.round(x / scale + zero_point)
     if len(given) == 4:
-        cut = 2.0 ** (bits - given[3])
-        return np.asarray((mode(whole / cut) - zero_point) * scale, dtype=np.float32)
+        return np.asarray((mode(whole / 2.0 ** (bits - given[3])) - zero_point) * scale, dtype=np.float32)
     cut = 2.0 ** np.round(np.log2(given[3] / scale))
     kind = steps_type(given[4], settings, "FLOOR")
     inside = mode(np.clip(whole / cut, kind.raw_min, kind.raw_max))
     return np.asarray((inside - zero_point / cut) * given[3], dtype=np.float32)
 
 
-def in_standard_operators(model: Any) -> Any:
+def in_standard_operators(model: onnx.ModelProto) -> Any:
     """A copy of `model` in which ONNX's own operators do what each quantiser does, so that onnxruntime can run it."""
     from onnx import numpy_helper
 
@@ -162,7 +164,7 @@ def in_standard_operators(model: Any) -> Any:
     return copy
 
 
-def _single_bits(graph: Any) -> set[str]:
+def _single_bits(graph: onnx.GraphProto) -> set[str]:
     """Names of the constants that are the number 1."""
     from onnx import numpy_helper
 
@@ -175,10 +177,10 @@ def _single_bits(graph: Any) -> set[str]:
 class _Spelled:
     """A quantiser in ONNX's own operators of every opset."""
 
-    def __init__(self, node: Any, name: str, single: set[str]) -> None:
+    def __init__(self, node: onnx.NodeProto, name: str, single: set[str]) -> None:
         self.name = name
         self.nodes: list[Any] = []
-        self.constants: dict[str, NDArray[Any]] = {}
+        self.constants: dict[str, Array] = {}
         settings = attributes(node)
         if node.op_type == "BipolarQuant":
             last = self._add("Mul", self._sign_of_step(node.input[0]), node.input[1])
@@ -201,7 +203,7 @@ class _Spelled:
         low = self._add("Mul", self._add("Sub", power, self._number(narrow)), self._number(-signed))
         return self._add("Min", self._add("Max", whole, low), high)
 
-    def _truncated(self, node: Any, settings: Mapping[str, Any]) -> str:
+    def _truncated(self, node: onnx.NodeProto, settings: Mapping[str, object]) -> str:
         zero_point, bits = (self._add("Cast", name, to=1) for name in node.input[2:4])
         whole = self._rounded(self._add("Add", self._add("Div", node.input[0], node.input[1]), zero_point), "HALF_EVEN")
         mode = rounding_of(settings, "FLOOR")
@@ -216,7 +218,7 @@ class _Spelled:
         inside = self._rounded(self._clipped(self._add("Div", whole, cut), wanted, settings), mode)
         return self._add("Mul", self._add("Sub", inside, self._add("Div", zero_point, cut)), node.input[4])
 
-    def _add(self, operator: str, *inputs: str, output: str = "", **settings: Any) -> str:
+    def _add(self, operator: str, *inputs: str, output: str = "", **settings: object) -> str:
         from onnx import helper
 
         output = output or f"{self.name}_{len(self.nodes)}"
@@ -243,7 +245,7 @@ class _Spelled:
         return self._add("Mul", self._add("Sign", x), size)
 
 
-def without_quantisers(model: Any) -> Any:
+def without_quantisers(model: onnx.ModelProto) -> Any:
     """A copy of `model` in which each quantiser hands on its input, so that ONNX's own checks know every node."""
     copy = type(model).FromString(model.SerializeToString())
     for node in copy.graph.node:
@@ -257,7 +259,7 @@ _DOMAIN = "qonnx.custom_op.channels_last"
 _OPERATORS = ("Conv", "MaxPool", "BatchNormalization")
 
 
-def with_channels_first(model: Any) -> Any:
+def with_channels_first(model: onnx.ModelProto) -> Any:
     """`model`, changed so that its convolutions, poolings and normalisations are those of ONNX.
 
     Source: qonnx 1.0, `custom_op/channels_last/base_wrapped_op.py`.
@@ -291,11 +293,11 @@ def with_channels_first(model: Any) -> Any:
     return model
 
 
-def _is_channels_last(node: Any) -> bool:
+def _is_channels_last(node: onnx.NodeProto) -> bool:
     return node.domain == _DOMAIN and node.op_type in _OPERATORS
 
 
-def _ranks(graph: Any) -> dict[str, int]:
+def _ranks(graph: onnx.GraphProto) -> dict[str, int]:
     """Number of axes of the inputs and of the constants."""
     found = {tensor.name: len(tensor.dims) for tensor in graph.initializer}
     return found | {
@@ -303,7 +305,7 @@ def _ranks(graph: Any) -> dict[str, int]:
     }
 
 
-def _rank(node: Any, ranks: dict[str, int]) -> int:
+def _rank(node: onnx.NodeProto, ranks: dict[str, int]) -> int:
     """Number of axes of what `node` reads; its windows have two axes less."""
     for entry in node.attribute:
         if entry.name in ("kernel_shape", "strides", "dilations") and entry.ints:
