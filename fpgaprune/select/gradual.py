@@ -34,7 +34,7 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         *,
         base: MaskSet | None = None,
         regrow_fraction: float = 0.0,
-        **options: object,
+        **options: Any,
     ) -> None:
         """A callback for `model.fit`.
 

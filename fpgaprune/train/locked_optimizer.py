@@ -89,7 +89,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        inner_optimizer: object,
+        inner_optimizer: keras.Optimizer,
         masks: MaskSet | Mapping[str, Any],
         *,
         values: Values = "zero",
@@ -176,7 +176,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
 
     # What Keras calls
 
-    def build(self, var_list: Sequence[object]) -> None:
+    def build(self, var_list: Sequence[keras.Variable]) -> None:
         """Makes the slots; the lock then holds the variables in `var_list`.
 
         Raises:
