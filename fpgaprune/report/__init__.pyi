@@ -29,6 +29,7 @@ from .measured import measured_tables as measured_tables
 from .measured import points_figure as points_figure
 from .norms import kernel_norm_png as kernel_norm_png
 from .numbers import DASH as DASH
+from .numbers import MINUS as MINUS
 from .numbers import NO_BREAK as NO_BREAK
 from .numbers import change_text as change_text
 from .numbers import count_text as count_text

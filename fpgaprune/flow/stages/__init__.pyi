@@ -9,8 +9,8 @@ from .hls_config import hardware_of as hardware_of
 from .measure import MeasureConfig as MeasureConfig
 from .measure import MeasureResult as MeasureResult
 from .measure import MeasureStage as MeasureStage
-from .onnx_error import onnx_error as onnx_error
-from .onnx_error import onnx_file_error as onnx_file_error
+from .onnx_difference import onnx_error as onnx_error
+from .onnx_difference import onnx_file_error as onnx_file_error
 from .order import STAGES as STAGES
 from .order import examine as examine
 from .order import install_command as install_command

@@ -59,7 +59,7 @@ class ExportStage(FlowStage[ExportResult]):
     def run(self, context: StageContext) -> ExportResult:
         """`model.onnx` gives in onnxruntime the outputs that Keras gives."""
         from fpgaprune.export import export_onnx
-        from fpgaprune.flow.stages.onnx_error import onnx_file_error
+        from fpgaprune.flow.stages.onnx_difference import onnx_file_error
 
         model, x = context.model(), context.data.x_test
         path, settings = context.run.file("model.onnx"), context.config[ExportConfig]

@@ -10,8 +10,7 @@ from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.flow import ComparedRuns, compare_runs
 from fpgaprune.flow.run import FORMAT
 from fpgaprune.measure import Figure, Resources, StagedCounts
-from fpgaprune.report import NO_BREAK, Metric, write_report
-from fpgaprune.report.numbers import MINUS
+from fpgaprune.report import MINUS, NO_BREAK, Metric, write_report
 from tests.unit.report.samples import conv, estimate, measured, run_report
 
 CONFIG = {"name": "a", "select": {"sparsity": 0.6, "granularity": "kernel"}, "hls": {"layers": {"conv1": {"reuse": 4}}}}
