@@ -14,7 +14,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.export import run_onnx
-from fpgaprune.flow.stages import onnx_difference as onnx_error
+from fpgaprune.flow.stages import onnx_error
 from fpgaprune.target import find_part
 
 from ._asking import command, refused

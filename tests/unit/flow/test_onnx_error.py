@@ -7,8 +7,7 @@ from keras import layers
 
 from fpgaprune.errors import ExportError
 from fpgaprune.export import export_onnx, run_onnx
-from fpgaprune.flow.stages import ExportConfig, onnx_file_error, stage_named
-from fpgaprune.flow.stages import onnx_difference as onnx_error
+from fpgaprune.flow.stages import ExportConfig, onnx_error, onnx_file_error, stage_named
 
 RNG = np.random.default_rng(0)
 
