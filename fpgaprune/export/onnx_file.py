@@ -176,7 +176,7 @@ def fold_batch_norms(model: keras.Model) -> tuple[Any, dict[str, str]]:
         return functional, {}
     folded = {layer: bn.name for layer, bn in folds.items()}
 
-    def clone(layer: keras.Layer) -> Any:
+    def clone(layer: keras.Layer) -> keras.Layer:
         if layer.name not in folds and (layer.name not in other or not layer.weights):
             twin = unconnected(layer)
             if layer.name in other:
@@ -185,7 +185,7 @@ def fold_batch_norms(model: keras.Model) -> tuple[Any, dict[str, str]]:
         more = {"use_bias": True} if layer.name in folds else {}
         return copied(layer, **more, **({"dtype": "float32"} if layer.name in other else {}))
 
-    def call(layer: keras.Layer, *args: object, **kwargs: object) -> Any:
+    def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:
         return args[0] if layer.name in folded.values() else layer(*args, **kwargs)
 
     weights = {name: folded_weights(known[name], bn) for name, bn in folds.items()}

@@ -22,6 +22,7 @@ from fpgaprune.values import Array
 
 if TYPE_CHECKING:
     import onnx
+    import tensorflow as tf
 
 _ACTIVATIONS = {function.name: function.onnx for function in FUNCTIONS.values() if function.recurrent}
 # For each of ONNX's gates (z, r, h of a GRU; i, o, f, c of an LSTM), the index of Keras's block.
@@ -36,7 +37,7 @@ class _StandIn(keras.layers.Layer):
         self.units, self.sequences, self.mark = units, sequences, mark
 
     # With the arguments that the layer itself was called with.
-    def call(self, x: Any, mask: Any = None, training: Any = None) -> Any:  # noqa: ARG002
+    def call(self, x: tf.Tensor, mask: tf.Tensor = None, training: bool | None = None) -> tf.Tensor:  # noqa: ARG002
         import tensorflow as tf
 
         matrix = np.full((x.shape[-1], self.units), self.mark, np.float32)
@@ -63,7 +64,7 @@ def with_stand_ins(functional: keras.Model) -> tuple[Any, dict[float, Any]]:
     marks = {float(number): layer for number, layer in enumerate(found, start=2)}
     names = {layer.name: mark for mark, layer in marks.items()}
 
-    def clone(layer: keras.Layer) -> Any:
+    def clone(layer: keras.Layer) -> keras.Layer:
         if layer.name in names:
             return _StandIn(layer.units, layer.return_sequences, names[layer.name], name=layer.name)
         # All other layers keep the model's own weights.

@@ -179,7 +179,7 @@ def multiply_last_axis(graph: Graph) -> bool:
 RULES: tuple[Callable[[Graph], bool], ...] = (drop_dummy_axis, join_bias, multiply_last_axis)
 
 
-def rewrite(exported: onnx.ModelProto) -> Any:
+def rewrite(exported: onnx.ModelProto) -> onnx.ModelProto:
     """`exported` after all rules, with the shapes of its tensors as far as they can be inferred."""
     exported = _with_shapes(exported)
     while any(rule(Graph(exported.graph)) for rule in RULES):
@@ -187,7 +187,7 @@ def rewrite(exported: onnx.ModelProto) -> Any:
     return exported
 
 
-def _with_shapes(exported: onnx.ModelProto) -> Any:
+def _with_shapes(exported: onnx.ModelProto) -> onnx.ModelProto:
     import onnx
 
     del exported.graph.value_info[:]

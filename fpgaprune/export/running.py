@@ -13,13 +13,14 @@ from fpgaprune.values import Array
 
 if TYPE_CHECKING:
     import keras
+    import onnxruntime
 
 # An axis of unknown size has this one in a trial; networks of images halve their axes up to six times.
 _SIZE = 64
 _FATAL = 4
 
 
-def session_of(source: str | bytes) -> Any:
+def session_of(source: str | bytes) -> onnxruntime.InferenceSession:
     """A session of onnxruntime for the file at a path, or with the content `source`, which prints no warnings."""
     import onnxruntime
 
@@ -28,7 +29,7 @@ def session_of(source: str | bytes) -> Any:
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
-def outputs_of(session: Any, given: Sequence[Array]) -> Any:
+def outputs_of(session: onnxruntime.InferenceSession, given: Sequence[Array]) -> Any:
     """The outputs (N, ...) for one array (N, ...) for each input; a tuple if there are several."""
     names = [entry.name for entry in session.get_inputs()]
     arrays = [array.astype(_dtype(entry.type)) for array, entry in zip(given, session.get_inputs(), strict=True)]

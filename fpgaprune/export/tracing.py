@@ -105,7 +105,7 @@ def _put_in(translated: Any, constants: Constants, inputs: Iterable[str]) -> Non
             translated.replace_inputs(node, list(reversed(node.input)))
 
 
-def _translated(functional: keras.Model, variables: list[Any], batch: int | None, opset: int) -> Any:
+def _translated(functional: keras.Model, variables: list[Any], batch: int | None, opset: int) -> onnx.ModelProto:
     """tf2onnx's graph of `functional` before its optimisation, with the values of `variables` as further inputs."""
     import keras
     import tensorflow as tf

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,16 @@ from fpgaprune.errors import FpgaPruneError, shown
 from fpgaprune.files.documents import PARSER_ERRORS, in_a_line
 from fpgaprune.files.whole_files import storage_error
 
+if TYPE_CHECKING:
+    import onnx
+
 # onnx writes newer formats than onnxruntime reads; every onnxruntime since 1.18 reads this one.
 IR_VERSION = 10
 # The key in a file's metadata under which `export_onnx` describes the initialiser of each weight.
 LAYOUT_KEY = "fpgaprune.layout"
 
 
-def read_onnx(path: Path, problem: type[FpgaPruneError]) -> Any:
+def read_onnx(path: Path, problem: type[FpgaPruneError]) -> onnx.ModelProto:
     """The model in the ONNX file at `path`, with all its constants; no other file is read.
 
     Raises:

@@ -6,7 +6,7 @@ import os
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fpgaprune.errors import ConfigError, FpgaPruneError, ModelImportError
 from fpgaprune.files import check_names, in_a_line, read_configuration, read_weights, require_layers
@@ -16,6 +16,9 @@ from fpgaprune.frontends.onnx.front import load_onnx
 from fpgaprune.frontends.tfmot_model import import_tfmot, is_tf_keras
 from fpgaprune.keras_file import trained_bits
 from fpgaprune.processes import bounded_memory
+
+if TYPE_CHECKING:
+    import keras
 
 _OF_TORCH = (".pt", ".pth")
 
@@ -120,7 +123,7 @@ FORMAT = "Keras 3"
 _MAX_BYTES, _MAX_GROWTH = 1 << 32, 20
 
 
-def load_keras(path: Path) -> Any:
+def load_keras(path: Path) -> keras.Model:
     """The model that Keras 3 saved at `path`, uncompiled, because the file cannot hold a user's own loss function.
 
     No code in the file is run, and sizes that the file only declares do not fill the memory.

@@ -11,7 +11,7 @@ import tempfile
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from fpgaprune.files import (
 )
 from fpgaprune.network import largest_difference
 from fpgaprune.values import MaskSet, named_weights
+
+if TYPE_CHECKING:
+    import keras
 
 # What `quantize_model` puts around layers and in front of the first one.
 _EIGHT_BIT = ("QuantizeWrapper", "QuantizeWrapperV2", "QuantizeLayer")
@@ -169,7 +172,7 @@ def _run_reader(source: Path, folder: Path, timeout_s: float, trusted: bool) -> 
         raise ModelImportError(f"tf_keras cannot read {source}: {reason}")
 
 
-def _rebuild(path: Path, source: Path) -> Any:
+def _rebuild(path: Path, source: Path) -> keras.Model:
     import h5py
     import keras
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import keras
 
 
-def copied(layer: keras.Layer, revise: Callable[[Any], Any] = dict, /, **changes: object) -> Any:
+def copied(layer: keras.Layer, revise: Callable[[Any], Any] = dict, /, **changes: object) -> keras.Layer:
     """A new layer with the settings of `layer`, but for `changes`, and without its weights.
 
     A layer of a subclass that computes what its parent of Keras computes becomes one of that parent.
@@ -76,7 +76,7 @@ def cloned(
     weights: Mapping[str, Sequence[Array]] | None = None,
     names: Mapping[str, str] | None = None,
     float_inputs: str | None = None,
-) -> Any:
+) -> keras.Model:
     """A copy of `functional` with the weights of its layers; layers that the copy does not have are left out.
 
     Args:

@@ -51,7 +51,7 @@ class Site:
     inputs: list[Channels]
 
     @property
-    def layer(self) -> Any:
+    def layer(self) -> keras.Layer:
         """The Keras layer or operation."""
         return self.call.operation
 

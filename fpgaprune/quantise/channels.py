@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -13,6 +13,9 @@ from fpgaprune.errors import HlsError
 from fpgaprune.network import AxisChannels, Channels, LayerRule, Role, Site
 from fpgaprune.quantise.rounding import rounded_between
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 _VARIABLES = ("width", "integer", "signed")
 
@@ -81,7 +84,7 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
             self.add_weight(name=name, shape=shape, initializer="zeros", trainable=False) for name in _VARIABLES
         )
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """`inputs`, rounded and brought into range."""
         shape = inputs.shape[1:] if self.each_value else inputs.shape[-1:]
         width, integer, signed = (

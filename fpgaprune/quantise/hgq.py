@@ -53,7 +53,7 @@ def import_hgq(source: Any) -> ImportedBits:
     return ImportedBits.of(_HgqRebuild("HGQ2").build(graph, model.name), "HGQ2")
 
 
-def _loaded(path: Path) -> Any:
+def _loaded(path: Path) -> keras.Model:
     document = read_configuration(path, ModelImportError).document
     if trained_bits(path) != "HGQ2":
         raise ModelImportError(f"{path} names no layer of HGQ2's; every other Keras model is used as it is")
@@ -80,7 +80,7 @@ def is_hgq(layer: keras.Layer) -> bool:
 class _HgqRebuild(Rebuild):
     """The rebuilding of a network of HGQ2's."""
 
-    def converted(self, layer: keras.Layer, given: list[Any]) -> Any:
+    def converted(self, layer: keras.Layer, given: list[keras.KerasTensor]) -> keras.KerasTensor:
         """As HGQ2 computes `layer`, its quantisers included."""
         kind = type(layer).__name__
         if not is_hgq(layer):
@@ -102,7 +102,7 @@ class _HgqRebuild(Rebuild):
             self.weights.append((plain, as_float32(values)))
         return self._rounded(layer.oq, f"{layer.name}_oq", result) if layer.enable_oq else result
 
-    def _rounded(self, quantizer: Any, name: str, given: Any) -> Any:
+    def _rounded(self, quantizer: Any, name: str, given: keras.KerasTensor) -> keras.KerasTensor:
         """`given`, each channel as `quantizer` leaves it at inference."""
         inner = quantizer.quantizer
         if quantizer.q_type == "dummy":

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 from keras import ops
 
 from fpgaprune.quantise.rounding import on_grid, rounded
 from fpgaprune.values import FixedType
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 Types = Mapping[str, FixedType]
 
@@ -36,7 +39,7 @@ class Rounded(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         super().__init__(**options)
         self.types = _read_types(types)
 
-    def call(self, inputs: object) -> Any:
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """`inputs`, rounded and brought into range."""
         return rounded(inputs, self.types["result"])
 
@@ -58,7 +61,7 @@ class RoundedAverage(Rounded):
         super().__init__(types, **options)
         self.count, self.fraction = count, fraction
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """`inputs` are averages, near enough that the sum of which they are can be told."""
         averages = ops.cast(inputs, "float64")
         total = rounded(averages * float(self.count), FixedType(48, 48 - self.fraction, True, "RND"))
@@ -80,7 +83,7 @@ class RoundedLeakyReLU(Rounded):
         self.slope = slope
         self.incoming = incoming if isinstance(incoming, FixedType) else FixedType.parse(incoming)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """`inputs` are products, near enough that the numbers that the layer read can be told."""
         given = ops.cast(inputs, "float64")
         read = on_grid(ops.where(given > 0, given, given / self.slope), replace(self.incoming, rounding="RND"))
@@ -103,7 +106,7 @@ class _RoundedProduct:
     types: dict[str, FixedType]
     sum_dtype: str
 
-    def _summed(self, inputs: Any, product: Any, training: Any) -> Any:
+    def _summed(self, inputs: tf.Tensor, product: tf.Tensor, training: bool | None) -> tf.Tensor:
         """`product(inputs, kernel)` plus the bias, all rounded to their types; each step exact but in training."""
         dtype = inputs.dtype if training else self.sum_dtype
         # A variable is read first: no function with a gradient of its own may read one where layers are called eagerly.
@@ -120,7 +123,7 @@ class _RoundedProduct:
         return {**super().get_config(), **own}  # type: ignore[misc]
 
 
-def _sum_held(total: object, kind: FixedType) -> Any:
+def _sum_held(total: tf.Tensor, kind: FixedType) -> tf.Tensor:
     """`total` as `kind` holds it, which never wraps around: its hardware grows with what training makes of the sums."""
     return on_grid(total, kind) if kind.overflow == "WRAP" else rounded(total, kind)
 
@@ -136,7 +139,7 @@ class RoundedDense(_RoundedProduct, keras.layers.Dense):  # type: ignore[misc, u
         super().__init__(*args, **options)
         self.types, self.sum_dtype = _read_types(types), sum_dtype
 
-    def call(self, inputs: object, training: object = None) -> Any:
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         """`inputs @ kernel + bias`, rounded."""
         return self._summed(inputs, ops.matmul, training)
 
@@ -151,11 +154,11 @@ class _RoundedConvolution(_RoundedProduct):
         super().__init__(*args, **options)
         self.types, self.sum_dtype = _read_types(types), sum_dtype
 
-    def call(self, inputs: object, training: object = None) -> Any:
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         """The convolution, rounded."""
         return self._summed(inputs, self._convolved, training)
 
-    def _convolved(self, inputs: object, kernel: object) -> Any:
+    def _convolved(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
         return ops.conv(
             inputs,
             kernel,
@@ -170,7 +173,7 @@ class _RoundedConvolution(_RoundedProduct):
 class RoundedConv1D(_RoundedConvolution, keras.layers.Conv1D):  # type: ignore[misc, unused-ignore]
     """`Conv1D` with the types of the hardware; it is linear."""
 
-    def _convolved(self, inputs: object, kernel: object) -> Any:
+    def _convolved(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
         if self.padding != "causal":
             return super()._convolved(inputs, kernel)
         before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
@@ -186,7 +189,7 @@ class RoundedConv2D(_RoundedConvolution, keras.layers.Conv2D):  # type: ignore[m
 class _RoundedDepthwise(_RoundedConvolution):
     """A depthwise convolution of Keras."""
 
-    def _convolved(self, inputs: object, kernel: object) -> Any:
+    def _convolved(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
         strides = self.strides[0] if len(set(self.strides)) == 1 else self.strides  # type: ignore[attr-defined]
         return ops.depthwise_conv(
             inputs,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import keras
 
@@ -46,16 +45,16 @@ def with_next_power(kinds: Mapping[str, str]) -> dict[str, str]:
     return {**kinds, "weight": str(replace(kind, width=kind.width + 1, integer=kind.integer + 1))}
 
 
-def unrounded(model: keras.Model) -> Any:
+def unrounded(model: keras.Model) -> keras.Model:
     """A new model of Keras's own layers with the weights of `model`, as floats; nothing in it is rounded."""
 
-    def clone(layer: keras.Layer) -> Any:
+    def clone(layer: keras.Layer) -> keras.Layer:
         if type(layer) not in PLAIN:
             return copied(layer)
         config = {key: value for key, value in layer.get_config().items() if key not in ("types", "sum_dtype")}
         return PLAIN[type(layer)].from_config(config)
 
-    def call(layer: keras.Layer, *args: object, **kwargs: object) -> Any:
+    def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:
         return args[0] if isinstance(layer, Rounded) else layer(*args, **kwargs)
 
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
@@ -67,7 +66,7 @@ def unrounded(model: keras.Model) -> Any:
     return plain
 
 
-def without_last_rounding(model: keras.Model) -> Any:
+def without_last_rounding(model: keras.Model) -> keras.Model:
     """`model`, with the same layers and weights, whose outputs are those before the last layer rounds them."""
     last = [producer(tensor) for tensor in model.outputs]
     return keras.Model(

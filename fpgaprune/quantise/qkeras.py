@@ -104,7 +104,7 @@ class _QkerasRebuild(Rebuild):
     graph: Any = None
     notes: list[str] = field(default_factory=list)
 
-    def entered(self, tensor: keras.KerasTensor) -> Any:
+    def entered(self, tensor: keras.KerasTensor) -> keras.KerasTensor:
         """The input rounded, unless a layer of the network does it."""
         name = producer(tensor).name
         readers = [
@@ -123,7 +123,7 @@ class _QkerasRebuild(Rebuild):
         activation = one.get("config", {}).get("activation") if one.get("class_name") == "QActivation" else None
         return activation is not None and activation not in ("linear", "relu")
 
-    def converted(self, layer: keras.Layer, given: list[Any]) -> Any:
+    def converted(self, layer: keras.Layer, given: list[keras.KerasTensor]) -> keras.KerasTensor:
         """As QKeras computes `layer`, its quantisers included."""
         one = self.written.get(layer.name, {})
         kind, config = str(one.get("class_name")), one.get("config", {})
@@ -180,7 +180,7 @@ class _QkerasRebuild(Rebuild):
         except UnsupportedLayerError as error:
             raise UnsupportedLayerError(f"layer {name!r}, {setting}: {error}") from error
 
-    def _activated(self, name: str, written: object, given: object) -> Any:
+    def _activated(self, name: str, written: object, given: keras.KerasTensor) -> keras.KerasTensor:
         """`given` behind an activation: none, ReLU, or a quantiser."""
         if written in (None, "linear"):
             return given

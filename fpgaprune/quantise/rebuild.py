@@ -43,18 +43,18 @@ class Rebuild(ABC):
     weights: list[tuple[Any, list[Array]]] = field(default_factory=list)
 
     @abstractmethod
-    def converted(self, layer: keras.Layer, given: list[Any]) -> Any:
+    def converted(self, layer: keras.Layer, given: list[keras.KerasTensor]) -> keras.KerasTensor:
         """The new tensor that `layer` makes of the new tensors `given`.
 
         Raises:
             UnsupportedLayerError: it has no exact counterpart.
         """
 
-    def entered(self, tensor: keras.KerasTensor) -> Any:
+    def entered(self, tensor: keras.KerasTensor) -> keras.KerasTensor:
         """What the network reads of its new input `tensor`."""
         return tensor
 
-    def build(self, graph: Any, name: str) -> Any:
+    def build(self, graph: Any, name: str) -> keras.Model:
         """The network of `graph`.
 
         Raises:
@@ -91,7 +91,7 @@ class Rebuild(ABC):
             layer.set_weights(values)
         return made
 
-    def rounded(self, name: str, kind: FixedType, given: Any) -> Any:
+    def rounded(self, name: str, kind: FixedType, given: keras.KerasTensor) -> keras.KerasTensor:
         """`given` as the type `kind` holds it, by a layer called `name`."""
         layer = RoundedChannels(kind.rounding, kind.overflow, name=name, dtype="float32")
         result = layer(given)
@@ -100,7 +100,7 @@ class Rebuild(ABC):
         self.weights.append((layer, [np.full(channels, part, np.float32) for part in parts]))
         return result
 
-    def copied(self, layer: keras.Layer) -> Any:
+    def copied(self, layer: keras.Layer) -> keras.Layer:
         """A copy of a layer of Keras's own.
 
         Raises:

@@ -7,15 +7,18 @@ Computation", 2013, section 4 (the straight-through estimator).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 from keras import ops
 
 from fpgaprune.values import FixedType
 
+if TYPE_CHECKING:
+    import tensorflow as tf
 
-def rounded(values: Any, kind: FixedType, *, trains: bool = False) -> Any:
+
+def rounded(values: tf.Tensor, kind: FixedType, *, trains: bool = False) -> tf.Tensor:
     """What a variable of type `kind` holds once `values` were assigned to it, bit for bit.
 
     The gradient passes as if nothing had been rounded; it is zero where a type that saturates has cut a value off.
@@ -31,33 +34,33 @@ def rounded(values: Any, kind: FixedType, *, trains: bool = False) -> Any:
     return rounded_between(values, unit, low, high, kind.rounding, kind.overflow, trains=trains)
 
 
-def on_grid(values: Any, kind: FixedType) -> Any:
+def on_grid(values: tf.Tensor, kind: FixedType) -> tf.Tensor:
     """As `rounded`, of values that are all in the range of `kind`; the gradient passes as if nothing was rounded."""
     unit = ops.cast(2.0**-kind.fraction, values.dtype)
 
     @keras.ops.custom_gradient  # type: ignore[untyped-decorator, unused-ignore]
-    def held(given: object) -> Any:
+    def held(given: tf.Tensor) -> tf.Tensor:
         return _to_whole(given / unit, kind.rounding) * unit, lambda *upstream: upstream[0]
 
     return held(values)
 
 
 def rounded_between(
-    values: Any, unit: Any, low: Any, high: Any, rounding: str, overflow: str, *, trains: bool = False
+    values: tf.Tensor, unit: Any, low: tf.Tensor, high: tf.Tensor, rounding: str, overflow: str, *, trains: bool = False
 ) -> Any:
     """As `rounded`, for whole multiples of `unit` from `low` to `high`: numbers, or tensors of one for each value."""
     saturates = overflow != "WRAP"
     bottom, top = low * unit, high * unit
 
     @keras.ops.custom_gradient  # type: ignore[untyped-decorator, unused-ignore]
-    def held(given: Any) -> Any:
+    def held(given: tf.Tensor) -> tf.Tensor:
         if overflow in ("SAT", "SAT_SYM"):
             # Between two whole numbers every mode stays between them.
             found = _to_whole(ops.clip(given, bottom, top) / unit, rounding)
         else:
             found = _overflowed(_to_whole(given / unit, rounding), low, high, overflow)
 
-        def gradient(*upstream: Any) -> Any:
+        def gradient(*upstream: tf.Tensor) -> tf.Tensor:
             if not saturates:
                 return upstream[0]
             least, most = bottom - unit / 2, top + unit / 2
@@ -75,7 +78,7 @@ def rounded_between(
 
 
 # Training spends most of its time here, so each mode takes as few operations as it can.
-def _to_whole(scaled: Any, rounding: str) -> Any:
+def _to_whole(scaled: tf.Tensor, rounding: str) -> tf.Tensor:
     if rounding == "TRN":
         return ops.floor(scaled)
     if rounding == "RND":
@@ -90,7 +93,7 @@ def _to_whole(scaled: Any, rounding: str) -> Any:
     return whole + ops.cast(_ROUND[rounding](part), scaled.dtype)
 
 
-def _overflowed(raw: Any, low: Any, high: Any, overflow: str) -> Any:
+def _overflowed(raw: tf.Tensor, low: tf.Tensor, high: tf.Tensor, overflow: str) -> tf.Tensor:
     if overflow == "WRAP":
         span = high - low + 1
         return raw - span * ops.floor((raw - low) / span)
@@ -98,7 +101,7 @@ def _overflowed(raw: Any, low: Any, high: Any, overflow: str) -> Any:
     return ops.where(ops.logical_or(raw < low, raw > high), ops.zeros_like(raw), raw)
 
 
-def _number(condition: object) -> Any:
+def _number(condition: tf.Tensor) -> tf.Tensor:
     return ops.cast(condition, "int32")
 
 

@@ -74,7 +74,7 @@ class _Written(Rebuild):
     written: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
 
-    def converted(self, layer: keras.Layer, given: list[Any]) -> Any:
+    def converted(self, layer: keras.Layer, given: list[keras.KerasTensor]) -> keras.KerasTensor:
         """As `layer` is written."""
         one = self.written.get(layer.name, {})
         kind, config = one.get("class_name"), one.get("config", {})
@@ -97,7 +97,7 @@ class _Written(Rebuild):
             self.weights.append((plain, weights))
         return result
 
-    def _quantised(self, name: str, config: Mapping[str, Any], given: Any) -> Any:
+    def _quantised(self, name: str, config: Mapping[str, Any], given: keras.KerasTensor) -> keras.KerasTensor:
         rounding, overflow = config.get("RND"), config.get("SAT")
         if rounding not in ROUNDING_MODES or overflow not in OVERFLOW_MODES:
             raise UnsupportedLayerError(
@@ -124,7 +124,7 @@ class _Written(Rebuild):
         self.weights.append((layer, [part.reshape(-1) for part in kept]))
         return result
 
-    def _activated(self, name: str, function: str, given: object) -> Any:
+    def _activated(self, name: str, function: str, given: keras.KerasTensor) -> keras.KerasTensor:
         if function == "relu1":
             return keras.layers.ReLU(max_value=1.0, name=name)(given)
         if function == "ternary_tanh":

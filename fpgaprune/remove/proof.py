@@ -123,7 +123,7 @@ class Reference:
             worst_input=tuple(array[sample] for array in self._arrays),
         )
 
-    def _copied(self, model: keras.Model) -> Any:
+    def _copied(self, model: keras.Model) -> keras.Model:
         for layer in model._flatten_layers():
             if getattr(layer, "stateful", False):
                 raise EquivalenceError(

@@ -42,7 +42,7 @@ def rebuild(
     dtype: str | None = None,
     bare: bool = False,
     swaps: Mapping[str, Swap] | None = None,
-) -> Any:
+) -> keras.Model:
     """A functional model with new layers, the names of `model`'s layers, and its weights changed as `plan` says.
 
     Args:
@@ -98,7 +98,7 @@ class _Builder:
     swaps: Mapping[str, Swap]
     _layers: dict[int, Any] = field(default_factory=dict)
 
-    def build(self, model: keras.Model, key_prefix: str, path_prefix: str) -> Any:
+    def build(self, model: keras.Model, key_prefix: str, path_prefix: str) -> keras.Model:
         graph = graph_of(model)
         inputs, outputs = structures(graph)
         found = {id(tensor): self._input(tensor, path_prefix) for tensor in graph.inputs}
@@ -109,7 +109,7 @@ class _Builder:
             copy.trainable = False
         return copy
 
-    def _input(self, tensor: keras.KerasTensor, path_prefix: str) -> Any:
+    def _input(self, tensor: keras.KerasTensor, path_prefix: str) -> keras.KerasTensor:
         layer = producer(tensor)
         entries = self._entries(path_prefix + layer.name)
         return keras.Input(
@@ -167,7 +167,7 @@ class _Builder:
             self._layers[id(operation)] = copy
         return self._layers[id(operation)]
 
-    def _layer(self, layer: keras.Layer, path: str) -> Any:
+    def _layer(self, layer: keras.Layer, path: str) -> keras.Layer:
         changes = dict(self._entries(path))
         plain = not layer.weights and not changes
         hers = is_of_a_user(layer)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -36,6 +36,9 @@ from fpgaprune.network import (
 )
 from fpgaprune.remove.rebuilding import rebuild
 from fpgaprune.values import Array
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class SelectChannels(keras.layers.Layer):
         self.indices = [int(k) for k in indices]
         self.axis = axis
 
-    def call(self, inputs: object) -> Any:
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """The chosen channels."""
         return keras.ops.take(inputs, self.indices, axis=self.axis)
 
@@ -113,7 +116,9 @@ def find_groups(model: keras.Model) -> tuple[KernelGroups, ...]:
     return tuple(found)
 
 
-def split_groups(model: keras.Model, groups: Sequence[KernelGroups] | None = None, *, grouped: bool = True) -> Any:
+def split_groups(
+    model: keras.Model, groups: Sequence[KernelGroups] | None = None, *, grouped: bool = True
+) -> keras.Model:
     """A new model with these convolutions split, which computes the same; `model` is unchanged.
 
     If all groups of a layer NAME have the same size, one grouped convolution NAME replaces it, else the parallel
@@ -153,7 +158,9 @@ def _split(
     kernel = value_of(layer.kernel)
     bias = value_of(layer.bias) if layer.use_bias else None
 
-    def convolution(inputs: Sequence[int], weights: Array, outputs: Sequence[int], **changes: object) -> Any:
+    def convolution(
+        inputs: Sequence[int], weights: Array, outputs: Sequence[int], **changes: object
+    ) -> keras.KerasTensor:
         part = copied(layer, **{"filters": len(outputs), **changes})
         made.append((part, [weights] if bias is None else [weights, bias[list(outputs)]]))
         return part(_select(tensor, inputs, axis, f"{changes.get('name', layer.name)}_inputs"))
@@ -170,7 +177,7 @@ def _split(
     return _select(result, np.argsort(order).tolist(), axis, f"{layer.name}_outputs")
 
 
-def _select(tensor: keras.KerasTensor, indices: Sequence[int], axis: int, name: str) -> Any:
+def _select(tensor: keras.KerasTensor, indices: Sequence[int], axis: int, name: str) -> keras.KerasTensor:
     if list(indices) == list(range(tensor.shape[axis])):
         return tensor
     return SelectChannels(indices, axis=axis, name=name)(tensor)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
@@ -45,7 +48,7 @@ class Frozen(keras.layers.Wrapper):
         super().build(input_shape)
         self._freeze()
 
-    def call(self, inputs: object, training: bool | None = None) -> Any:
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         """What the wrapped layer computes."""
         frozen = [(variable, keras.ops.stop_gradient(_uncast(variable))) for variable in self.layer.variables]
         with keras.StatelessScope() as scope:

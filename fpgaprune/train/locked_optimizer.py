@@ -54,7 +54,7 @@ def divides_by_gradients(optimizer: keras.optimizers.Optimizer) -> bool:
     return isinstance(optimizer, keras.optimizers.Adafactor)
 
 
-def zero_locked(gradient: object, mask: object) -> Any:
+def zero_locked(gradient: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """`gradient` where `mask` is True, and +0.0 where it is False, even in place of NaN.
 
     Args:
@@ -263,7 +263,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         with self._held():
             self.inner_optimizer.finalize_variable_values(var_list)
 
-    def scale_loss(self, loss: Any) -> Any:
+    def scale_loss(self, loss: tf.Tensor) -> tf.Tensor:
         """As `inner_optimizer` does."""
         return self.inner_optimizer.scale_loss(loss)
 

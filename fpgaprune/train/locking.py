@@ -171,12 +171,12 @@ def _required(model: keras.Model) -> LockedOptimizer:
     return locked
 
 
-def _inner(optimizer: keras.Optimizer) -> Any:
+def _inner(optimizer: keras.Optimizer) -> keras.Optimizer:
     # A lock is inside the loss scaling, which skips steps with non-finite gradients.
     return optimizer.inner_optimizer if isinstance(optimizer, keras.optimizers.LossScaleOptimizer) else optimizer
 
 
-def _usable(optimizer: keras.Optimizer) -> Any:
+def _usable(optimizer: keras.Optimizer) -> keras.Optimizer:
     """`optimizer`, or a copy if its slots have no values because its first step was refused in tracing."""
     if all(bool(tf_variable(variable).is_initialized()) for variable in optimizer.variables):
         return optimizer

@@ -13,9 +13,10 @@ from fpgaprune.values import MaskSet, NamedWeights, near_misses
 
 if TYPE_CHECKING:
     import keras
+    import tensorflow as tf
 
 
-def tf_variable(variable: keras.Variable) -> Any:
+def tf_variable(variable: keras.Variable) -> tf.Variable:
     """The tf.Variable inside a Keras variable; a tf.Variable itself."""
     return variable.value if isinstance(variable, keras.Variable) else variable
 

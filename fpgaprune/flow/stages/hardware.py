@@ -113,7 +113,7 @@ class ProjectSettings:
         write_golden(folder, made.design, for_keras(at(self.data.x_test, slice(_GOLDEN))))
         return made
 
-    def rounding(self, model: keras.Model, judge: Callable[..., Judge]) -> Any:
+    def rounding(self, model: keras.Model, judge: Callable[..., Judge]) -> keras.Model:
         """A network with the weights of `model` that rounds in Keras as its hardware does; `judge` as for `project`."""
         x, labels = self._labelled(judge)
         return quantize(model, self.target, x, self.precision, labels=labels, layers=self.layers)

@@ -126,7 +126,7 @@ class StageContext:
         """The files of the run."""
         return Artefacts(self.run, self.network)
 
-    def model(self, name: str = NETWORK) -> Any:
+    def model(self, name: str = NETWORK) -> keras.Model:
         """The Keras model in artefact `name`, uncompiled."""
         from fpgaprune.frontends import load_keras
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from fpgaprune.frontends import LoadedNetwork, is_onnx, load, plan_onnx
 from fpgaprune.keras_file import save_keras
 from fpgaprune.report import kernel_norm_png
 from fpgaprune.values import NamedWeights, keras_names, named_weights
+
+if TYPE_CHECKING:
+    import keras
 
 
 def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
@@ -30,7 +33,7 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
     return found.model, dict(found.facts) or None
 
 
-def starting_model(path: Path | None, data: Dataset) -> Any:
+def starting_model(path: Path | None, data: Dataset) -> keras.Model:
     """The model saved at `path`; if that is None, the network that a flow trains on `data`.
 
     Raises:
@@ -42,7 +45,7 @@ def starting_model(path: Path | None, data: Dataset) -> Any:
     return small_cnn(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
 
 
-def load_saved_model(path: Path) -> Any:
+def load_saved_model(path: Path) -> keras.Model:
     """The Keras model saved at `path`, uncompiled, in a quiet and deterministic session.
 
     Raises:
@@ -141,7 +144,7 @@ NAME = "small_cnn"
 FILTERS = (32, 32, 16)
 
 
-def small_cnn(input_shape: tuple[int, ...], classes: int) -> Any:
+def small_cnn(input_shape: tuple[int, ...], classes: int) -> keras.Model:
     """An uncompiled Keras CNN: three 3x3 convolutions with BatchNorm and ReLU, one pooling, a Dense head."""
     import keras
     from keras import layers

@@ -269,7 +269,7 @@ _MOST_NODES = 100_000
 Name = tuple[str, str]
 
 
-def without_functions(model: onnx.ModelProto) -> Any:
+def without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
     """`model` with every call of a function of its own replaced by the nodes of that function.
 
     Raises:

@@ -19,6 +19,7 @@ from fpgaprune.values import Array
 
 if TYPE_CHECKING:
     import keras
+    import onnxruntime
 
 RANDOM_SAMPLES = 256
 LARGEST_DIFFERENCE = 1e-5
@@ -147,7 +148,7 @@ def _with_samples(document: Document, plan: LayerPlan, random: list[Array], samp
     return [np.concatenate(pair) for pair in zip(random, own, strict=True)]
 
 
-def _session(document: Document, names: Sequence[str]) -> Any:
+def _session(document: Document, names: Sequence[str]) -> onnxruntime.InferenceSession:
     import onnx
     import onnxruntime
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from fpgaprune.frontends.onnx.grids import Grid
 from fpgaprune.frontends.onnx.parameter import Parameter
 from fpgaprune.frontends.onnx.value import Value
 from fpgaprune.values import Array
+
+if TYPE_CHECKING:
+    import keras
 
 _UNIT_EPSILON = 2.0**-10
 
@@ -238,7 +241,7 @@ def _class_of(kind: str) -> Any:
     return getattr(keras.layers, kind)
 
 
-def build_model(plan: LayerPlan, name: str, path: str) -> Any:
+def build_model(plan: LayerPlan, name: str, path: str) -> keras.Model:
     """The model of `plan`, not compiled.
 
     Raises:

@@ -143,7 +143,7 @@ def trunc(x: Array, given: Sequence[Array], settings: Mapping[str, object]) -> N
     return np.asarray((inside - zero_point / cut) * given[3], dtype=np.float32)
 
 
-def in_standard_operators(model: onnx.ModelProto) -> Any:
+def in_standard_operators(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy of `model` in which ONNX's own operators do what each quantiser does, so that onnxruntime can run it."""
     from onnx import numpy_helper
 
@@ -245,7 +245,7 @@ class _Spelled:
         return self._add("Mul", self._add("Sign", x), size)
 
 
-def without_quantisers(model: onnx.ModelProto) -> Any:
+def without_quantisers(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy of `model` in which each quantiser hands on its input, so that ONNX's own checks know every node."""
     copy = type(model).FromString(model.SerializeToString())
     for node in copy.graph.node:
@@ -259,7 +259,7 @@ _DOMAIN = "qonnx.custom_op.channels_last"
 _OPERATORS = ("Conv", "MaxPool", "BatchNormalization")
 
 
-def with_channels_first(model: onnx.ModelProto) -> Any:
+def with_channels_first(model: onnx.ModelProto) -> onnx.ModelProto:
     """`model`, changed so that its convolutions, poolings and normalisations are those of ONNX.
 
     Source: qonnx 1.0, `custom_op/channels_last/base_wrapped_op.py`.
