@@ -6,9 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from fpgaprune.certificate import LayerCounts, LinkCheck, LockCertificate, check_link
 from fpgaprune.certify.firmware_weights import (
@@ -23,12 +21,12 @@ from fpgaprune.certify.parted_files import read_parted
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
 from fpgaprune.keras_file import read_keras_weights
-from fpgaprune.values import MaskSet, by_weight_path, gathered, named_weights
+from fpgaprune.values import Array, MaskSet, by_weight_path, gathered, named_weights
 
 if TYPE_CHECKING:
     import keras
 
-Values = Mapping[str, NDArray[Any]]
+Values = Mapping[str, Array]
 
 
 @runtime_checkable
@@ -81,7 +79,7 @@ def certify(
     return LockCertificate((check_model(subject, masks, values),))
 
 
-def check_model(model: Any, masks: MaskSet, values: Values | None = None) -> LinkCheck:
+def check_model(model: object, masks: MaskSet, values: Values | None = None) -> LinkCheck:
     """The link `memory`: the variables of a live Keras model, which are what it computes with.
 
     Raises:
@@ -143,7 +141,7 @@ def check_design(design: Design, masks: MaskSet, values: Values | None = None) -
 
 def _hardware_link(
     name: str,
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: Mapping[str, Array],
     layers: tuple[LayerCounts, ...],
     design: Design,
     masks: MaskSet,
@@ -159,7 +157,7 @@ def _hardware_link(
     return replace(link, layers=layers)
 
 
-def _named_as(weights: Mapping[str, Any], values: Values | None) -> Values | None:
+def _named_as(weights: Mapping[str, object], values: Values | None) -> Values | None:
     return None if values is None else by_weight_path(values, weights)
 
 

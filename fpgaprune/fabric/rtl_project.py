@@ -41,7 +41,7 @@ def to_verilog(
     layout: VerilogLayout | None = None,
     cache: str | os.PathLike[str] | None = None,
     solver_seconds: float = 600.0,
-    **changes: Any,
+    **changes: object,
 ) -> RtlProject:
     """`output_dir` holds the design as Verilog-2001, bit-exact with `emulate`, and `project.json` lists the files.
 

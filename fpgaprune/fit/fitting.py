@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.backends import VERILOG
 from fpgaprune.errors import ConfigError, RunError
@@ -24,6 +23,7 @@ from fpgaprune.fit.workers import WorkerOptions
 from fpgaprune.flow import Flow, Progress, Silent, TargetConfig, parse_config
 from fpgaprune.keras_file import save_keras
 from fpgaprune.target import Target
+from fpgaprune.values import Array
 
 if TYPE_CHECKING:
     import keras
@@ -202,7 +202,7 @@ def data_source(data: object, folder: Path) -> str:
     return str(folder / "data.npz")
 
 
-def _named_arrays(data: Mapping[Any, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
+def _named_arrays(data: Mapping[Any, Any]) -> Iterator[tuple[str, Array]]:
     """Yield each array of `data` with its name in an `.npz`: one of several inputs or outputs as `x_train.left`."""
     for key, value in data.items():
         if isinstance(value, Mapping):

@@ -63,7 +63,7 @@ def board_problems(target: Target, options: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def accelerator_form(design: Design, project: Path, options: Mapping[str, Any]) -> dict[str, Any] | None:
+def accelerator_form(design: Design, project: Path, options: Mapping[str, object]) -> dict[str, Any] | None:
     """What the streams of an accelerator's project carry, for the driver `hw/handover/accelerator.py`; or None.
 
     hls4ml's block design for a Zynq board has a DMA; for an Alveo card it has none, and hls4ml's own driver is in the
@@ -110,7 +110,7 @@ def _stream(shape: tuple[int, ...], text: str) -> dict[str, Any]:
     }
 
 
-def require_board(target: Target, options: Mapping[str, Any]) -> None:
+def require_board(target: Target, options: Mapping[str, object]) -> None:
     """hls4ml can build for the board and for the part of `target`.
 
     Raises:

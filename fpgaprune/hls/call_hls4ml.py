@@ -59,7 +59,7 @@ def in_words(error: BaseException) -> str:
     return said if kind in (Exception, AssertionError, ValueError, RuntimeError) else f"{kind.__name__}: {said}"
 
 
-def backend_options_of(target: Target, given: Mapping[str, Any]) -> dict[str, Any]:
+def backend_options_of(target: Target, given: Mapping[str, object]) -> dict[str, Any]:
     """All options of the target's backend: those in `given`, and those without which it makes no project.
 
     Raises:
@@ -73,7 +73,7 @@ def backend_options_of(target: Target, given: Mapping[str, Any]) -> dict[str, An
     return {**needed, **given}
 
 
-def option_problems(target: Target, given: Mapping[str, Any]) -> list[str]:
+def option_problems(target: Target, given: Mapping[str, object]) -> list[str]:
     """One line for each setting in `given` that hls4ml's backend does not have."""
     if not given:
         return []

@@ -53,9 +53,9 @@ class ModelCheck:
 
 
 def check_model(
-    model: Any,
+    model: object,
     target: Target,
-    precision: Any = None,
+    precision: object = None,
     *,
     name: str = "network",
     layers: Mapping[str, Mapping[str, Any]] | None = None,

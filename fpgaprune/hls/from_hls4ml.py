@@ -51,7 +51,7 @@ _PLAIN: Mapping[str, Operation] = {
 
 
 def operation_of(
-    kind: str, attributes: Mapping[str, Any], rank: int, kernel: tuple[int, ...] | None = None
+    kind: str, attributes: Mapping[str, object], rank: int, kernel: tuple[int, ...] | None = None
 ) -> Operation:
     """What a layer of hls4ml's class `kind` with these attributes computes.
 
@@ -130,7 +130,7 @@ class _Words:
     def __init__(self, attributes: Mapping[str, Any], rank: int) -> None:
         self.attributes, self.rank, self.flat = attributes, rank, rank == 2
 
-    def get(self, name: str, default: Any) -> Any:
+    def get(self, name: str, default: object) -> Any:
         """The attribute `name`; `default` where it is missing."""
         return self.attributes.get(name, default)
 

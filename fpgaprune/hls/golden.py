@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.values import real_array
+from fpgaprune.values import Array, real_array
 
 if TYPE_CHECKING:
     from fpgaprune.lowering import Samples  # what that module imports is not loaded to hand a run over
@@ -131,6 +131,6 @@ def _digits(value: Any) -> str:
     return repr(float(value)) if value.dtype == np.float64 else format(float(value), ".9g")
 
 
-def _rows(arrays: Any, dtype: Any) -> NDArray[Any]:
+def _rows(arrays: Any, dtype: Any) -> Array:
     flat = [np.asarray(array, dtype=dtype).reshape(len(array), -1) for array in arrays]
     return np.concatenate(flat, axis=1)

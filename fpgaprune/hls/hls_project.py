@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.backends import BACKENDS
 from fpgaprune.design import Design, warn_of_moved_reuse
@@ -28,7 +27,7 @@ from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy, warn_
 from fpgaprune.hls.write_project import DESIGN, write_project
 from fpgaprune.processes import OnStep
 from fpgaprune.target import Target
-from fpgaprune.values import MaskSet
+from fpgaprune.values import Array, MaskSet
 
 if TYPE_CHECKING:
     import keras
@@ -80,7 +79,7 @@ class HlsProject:
         """
         return CSimulation.build(self.path, self.design, timeout_s)
 
-    def predict(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
+    def predict(self, x: Array | Sequence[Array]) -> Any:
         """The outputs of the hardware for `x`, (N, ...) in the model's input shape; compiled on first use."""
         return CSimulation.open_or_build(self.path, self.design).predict(x)
 
@@ -253,7 +252,7 @@ def _draft(folder: Path) -> Iterator[Path]:
 
 
 def _write(
-    draft: Path, folder: Path, design: Design, target: Target, options: Mapping[str, Any], golden: Samples | None
+    draft: Path, folder: Path, design: Design, target: Target, options: Mapping[str, object], golden: Samples | None
 ) -> None:
     """Writes to `draft` the project that will stand in `folder`."""
     require_board(target, options)

@@ -145,7 +145,7 @@ def _type(named: Any) -> FixedType:
     return FixedType(int(precision.width), int(integer), bool(precision.signed), str(rounding), str(overflow))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, list | tuple | np.ndarray):
         return [_plain(item) for item in value]
     return _SAME_NAME.get(value, value) if isinstance(value, str) else value

@@ -39,7 +39,7 @@ def hls_config(layers: LayerList, target: Target) -> dict[str, Any]:
     }
 
 
-def _settings(kind: str, layer: LayerSpec, backend: Any) -> dict[str, Any]:
+def _settings(kind: str, layer: LayerSpec, backend: object) -> dict[str, Any]:
     settings = _defaults(kind, backend)
     precision = settings.get("Precision", {})
     precision.update(hls_precision({role: found for role, found in layer.types.items() if role in precision}))

@@ -22,7 +22,7 @@ from fpgaprune.design import Design
 from fpgaprune.errors import ToolError, ToolTimeoutError
 from fpgaprune.hls.simulator import Simulator, ports, program_of
 from fpgaprune.processes import run_tool
-from fpgaprune.values import sample_arrays
+from fpgaprune.values import Array, sample_arrays
 
 # A process reads all weights before its first sample, so another process is not worth it for fewer samples.
 _SAMPLES_EACH = 4
@@ -93,7 +93,7 @@ class CSimulation:
         program = program_of(folder)
         return cls(program, design) if program.exists() else cls.build(folder, design)
 
-    def predict(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
+    def predict(self, x: Array | Sequence[Array]) -> Any:
         """The float32 outputs (N, ...) for the samples `x` (N, ...); a tuple if the design has several outputs.
 
         Args:
@@ -107,7 +107,7 @@ class CSimulation:
 
     def run(
         self,
-        x: NDArray[Any] | Sequence[NDArray[Any]],
+        x: Array | Sequence[Array],
         seconds: float | None = None,
         at_least: int = 1,
         on_progress: Callable[[int], None] | None = None,
@@ -158,7 +158,7 @@ class CSimulation:
         outputs = done[0] if len(done) == 1 else done
         return SimulatedOutputs(outputs, shared.done, asked, time.monotonic() - started)
 
-    def _samples(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> list[NDArray[np.float32]]:
+    def _samples(self, x: Array | Sequence[Array]) -> list[NDArray[np.float32]]:
         arrays = sample_arrays(x, ports(self.design)[0], f"design {self.design.name!r}")
         return [np.ascontiguousarray(array, dtype=np.float32) for array in arrays]
 

@@ -65,7 +65,7 @@ class _StreamCall(FunctionCallTemplate):  # type: ignore[misc, unused-ignore]
         super().__init__(StreamQuantizer, include_header=[])
         self.template = "nnet::{name}<{input_t}, {output_t}>({input}, {output});"
 
-    def format(self, node: Any) -> str:
+    def format(self, node: object) -> str:
         return str(self.template.format(**self._default_function_params(node)))
 
 

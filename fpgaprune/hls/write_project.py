@@ -75,7 +75,7 @@ def _write_libero(graph: Any) -> None:
     writer = graph.config.backend.writer
     original = writer.write_build_script
 
-    def write_build_script(model: Any) -> None:
+    def write_build_script(model: object) -> None:
         try:
             original(model)
         except FileNotFoundError as error:

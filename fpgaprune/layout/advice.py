@@ -118,7 +118,7 @@ class Advice(Struct, frozen=True):
         return data
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Advice:
+    def from_json(cls, data: Mapping[str, object]) -> Advice:
         """The advice that `to_json` gave.
 
         Raises:

@@ -72,7 +72,7 @@ class DesignLayout(Struct, frozen=True, dict=True):
         return cls(part.name, _published(part), *figures, "synth(open)", **more)
 
     @classmethod
-    def of_chosen(cls, chosen: ChosenLayout, part: Part, **more: Any) -> DesignLayout:
+    def of_chosen(cls, chosen: ChosenLayout, part: Part, **more: object) -> DesignLayout:
         """Our own Verilog in the layout that was chosen for `part`."""
         return cls.of_verilog(chosen.price, part, fields=chosen.settings, **more)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import keras
 import numpy as np
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError
 from fpgaprune.lowering.folding import role_weights
-from fpgaprune.values import MAX_WIDTH, FixedType, integer_bits
+from fpgaprune.values import MAX_WIDTH, Array, FixedType, integer_bits
 
 
 def recurrent_accumulator(
-    layer: Any,
+    layer: keras.Layer,
     kinds: Mapping[str, FixedType],
     incoming: FixedType,
     result: FixedType,
@@ -51,11 +50,11 @@ def recurrent_accumulator(
 
 
 def exact_accumulator(
-    layer: Any,
+    layer: keras.Layer,
     weight: FixedType,
     incoming: FixedType,
-    kernel: NDArray[Any],
-    bias: NDArray[Any] | None,
+    kernel: Array,
+    bias: Array | None,
     bias_type: FixedType | None = None,
 ) -> FixedType:
     """The narrowest type that holds every partial sum of `layer`, in any order and for any input, and the bias.
@@ -70,7 +69,7 @@ def exact_accumulator(
 
 
 def _largest_sums(
-    kernel: NDArray[Any], weight: FixedType, incoming: FixedType, bias: NDArray[Any] | None, fraction: int
+    kernel: Array, weight: FixedType, incoming: FixedType, bias: Array | None, fraction: int
 ) -> NDArray[np.float64]:
     """For each output (the last axis of `kernel`), a bound on the magnitude of its partial sums in any order."""
     # Quantisation changes each weight by at most this much. Zeros stay zeros.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import keras
 
 from fpgaprune.design import FUNCTIONS
@@ -17,7 +15,7 @@ _ACTIVATIONS = frozenset({"softmax"} | {function.name for function in FUNCTIONS.
 _NO_OPERATION = "for which there is no hardware here"
 
 
-def check_layers(functional: Any) -> None:
+def check_layers(functional: keras.Model) -> None:
     """Every layer of `functional` becomes operations that compute the same.
 
     Raises:
@@ -27,7 +25,7 @@ def check_layers(functional: Any) -> None:
         raise UnsupportedLayerError(problem)
 
 
-def check_classes(functional: Any) -> None:
+def check_classes(functional: keras.Model) -> None:
     """The class of every layer of `functional` can be converted with some settings.
 
     Raises:
@@ -39,12 +37,12 @@ def check_classes(functional: Any) -> None:
             raise UnsupportedLayerError(problem)
 
 
-def _class_problem(layer: Any) -> str | None:
+def _class_problem(layer: keras.Layer) -> str | None:
     known = keras_class(layer) or type(layer)
     return class_problem(layer.name, known.__name__, known.__module__, nested=hasattr(layer, "layers"))
 
 
-def layer_problems(functional: Any) -> list[str]:
+def layer_problems(functional: keras.Model) -> list[str]:
     """One line for each layer of `functional` that cannot be converted: its name, the reason, what to do."""
     problems = []
     # What a mask of steps does to a recurrent layer is said of the layer that makes the mask.
@@ -67,7 +65,7 @@ def layer_problems(functional: Any) -> list[str]:
     ]
 
 
-def _reason(layer: Any, kind: str) -> str | None:
+def _reason(layer: keras.Layer, kind: str) -> str | None:
     """Why hardware would not compute the same as Keras; None if it would."""
     if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
         return "LoRA or quantize() has split its weights: replace it by a layer with the whole kernel"
@@ -98,7 +96,7 @@ def _reason(layer: Any, kind: str) -> str | None:
     return None
 
 
-def _activation_reason(layer: Any) -> str | None:
+def _activation_reason(layer: keras.Layer) -> str | None:
     """Why hardware has no activation that computes what that of `layer` does; None if it has one."""
     known = activation_in(layer)
     # What applies the function: the layer itself, if it is nothing else.

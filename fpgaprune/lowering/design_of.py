@@ -25,9 +25,9 @@ from fpgaprune.lowering.softmax_types import softmax_table_sizes
 from fpgaprune.lowering.table_sizes import USUAL_SIZE
 from fpgaprune.network import producer, scale_and_shift
 from fpgaprune.target import Target
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
 
-Raws = Mapping[str, Mapping[str, NDArray[Any]]]
+Raws = Mapping[str, Mapping[str, Array]]
 
 # What a bias of zeros takes.
 _NO_BIAS = FixedType(1, 1, signed=False)
@@ -36,7 +36,7 @@ _ENTRY = FixedType(18, 8)
 
 
 def design_of(
-    folded: Any,
+    folded: keras.Model,
     types: Types,
     raws: Raws,
     sources: Mapping[str, Mapping[str, str]],
@@ -110,7 +110,7 @@ def design_of(
     )
 
 
-def outline(folded: Any, layouts: Mapping[str, Layout], target: Target) -> Design:
+def outline(folded: keras.Model, layouts: Mapping[str, Layout], target: Target) -> Design:
     """`folded` as a design without types and weights, which shows what the backend of `target` cannot build.
 
     Args:
@@ -135,19 +135,19 @@ def _in_shape(layer: LayerSpec, wanted: tuple[int, ...] | None) -> LayerSpec:
     return replace(layer, model_shape=wanted)
 
 
-def _in_order(folded: Any) -> list[Any]:
+def _in_order(folded: keras.Model) -> list[Any]:
     """The layers of `folded`, the inputs first and in the model's order."""
     entries = [producer(tensor) for tensor in folded.inputs]
     return [*entries, *(layer for layer in folded.layers if not any(layer is entry for entry in entries))]
 
 
-def _sources(layer: Any) -> list[str]:
+def _sources(layer: keras.Layer) -> list[str]:
     if isinstance(layer, keras.layers.InputLayer):
         return []
     return [producer(tensor).name for tensor in (layer.input if isinstance(layer.input, list) else [layer.input])]
 
 
-def _changes_nothing(layer: Any, kinds: Mapping[str, FixedType], incoming: Mapping[str, FixedType]) -> bool:
+def _changes_nothing(layer: keras.Layer, kinds: Mapping[str, FixedType], incoming: Mapping[str, FixedType]) -> bool:
     """Whether hardware hands on what `layer` reads: a linear activation of the same type, or a scale of one."""
     if isinstance(layer, keras.layers.Activation) and activation_of(layer.activation) == LINEAR:
         return kinds["result"] == incoming["result"]
@@ -158,7 +158,7 @@ def _changes_nothing(layer: Any, kinds: Mapping[str, FixedType], incoming: Mappi
 
 
 def _weights(
-    layer: Any, raws: Mapping[str, NDArray[Any]], kinds: Mapping[str, FixedType]
+    layer: keras.Layer, raws: Mapping[str, Array], kinds: Mapping[str, FixedType]
 ) -> dict[str, NDArray[np.int64]]:
     """The integers of `layer` by role; a layer of `PRODUCTS` without a bias has one of zeros."""
     if isinstance(layer, keras.layers.BatchNormalization):
@@ -179,7 +179,7 @@ def _weights(
     return found
 
 
-def _scale_and_shift(layer: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def _scale_and_shift(layer: keras.Layer) -> tuple[Array, Array]:
     """The scales and shifts of a BatchNormalization in single precision, as Keras computes them."""
     mean, variance = (np.asarray(array) for array in (layer.moving_mean, layer.moving_variance))
     gamma = np.asarray(layer.gamma) if layer.scale else 1
@@ -187,7 +187,7 @@ def _scale_and_shift(layer: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return scale, (np.asarray(layer.beta) if layer.center else 0) - scale * mean
 
 
-def _operation(layer: Any, size: int, strategy: str | None, target: Target) -> Any:
+def _operation(layer: keras.Layer, size: int, strategy: str | None, target: Target) -> Any:
     """The operation of `layer` with what hls4ml's project for `target` adds to it."""
     found = operation_of(layer, size)
     if isinstance(found, op.Convolution):
@@ -200,13 +200,13 @@ def _operation(layer: Any, size: int, strategy: str | None, target: Target) -> A
     return found
 
 
-def _is_at_once(operation: op.Convolution, layer: Any, backend: str) -> bool:
+def _is_at_once(operation: op.Convolution, layer: keras.Layer, backend: str) -> bool:
     """Whether hls4ml computes all windows of an image at once in io_parallel."""
     image = len(layer.output.shape) == 4
     return backend == "oneAPI" or (backend == "Catapult" and operation.depthwise and image)
 
 
-def _is_pointwise(operation: op.Convolution, layer: Any, strategy: str | None, target: Target) -> bool:
+def _is_pointwise(operation: op.Convolution, layer: keras.Layer, strategy: str | None, target: Target) -> bool:
     if operation.depthwise or operation.window.size != (1, 1):
         return False
     if target.backend == "oneAPI" and target.io_type == "io_stream":
@@ -216,7 +216,7 @@ def _is_pointwise(operation: op.Convolution, layer: Any, strategy: str | None, t
 
 
 def _roles(
-    operation: op.Operation, kinds: Mapping[str, FixedType], weights: Mapping[str, Any], raws: Mapping[str, Any]
+    operation: op.Operation, kinds: Mapping[str, FixedType], weights: Mapping[str, object], raws: Mapping[str, object]
 ) -> dict[str, FixedType]:
     """The types of the roles that `operation` has."""
     found = {"result": kinds["result"]}

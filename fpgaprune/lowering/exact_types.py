@@ -29,7 +29,7 @@ _CHOICES = (keras.layers.Maximum, keras.layers.Minimum, keras.layers.Concatenate
 _BITS_KEPT = {"TRN": 0, "RND": 1}
 
 
-def exact_types(folded: Any, entering: Mapping[str, FixedType] | None = None, backend: str = "Vitis") -> Types:
+def exact_types(folded: keras.Model, entering: Mapping[str, FixedType] | None = None, backend: str = "Vitis") -> Types:
     """Layer name to role to type, for every layer of `folded`; no result rounds or overflows, but for a last softmax.
 
     Args:
@@ -58,14 +58,14 @@ def exact_types(folded: Any, entering: Mapping[str, FixedType] | None = None, ba
     return types
 
 
-def unrounded_inputs(folded: Any) -> list[str]:
+def unrounded_inputs(folded: keras.Model) -> list[str]:
     """Names of the inputs of `folded` that are read otherwise than by `RoundedChannels` layers alone."""
     readers = readers_of(folded)
     entries = [producer(tensor) for tensor in folded.inputs]
     return [entry.name for entry in entries if not _is_rounded(readers.get(id(entry), []))]
 
 
-def bits_behind(folded: Any, name: str) -> int:
+def bits_behind(folded: keras.Model, name: str) -> int:
     """Bits of the widest quantiser that reads the input `name` behind scales and moves alone; 0 if there is none."""
     readers = readers_of(folded)
     waiting, widest = list(readers.get(id(folded.get_layer(name)), [])), 0
@@ -82,7 +82,7 @@ def _is_rounded(readers: list[Any]) -> bool:
     return bool(readers) and all(isinstance(reader, RoundedChannels) for reader in readers)
 
 
-def _types(layer: Any, incoming: list[FixedType], readers: dict[int, list[Any]]) -> dict[str, FixedType]:
+def _types(layer: keras.Layer, incoming: list[FixedType], readers: dict[int, list[Any]]) -> dict[str, FixedType]:
     first = incoming[0]
     if isinstance(layer, RoundedChannels):
         return {"result": layer.widest()}
@@ -124,7 +124,7 @@ def _types(layer: Any, incoming: list[FixedType], readers: dict[int, list[Any]])
     )
 
 
-def _average_types(layer: Any, incoming: FixedType) -> dict[str, FixedType]:
+def _average_types(layer: keras.Layer, incoming: FixedType) -> dict[str, FixedType]:
     """The types of an average over a power of two, which divides by a shift."""
     positions = math.prod(getattr(layer, "pool_size", layer.input.shape[1:-1]))
     bits = positions.bit_length() - 1
@@ -140,7 +140,7 @@ def _average_types(layer: Any, incoming: FixedType) -> dict[str, FixedType]:
     }
 
 
-def _entering(layer: Any, readers: list[Any], given: Mapping[str, FixedType]) -> FixedType:
+def _entering(layer: keras.Layer, readers: list[Any], given: Mapping[str, FixedType]) -> FixedType:
     """A type from which each of `readers` gets what it gets from the real number; else that of `given`."""
     if not _is_rounded(readers):
         if layer.name in given:

@@ -33,7 +33,7 @@ _HARD: Mapping[str, tuple[float, float, float, float]] = {
 Call = Callable[..., Any]
 
 
-def expands(operation: Any, args: tuple[Any, ...]) -> bool:
+def expands(operation: keras.Operation, args: tuple[Any, ...]) -> bool:
     """Whether `operation`, called with `args`, is written as several layers."""
     if keras_class(operation) in _JOINED:
         return bool(args) and isinstance(args[0], list | tuple) and len(args[0]) > 2
@@ -42,7 +42,9 @@ def expands(operation: Any, args: tuple[Any, ...]) -> bool:
     return _bounds(operation) is not None or _several(operation) is not None
 
 
-def expanded(operation: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def expanded(
+    operation: keras.Operation, name: str, call: Call, args: tuple[Any, ...], kwargs: Mapping[str, object]
+) -> Any:
     """What the layers that stand for `operation` make of its arguments; the last of them is called `name`.
 
     Args:
@@ -65,7 +67,7 @@ def expanded(operation: Any, name: str, call: Call, args: tuple[Any, ...], kwarg
     return _rectified(relu, name, x) if relu is not None else _bounded(_bounds(operation), name, x)
 
 
-def _in_pairs(operation: Any, kind: Any, name: str, tensors: list[Any]) -> Any:
+def _in_pairs(operation: keras.Operation, kind: Any, name: str, tensors: list[keras.KerasTensor]) -> keras.KerasTensor:
     options = {"axis": operation.axis} if kind is keras.layers.Concatenate else {}
     averages = kind is keras.layers.Average
     layer = keras.layers.Add if averages else kind
@@ -77,19 +79,19 @@ def _in_pairs(operation: Any, kind: Any, name: str, tensors: list[Any]) -> Any:
     return scaled_and_shifted(name, whole, np.array([1 / len(tensors)]), np.zeros(1))[1]
 
 
-def _summed(name: str, x: Any) -> Any:
+def _summed(name: str, x: keras.KerasTensor) -> keras.KerasTensor:
     layer = keras.layers.Dense(1, use_bias=False, name=name)
     y = layer(x)
     layer.set_weights([np.ones((x.shape[-1], 1))])
     return y
 
 
-def _function(operation: Any) -> str:
+def _function(operation: keras.Operation) -> str:
     known = activation_in(operation)
     return "bounded" if known is None else known.name
 
 
-def _bounds(operation: Any) -> tuple[float, float, float, float, bool] | None:
+def _bounds(operation: keras.Operation) -> tuple[float, float, float, float, bool] | None:
     """Scale and shift before relu6 and after it, and whether x is multiplied by the result; None for other layers."""
     kind = keras_class(operation)
     relu = _relu(operation)
@@ -102,7 +104,7 @@ def _bounds(operation: Any) -> tuple[float, float, float, float, bool] | None:
     return (*_HARD[known.name], known.name == "hard_silu")
 
 
-def _relu(operation: Any) -> Any:
+def _relu(operation: keras.Operation) -> Any:
     """The `ReLU` that `operation` is, or applies; None if there is none."""
     kind = keras_class(operation)
     relu: Any = operation if kind is keras.layers.ReLU else getattr(operation, "activation", None)
@@ -117,7 +119,7 @@ def _to_six(limit: float) -> tuple[float, float, float, float, bool]:
     return 6 / limit, 0.0, limit / 6, 0.0, False
 
 
-def _several(operation: Any) -> Any:
+def _several(operation: keras.Operation) -> Any:
     """The `ReLU` that `operation` is, or applies, if it has two settings or more that no single function has."""
     relu = _relu(operation)
     if relu is None or (relu.max_value is not None and not _is_bounded(relu)):
@@ -125,7 +127,7 @@ def _several(operation: Any) -> Any:
     return relu if (relu.max_value is not None) + bool(relu.negative_slope) + bool(relu.threshold) > 1 else None
 
 
-def _rectified(relu: Any, name: str, x: Any) -> Any:
+def _rectified(relu: Any, name: str, x: keras.KerasTensor) -> keras.KerasTensor:
     positive, slope = x, relu.negative_slope
     above = f"{name}_positive" if slope else name
     if relu.threshold:
@@ -141,7 +143,9 @@ def _rectified(relu: Any, name: str, x: Any) -> Any:
     return keras.layers.Add(name=name)([positive, below])
 
 
-def _bounded(found: tuple[float, float, float, float, bool] | None, name: str, x: Any) -> Any:
+def _bounded(
+    found: tuple[float, float, float, float, bool] | None, name: str, x: keras.KerasTensor
+) -> keras.KerasTensor:
     if found is None:
         return x
     scale, shift, after, lowered, times_x = found

@@ -33,7 +33,7 @@ from fpgaprune.network import (
 _EACH_STEP = (*("Dense", "Activation", "ReLU", "LeakyReLU", "ELU", "Softmax", "BatchNormalization", "Rescaling"),)
 
 
-def is_wrapped(layer: Any) -> bool:
+def is_wrapped(layer: keras.Layer) -> bool:
     """Whether `layer` is a `TimeDistributed` of a layer that treats each step in the same way by itself."""
     if keras_class(layer) is not keras.layers.TimeDistributed:
         return False
@@ -45,7 +45,7 @@ def is_wrapped(layer: Any) -> bool:
     return axis == -1 or axis == [-1]
 
 
-def is_dense(layer: Any) -> bool:
+def is_dense(layer: keras.Layer) -> bool:
     """Whether `layer` is an `EinsumDense` that computes what a `Dense` of the same weights does."""
     if keras_class(layer) is not keras.layers.EinsumDense:
         return False
@@ -53,7 +53,7 @@ def is_dense(layer: Any) -> bool:
     return found is not None and layer.bias_axes in (None, found[3])
 
 
-def _twin(layer: Any, name: str, **options: Any) -> Any:
+def _twin(layer: keras.Layer, name: str, **options: object) -> keras.Layer:
     """A layer that computes what `layer` does, with the same weights."""
     if not is_dense(layer):
         return copied(layer, name=name, **options)
@@ -61,7 +61,7 @@ def _twin(layer: Any, name: str, **options: Any) -> Any:
     return keras.layers.Dense(layer.kernel.shape[-1], name=name, dtype=layer.dtype_policy, **settings)
 
 
-def flattened(model: Any) -> Any:
+def flattened(model: keras.Model) -> keras.Model:
     """A functional model without models inside it, which computes what `model` does at inference.
 
     Every layer keeps its name if no other has it; `layer_owners` tells whose weights it holds.
@@ -75,7 +75,7 @@ def flattened(model: Any) -> Any:
         for tensor in functional.inputs
     ]
 
-    def copy_of(operation: Any, name: str, **options: Any) -> Any:
+    def copy_of(operation: keras.Operation, name: str, **options: object) -> keras.Layer:
         if not isinstance(operation, keras.layers.Layer):
             return unconnected(operation)
         if id(operation) not in copies:
@@ -85,7 +85,7 @@ def flattened(model: Any) -> Any:
     def run(graph: Any, given: Sequence[Any], prefix: str) -> list[Any]:
         found = {id(old): new for old, new in zip(graph.inputs, given, strict=True)}
 
-        def moved(value: Any) -> Any:
+        def moved(value: object) -> Any:
             return found.get(id(value), value)
 
         for call in calls_of(graph, path_prefix=prefix):
@@ -105,7 +105,7 @@ def flattened(model: Any) -> Any:
     return made
 
 
-def layer_owners(model: Any) -> dict[str, str]:
+def layer_owners(model: keras.Model) -> dict[str, str]:
     """The path of each layer of `model`, as its weights have it, to the layer's name in `flattened(model)`."""
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
     owners = dict(_flat_names(functional))
@@ -136,7 +136,9 @@ def _changes(call: Any) -> bool:
     )
 
 
-def _applied(operation: Any, name: str, copy_of: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def _applied(
+    operation: keras.Operation, name: str, copy_of: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
     """What the layers that stand for `operation` make of its arguments."""
     if is_wrapped(operation):
         operation, kwargs = operation.layer, {}
@@ -147,14 +149,16 @@ def _applied(operation: Any, name: str, copy_of: Any, args: tuple[Any, ...], kwa
         return keras.layers.UpSampling1D(operation.n, name=name)(one)
     if expands(operation, args):
 
-        def call(layer: Any, own: str, given: tuple[Any, ...], more: Mapping[str, Any], **options: Any) -> Any:
+        def call(
+            layer: keras.Layer, own: str, given: tuple[Any, ...], more: Mapping[str, Any], **options: Any
+        ) -> keras.KerasTensor:
             return copy_of(layer, own, **options)(*given, **more)
 
         return expanded(operation, name, call, args, kwargs)
     return copy_of(operation, name)(*args, **kwargs)
 
 
-def _flat_names(functional: Any) -> dict[str, str]:
+def _flat_names(functional: keras.Model) -> dict[str, str]:
     """The path of each operation of `functional`, which no model inside it is, to its name in the flat model."""
     paths = [path for path, _ in _leaves(functional, "")]
     last = [path.rpartition("/")[2] for path in paths]
@@ -169,7 +173,7 @@ def _flat_names(functional: Any) -> dict[str, str]:
     return names
 
 
-def _leaves(graph: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+def _leaves(graph: object, prefix: str) -> Iterator[tuple[str, Any]]:
     """The path and the operation of each call of `graph`, those inside a model instead of the model."""
     for call in calls_of(graph, path_prefix=prefix):
         inner = nested_graph(call)

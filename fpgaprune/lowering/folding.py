@@ -10,7 +10,6 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError, RemovalError, UnsupportedLayerError
 from fpgaprune.keras_functions import LINEAR, Activation, activation_in, keras_class
@@ -25,7 +24,7 @@ from fpgaprune.lowering.plain_convolutions import plain_convolutions
 from fpgaprune.lowering.split import split_separable
 from fpgaprune.network import cloned, copied, find_folds, folded_weights, graph_of, producer, readers_of
 from fpgaprune.quantise import is_rounded, rounds_channels, unrounded
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
 FOLDABLE = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Dense, *DEPTHWISE)
@@ -46,7 +45,7 @@ _WITH_PARAMETER = {
 PRODUCTS = (*FOLDABLE, *RECURRENT)
 
 
-def fold(model: Any) -> Any:
+def fold(model: keras.Model) -> keras.Model:
     """A new model of layers that are one operation each, which computes the same over the reals at inference.
 
     A BatchNorm that is the only reader of a linear convolution or Dense layer is folded into it (float64, then cast),
@@ -99,7 +98,7 @@ def fold(model: Any) -> Any:
         taken.add(found := free_name(name, taken))
         return found
 
-    def clone(layer: Any) -> Any:
+    def clone(layer: keras.Layer) -> keras.Layer:
         if isinstance(layer, _ACTIVATIONS):
             return activation_layer(_known(layer), layer.name, len(layer.output.shape))
         if averages_all(layer):
@@ -118,7 +117,7 @@ def fold(model: Any) -> Any:
             changes["keepdims"] = False
         return copied(layer, **changes)
 
-    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(layer: keras.Layer, *args: Any, **kwargs: Any) -> keras.KerasTensor:
         if layer.name in folded_names:
             return args[0]
         if isinstance(layer, keras.layers.Dense) and len(args[0].shape) > _MOST_AXES:
@@ -135,7 +134,7 @@ def fold(model: Any) -> Any:
     return cloned(functional, clone, call, {name: folded_weights(originals[name], bn) for name, bn in folds.items()})
 
 
-def activation_layer(activation: Activation, name: str, axes: int) -> Any:
+def activation_layer(activation: Activation, name: str, axes: int) -> keras.Layer:
     """The layer of `activation` for tensors of `axes` axes, the batch axis included."""
     options = {"name": name, "dtype": "float32"}
     if activation.name == "softmax" and axes > 2:
@@ -146,7 +145,7 @@ def activation_layer(activation: Activation, name: str, axes: int) -> Any:
     return keras.layers.Activation(activation.name, **options)
 
 
-def in_classes_of_keras(functional: Any) -> Any:
+def in_classes_of_keras(functional: keras.Model) -> keras.Model:
     """`functional` with a layer of Keras's own in place of each of a subclass that computes the same.
 
     Raises:
@@ -164,7 +163,7 @@ def in_classes_of_keras(functional: Any) -> Any:
         ) from error
 
 
-def _known(layer: Any) -> Activation:
+def _known(layer: keras.Layer) -> Activation:
     """The function of an activation layer, or the one that another layer applies.
 
     Raises:
@@ -176,13 +175,13 @@ def _known(layer: Any) -> Activation:
     return known
 
 
-def _loses_axes(layer: Any) -> bool:
+def _loses_axes(layer: keras.Layer) -> bool:
     """Whether the output of the layer that replaces `layer` has fewer axes."""
     rows = isinstance(layer, keras.layers.Dense) and len(layer.output.shape) > _MOST_AXES
     return rows or averages_all(layer) or bool(getattr(layer, "keepdims", False))
 
 
-def averages_all(layer: Any) -> bool:
+def averages_all(layer: keras.Layer) -> bool:
     """Whether `layer` is an average pooling whose only window covers every position of its input."""
     if type(layer) not in _GLOBAL or layer.data_format != "channels_last":
         return False
@@ -193,21 +192,21 @@ def averages_all(layer: Any) -> bool:
     )
 
 
-def _only_flattened(functional: Any, layer: Any) -> bool:
+def _only_flattened(functional: keras.Model, layer: keras.Layer) -> bool:
     if any(producer(tensor) is layer for tensor in functional.outputs):
         return False
     readers = readers_of(functional).get(id(layer), [])
     return all(isinstance(reader, keras.layers.Flatten) for reader in readers)
 
 
-def quantise_weights(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) -> dict[str, dict[str, NDArray[Any]]]:
+def quantise_weights(folded: keras.Model, types: Mapping[str, Mapping[str, FixedType]]) -> dict[str, dict[str, Array]]:
     """Rounds the weights of `folded` to `types`, and returns the raw integers by layer and role.
 
     Args:
         folded: a model from `fold`; it is changed in place.
         types: layer name to role (`weight`, `bias`, `recurrent_weight`, `recurrent_bias`, `scale`) to type.
     """
-    raws: dict[str, dict[str, NDArray[Any]]] = {}
+    raws: dict[str, dict[str, Array]] = {}
     for layer in folded.layers:
         roles = types.get(layer.name, {})
         if not isinstance(layer, PRODUCTS) or "weight" not in roles:
@@ -220,7 +219,7 @@ def quantise_weights(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) 
     return raws
 
 
-def role_weights(layer: Any) -> dict[str, NDArray[Any]]:
+def role_weights(layer: keras.Layer) -> dict[str, Array]:
     """Role to weight of a layer of `PRODUCTS`, in the order in which Keras holds them.
 
     A GRU's bias (2, 3 units) is two biases: one for the product of the inputs, one for the product of the state.
@@ -232,6 +231,6 @@ def role_weights(layer: Any) -> dict[str, NDArray[Any]]:
     return dict(zip(("weight", "recurrent_weight", "bias", "recurrent_bias"), (*weights[:2], *biases), strict=False))
 
 
-def _joined(layer: Any, biases: list[NDArray[Any]]) -> list[NDArray[Any]]:
+def _joined(layer: keras.Layer, biases: list[Array]) -> list[Array]:
     """The biases of a recurrent layer as the one weight that Keras holds; none if it has no bias."""
     return [np.stack(biases).reshape(layer.cell.bias.shape)] if biases else []

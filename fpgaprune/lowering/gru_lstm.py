@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.keras_functions import activation_of, described
 from fpgaprune.network import producer
+from fpgaprune.values import Array
 
 RECURRENT = (keras.layers.GRU, keras.layers.LSTM)
 # The functions that a recurrent layer has in hardware, and those of them that keep a gate between -1 and 1.
@@ -24,7 +25,7 @@ _ACTIVATIONS = tuple(function.name for function in FUNCTIONS.values() if functio
 _GATES = tuple(function.name for function in FUNCTIONS.values() if function.gate)
 
 
-def recurrent_reason(layer: Any) -> str | None:
+def recurrent_reason(layer: keras.Layer) -> str | None:
     """Why hardware would not compute the same as the GRU or LSTM `layer`; None if it would."""
     if isinstance(layer.input, list):
         return "it reads an initial state, and hardware begins with zeros: let it begin with zeros"
@@ -46,18 +47,18 @@ def recurrent_reason(layer: Any) -> str | None:
     return None
 
 
-def functions_of(layer: Any) -> dict[str, str]:
+def functions_of(layer: keras.Layer) -> dict[str, str]:
     """The names of the activation and of the recurrent activation of `layer`; empty where a function is unknown."""
     found = {what: activation_of(getattr(layer, what)) for what in ("activation", "recurrent_activation")}
     return {what: known.name if known is not None else "" for what, known in found.items()}
 
 
-def gates_of(layer: Any) -> int:
+def gates_of(layer: keras.Layer) -> int:
     """The number of gates of a GRU or LSTM; a product has this many times `units` numbers."""
     return 3 if isinstance(layer, keras.layers.GRU) else 4
 
 
-def observed_states(layer: Any, x: NDArray[Any]) -> NDArray[np.float64]:
+def observed_states(layer: keras.Layer, x: Array) -> NDArray[np.float64]:
     """The state of `layer` after every step for inputs `x` (N, T, C): (N, T, units), for an LSTM (N, T, 2 units).
 
     An LSTM's cell state comes after its output. Computed in float64 with Keras's order of gates.
@@ -77,7 +78,7 @@ def observed_states(layer: Any, x: NDArray[Any]) -> NDArray[np.float64]:
     return found
 
 
-def observe_states(folded: Any, observed: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
+def observe_states(folded: keras.Model, observed: Mapping[str, Array]) -> dict[str, NDArray[np.float64]]:
     """Name of each recurrent layer to its `observed_states`, (N, T, ...).
 
     Args:
@@ -91,7 +92,7 @@ def observe_states(folded: Any, observed: Mapping[str, NDArray[Any]]) -> dict[st
     }
 
 
-def _gru(x: Any, recurrent: Any, state: Any, function: Any, gate: Any) -> Any:
+def _gru(x: Array, recurrent: Array, state: Array, function: Any, gate: Any) -> Array:
     units = state.shape[-1]
     update = gate(x[:, :units] + recurrent[:, :units])
     reset = gate(x[:, units : 2 * units] + recurrent[:, units : 2 * units])
@@ -99,7 +100,7 @@ def _gru(x: Any, recurrent: Any, state: Any, function: Any, gate: Any) -> Any:
     return update * state + (1 - update) * proposed
 
 
-def _lstm(x: Any, recurrent: Any, state: Any, function: Any, gate: Any) -> Any:
+def _lstm(x: Array, recurrent: Array, state: Array, function: Any, gate: Any) -> Array:
     units = state.shape[-1] // 2
     into, forget, proposed, out = np.split(x + recurrent, 4, axis=-1)
     cell = gate(forget) * state[:, units:] + gate(into) * function(proposed)

@@ -34,7 +34,7 @@ _MOST_FRACTION = 64
 _Reals = NDArray[np.float64]
 
 
-def joined_scales(functional: Any) -> Any:
+def joined_scales(functional: keras.Model) -> keras.Model:
     """`functional` with one BatchNormalization in place of several in a row, those behind a relu before it.
 
     A relu is passed by positive factors without a shift: `a * relu(x)` is `relu(a * x)`.
@@ -50,7 +50,7 @@ def joined_scales(functional: Any) -> Any:
     relus: dict[str, tuple[Any, Any]] = {}
     weights: dict[str, Any] = {}
 
-    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:
         original = originals.get(layer.name)
         if not isinstance(layer, keras.layers.BatchNormalization):
             made = layer(*args, **kwargs)
@@ -76,7 +76,7 @@ def joined_scales(functional: Any) -> Any:
     return cloned(functional, copied, call, weights)
 
 
-def simplify_scale(layer: Any, incoming: FixedType, readers: Mapping[int, list[Any]]) -> None:
+def simplify_scale(layer: keras.Layer, incoming: FixedType, readers: Mapping[int, list[Any]]) -> None:
     """Gives `layer` factors and shifts of few bits with which all quantisers behind it give what they gave.
 
     Nothing changes where something other than a quantiser reads it, or a relu before quantisers.
@@ -105,11 +105,11 @@ def simplify_scale(layer: Any, incoming: FixedType, readers: Mapping[int, list[A
         variable.assign(np.asarray(values, np.float32))
 
 
-def _is_relu(layer: Any) -> bool:
+def _is_relu(layer: keras.Layer) -> bool:
     return isinstance(layer, keras.layers.ReLU | keras.layers.Activation) and activation_in(layer) == _RELU
 
 
-def _quantisers(layer: Any, readers: Mapping[int, list[Any]]) -> tuple[bool, list[Any]] | None:
+def _quantisers(layer: keras.Layer, readers: Mapping[int, list[Any]]) -> tuple[bool, list[Any]] | None:
     """Whether a relu follows `layer`, and the quantisers that read it; None if something else reads it."""
     found = readers.get(id(layer), [])
     has_relu = len(found) == 1 and _is_relu(found[0])

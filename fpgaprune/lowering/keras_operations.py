@@ -60,7 +60,7 @@ _INSTEAD = {
 _Layer = Callable[..., Any]
 
 
-def operation_problems(functional: Any) -> list[str]:
+def operation_problems(functional: keras.Model) -> list[str]:
     """One line for each operation of `functional` that cannot become a layer: its name, and what to do.
 
     Args:
@@ -78,7 +78,7 @@ def operation_problems(functional: Any) -> list[str]:
     return list(dict.fromkeys(map(_problem, lacking)))
 
 
-def with_layers(functional: Any) -> Any:
+def with_layers(functional: keras.Model) -> keras.Model:
     """`functional` with a layer in place of every operation, which computes the same; itself if it has only layers.
 
     Args:
@@ -96,7 +96,7 @@ def with_layers(functional: Any) -> Any:
     # The weights of the layers that stand for a scale and a shift.
     scales: dict[str, Any] = {}
 
-    def call(operation: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(operation: keras.Operation, *args: object, **kwargs: object) -> keras.KerasTensor:
         if _stays(operation):
             return operation(*args, **kwargs)
         line = _line(operation, args, kwargs)
@@ -112,18 +112,18 @@ def with_layers(functional: Any) -> Any:
         lines[id(made_tensor)] = (source, scale, shift)
         return made_tensor
 
-    def clone(operation: Any) -> Any:
+    def clone(operation: keras.Operation) -> keras.Operation:
         return copied(operation) if _stays(operation) else operation
 
     return cloned(functional, clone, call, scales)
 
 
-def _stays(operation: Any) -> bool:
+def _stays(operation: keras.Operation) -> bool:
     """Whether `operation` is a layer that stays; one of `_SCALES` does not."""
     return isinstance(operation, keras.layers.Layer) and keras_class(operation) not in _SCALES
 
 
-def _problem(operation: Any) -> str:
+def _problem(operation: keras.Operation) -> str:
     kind = type(operation).__name__
     if isinstance(operation, keras.layers.Layer):
         return (
@@ -140,7 +140,7 @@ def _problem(operation: Any) -> str:
     )
 
 
-def _made(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Layer | None:
+def _made(operation: keras.Operation, args: tuple[Any, ...], kwargs: Mapping[str, object]) -> _Layer | None:
     """A function that makes the output of `operation` with a layer; None if no layer computes the same."""
     kind, name = type(operation).__name__, operation.name
     line = _line(operation, args, kwargs)
@@ -159,7 +159,7 @@ def _made(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _
     return _unary(operation, kind, args[0]) if len(args) == 1 else None
 
 
-def _square(name: str, x: Any) -> _Layer:
+def _square(name: str, x: object) -> _Layer:
     return lambda: keras.layers.Multiply(name=name)([x, x])
 
 
@@ -170,7 +170,7 @@ def _merged(kind: str, name: str, args: tuple[Any, ...]) -> _Layer | None:
     return lambda: _MERGES[kind](name=name)(list(args))
 
 
-def _unary(operation: Any, kind: str, x: Any) -> _Layer | None:
+def _unary(operation: keras.Operation, kind: str, x: Any) -> _Layer | None:
     layer: Any = None
     if kind == "Elu":
         layer = keras.layers.ELU(operation.alpha, name=operation.name)
@@ -191,7 +191,7 @@ def _unary(operation: Any, kind: str, x: Any) -> _Layer | None:
     return None if layer is None else lambda: layer(x)
 
 
-def _output_shape(operation: Any, x: Any) -> tuple[int | None, ...]:
+def _output_shape(operation: keras.Operation, x: Any) -> tuple[int | None, ...]:
     """The shape of one sample's output; (None,) if an axis of it would hold several samples."""
     shape = tuple(operation.compute_output_spec(x).shape)
     return shape[1:] if len(shape) > 1 and shape[0] == x.shape[0] else (None,)
@@ -203,7 +203,7 @@ def _over_positions(axis: Any, rank: int) -> bool:
 
 
 def _line(
-    operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    operation: keras.Operation, args: tuple[Any, ...], kwargs: Mapping[str, object]
 ) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]] | None:
     """Tensor, scale and shift, if `operation` computes `scale * tensor + shift`; else None.
 
@@ -240,7 +240,7 @@ def _line(
     return None
 
 
-def _spread(constant: Any, tensor: Any) -> NDArray[np.float64] | None:
+def _spread(constant: object, tensor: keras.KerasTensor) -> NDArray[np.float64] | None:
     """`constant` as one number, as one for each channel of `tensor`, or as one for each element of a sample.
 
     None if it is no array that Keras broadcasts to every sample in the same way, or if it is not finite.
@@ -277,5 +277,5 @@ def scaled_and_shifted(name: str, x: Any, scale: NDArray[np.float64], shift: NDA
     return layer, keras.layers.Reshape(shape, name=f"{name}_shape")(made) if each else made
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: object) -> bool:
     return isinstance(value, keras.KerasTensor)

@@ -7,13 +7,12 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError
 from fpgaprune.files import read_json, write_bytes
+from fpgaprune.values import Array
 
 _FORMAT = 1
 _ADVICE = "delete it or name another file"
@@ -49,7 +48,7 @@ class KnownLosses:
             write_bytes(self._path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
 
-def question_of(texts: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:
+def question_of(texts: Iterable[str], arrays: Iterable[Array]) -> str:
     """A digest of everything that the losses of a search depend on.
 
     Args:

@@ -26,7 +26,7 @@ _EACH_VALUE = (keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReL
 _Shape = tuple[int, ...]
 
 
-def on_last_axis(functional: Any) -> Any:
+def on_last_axis(functional: keras.Model) -> keras.Model:
     """`functional` with layers along the last axis alone, and merges that a design has; itself if it has no others.
 
     Args:
@@ -37,17 +37,17 @@ def on_last_axis(functional: Any) -> Any:
     return _LastAxis(functional).made()
 
 
-def _changes(layer: Any) -> bool:
+def _changes(layer: keras.Layer) -> bool:
     if isinstance(layer, MERGES):
         return any(not _is_merged(tuple(tensor.shape[1:]), tuple(layer.output.shape[1:])) for tensor in layer.input)
     return _is_first(layer) or bool(_other_axes(layer))
 
 
-def _is_first(layer: Any) -> bool:
+def _is_first(layer: keras.Layer) -> bool:
     return getattr(layer, "data_format", None) == "channels_first"
 
 
-def _other_axes(layer: Any) -> _Shape:
+def _other_axes(layer: keras.Layer) -> _Shape:
     """The axes along which `layer` works, from 1, if that is not the last one alone."""
     if not isinstance(layer, keras.layers.Softmax | keras.layers.BatchNormalization):
         return ()
@@ -65,7 +65,7 @@ def _is_merged(shape: _Shape, wanted: _Shape) -> bool:
 class _LastAxis:
     """One model on its way to the last axis."""
 
-    def __init__(self, functional: Any) -> None:
+    def __init__(self, functional: keras.Model) -> None:
         self.functional = functional
         self.layers = {layer.name: layer for layer in functional.layers}
         self.taken = set(self.layers)
@@ -73,15 +73,15 @@ class _LastAxis:
         # Id of a tensor with the channels first, to that tensor and the same values with the channels last.
         self.twins: dict[int, tuple[Any, Any]] = {}
 
-    def made(self) -> Any:
+    def made(self) -> keras.Model:
         return cloned(self.functional, self._clone, self._call, self.weights)
 
-    def _clone(self, layer: Any) -> Any:
+    def _clone(self, layer: keras.Layer) -> keras.Layer:
         if _is_first(layer):
             return copied(layer, data_format="channels_last")
         return copied(layer, axis=-1) if _other_axes(layer) else copied(layer)
 
-    def _call(self, layer: Any, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, layer: keras.Layer, *args: Any, **kwargs: Any) -> keras.KerasTensor:
         old = self.layers[layer.name]
         axes = _other_axes(old)
         if isinstance(old, MERGES):
@@ -97,16 +97,16 @@ class _LastAxis:
             return self._first(y, layer.name) if len(y.shape) == len(args[0].shape) else y
         return self._grouped(layer, args[0], axes) if axes else layer(*args, **kwargs)
 
-    def _has_twin(self, layer: Any, x: Any) -> bool:
+    def _has_twin(self, layer: keras.Layer, x: keras.KerasTensor) -> bool:
         known = activation_in(layer)
         return id(x) in self.twins and known is not None and known.name != "softmax"
 
-    def _merged(self, layer: Any, tensors: list[Any], wanted: _Shape) -> Any:
+    def _merged(self, layer: keras.Layer, tensors: list[keras.KerasTensor], wanted: _Shape) -> keras.KerasTensor:
         if all(id(tensor) in self.twins and tuple(tensor.shape[1:]) == wanted for tensor in tensors):
             return self._first(layer([self.twins[id(tensor)][1] for tensor in tensors]), layer.name)
         return layer([self._spread(tensor, wanted, layer.name) for tensor in tensors])
 
-    def _spread(self, x: Any, wanted: _Shape, name: str) -> Any:
+    def _spread(self, x: keras.KerasTensor, wanted: _Shape, name: str) -> keras.KerasTensor:
         """`x` repeated to the shape `wanted`, unless a merge does so itself."""
         own = tuple(x.shape[1:])
         if _is_merged(own, wanted):
@@ -123,7 +123,7 @@ class _LastAxis:
             own = own[:begin] + wanted[begin:end] + own[end:]
         return self._reshaped(x, wanted, f"{name}_whole")
 
-    def _scaled(self, layer: Any, x: Any, axis: int) -> Any:
+    def _scaled(self, layer: keras.Layer, x: keras.KerasTensor, axis: int) -> keras.KerasTensor:
         """A BatchNormalization along `axis` as a scale and a shift of each element."""
         shape = tuple(x.shape[1:])
         own = [1] * len(shape)
@@ -133,7 +133,7 @@ class _LastAxis:
         self.weights[layer.name] = made.get_weights()
         return y
 
-    def _grouped(self, layer: Any, x: Any, axes: _Shape) -> Any:
+    def _grouped(self, layer: keras.Layer, x: keras.KerasTensor, axes: _Shape) -> keras.KerasTensor:
         """What a softmax along `axes` gives: they come last, as one."""
         shape = tuple(x.shape[1:])
         others = tuple(axis for axis in range(1, len(shape) + 1) if axis not in axes)
@@ -144,21 +144,21 @@ class _LastAxis:
         y = self._reshaped(layer(self._reshaped(turned, groups, f"{layer.name}_groups")), moved, f"{layer.name}_map")
         return self._turned(y, tuple(order.index(axis) + 1 for axis in range(1, len(order) + 1)), f"{layer.name}_out")
 
-    def _last(self, x: Any, name: str) -> Any:
+    def _last(self, x: keras.KerasTensor, name: str) -> keras.KerasTensor:
         if id(x) in self.twins:
             return self.twins[id(x)][1]
         return self._turned(x, (*range(2, len(x.shape)), 1), f"{name}_last")
 
-    def _first(self, y: Any, name: str) -> Any:
+    def _first(self, y: keras.KerasTensor, name: str) -> keras.KerasTensor:
         axes = len(y.shape) - 1
         x = self._turned(y, (axes, *range(1, axes)), f"{name}_first")
         self.twins[id(x)] = (x, y)
         return x
 
-    def _turned(self, x: Any, order: _Shape, name: str) -> Any:
+    def _turned(self, x: keras.KerasTensor, order: _Shape, name: str) -> keras.KerasTensor:
         return x if order == tuple(sorted(order)) else keras.layers.Permute(order, name=self._named(name))(x)
 
-    def _reshaped(self, x: Any, shape: _Shape, name: str) -> Any:
+    def _reshaped(self, x: keras.KerasTensor, shape: _Shape, name: str) -> keras.KerasTensor:
         return x if tuple(x.shape[1:]) == shape else keras.layers.Reshape(shape, name=self._named(name))(x)
 
     def _named(self, name: str) -> str:

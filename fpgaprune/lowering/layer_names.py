@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fpgaprune.lowering.reserved import PROJECT_WORDS, RESERVED
 from fpgaprune.network import cloned, copied, producer
+
+if TYPE_CHECKING:
+    import keras
 
 # Longer names would not fit into the file names of every tool.
 _LONGEST = 64
@@ -58,7 +61,7 @@ def project_names(names: Iterable[str], inputs: Collection[str] = (), project: s
     return {name: found[name] for name in names}
 
 
-def names_of(folded: Any, project: str = "") -> dict[str, str]:
+def names_of(folded: keras.Model, project: str = "") -> dict[str, str]:
     """`project_names` of the layers of the functional model `folded` in a project called `project`."""
     inputs = {producer(tensor).name for tensor in folded.inputs}
     return project_names([layer.name for layer in folded.layers], inputs, project)
@@ -76,7 +79,7 @@ def _allowed(name: str, is_input: bool, project: str) -> str:
     return plain
 
 
-def renamed(functional: Any, names: Mapping[str, str]) -> Any:
+def renamed(functional: keras.Model, names: Mapping[str, str]) -> keras.Model:
     """A copy of `functional` whose layers have the names in `names`; `functional` itself if no name changes.
 
     Args:
@@ -86,7 +89,7 @@ def renamed(functional: Any, names: Mapping[str, str]) -> Any:
     if all(names[layer.name] == layer.name for layer in functional.layers):
         return functional
 
-    def clone(layer: Any) -> Any:
+    def clone(layer: keras.Layer) -> keras.Layer:
         return copied(layer, name=names[layer.name])
 
     return cloned(functional, clone, names=names)

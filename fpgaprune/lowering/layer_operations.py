@@ -35,7 +35,7 @@ _ACTIVATIONS = (
 )
 
 
-def operation_of(layer: Any, table_size: int) -> op.Operation:
+def operation_of(layer: keras.Layer, table_size: int) -> op.Operation:
     """The operation of `layer`, a layer of a folded model.
 
     Args:
@@ -57,25 +57,25 @@ def operation_of(layer: Any, table_size: int) -> op.Operation:
     return make(layer)
 
 
-def _dense(layer: Any) -> op.Operation:
+def _dense(layer: keras.Layer) -> op.Operation:
     """A Dense layer over several axes is a convolution of one point at each position."""
     return op.Dense() if len(layer.output.shape) == 2 else op.Convolution(op.Window((1, 1)))
 
 
-def _convolution(layer: Any) -> op.Operation:
+def _convolution(layer: keras.Layer) -> op.Operation:
     depthwise = isinstance(layer, keras.layers.DepthwiseConv1D | keras.layers.DepthwiseConv2D)
     return op.Convolution(_window(layer, layer.kernel_size), depthwise=depthwise)
 
 
-def _pooling(layer: Any) -> op.Operation:
+def _pooling(layer: keras.Layer) -> op.Operation:
     return op.Pooling(_window(layer, layer.pool_size), isinstance(layer, _LARGEST))
 
 
-def _global_pooling(layer: Any) -> op.Operation:
+def _global_pooling(layer: keras.Layer) -> op.Operation:
     return op.Pooling(None, isinstance(layer, _LARGEST))
 
 
-def _window(layer: Any, size: tuple[int, ...]) -> op.Window:
+def _window(layer: keras.Layer, size: tuple[int, ...]) -> op.Window:
     """Where the windows of a convolution or a pooling lie; those of a 1-D layer have height 1."""
     places, strides = layer.input.shape[1:-1], tuple(layer.strides)
     sides = [
@@ -99,7 +99,7 @@ def _padding(padding: str, places: int, taps: int, stride: int) -> tuple[int, in
     return both // 2, both - both // 2
 
 
-def _activation(layer: Any, table_size: int) -> op.Operation:
+def _activation(layer: keras.Layer, table_size: int) -> op.Operation:
     if isinstance(layer, keras.layers.PReLU):
         return op.Map("prelu")
     known = activation_in(layer)
@@ -113,7 +113,7 @@ def _activation(layer: Any, table_size: int) -> op.Operation:
     return op.Map(function.name, known.parameter)
 
 
-def _recurrent(layer: Any, table_size: int) -> op.Operation:
+def _recurrent(layer: keras.Layer, table_size: int) -> op.Operation:
     function, gate = (activation_of(getattr(layer, what)) for what in ("activation", "recurrent_activation"))
     if function is None or gate is None:
         raise UnsupportedLayerError(f"layer {layer.name!r} has an activation for which a design has no function")
@@ -121,7 +121,7 @@ def _recurrent(layer: Any, table_size: int) -> op.Operation:
     return op.Recurrent(cell, layer.units, function.name, gate.name, layer.return_sequences, table_size)
 
 
-def _quantise(layer: Any) -> op.Operation:
+def _quantise(layer: keras.Layer) -> op.Operation:
     shape = tuple(layer.output.shape[1:])
     own = shape if layer.each_value else shape[-1:]
     parts = [np.broadcast_to(np.asarray(part).astype(np.int64).reshape(own), shape) for part in _bits(layer)]
@@ -136,16 +136,16 @@ def _quantise(layer: Any) -> op.Operation:
     return op.Quantise(tuple(texts), tuple(places.reshape(-1).tolist()))
 
 
-def _bits(layer: Any) -> tuple[Any, Any, Any]:
+def _bits(layer: keras.Layer) -> tuple[Any, Any, Any]:
     """Sign, width and integer bits of each channel or value."""
     return layer.signed, layer.width, layer.integer
 
 
-def _pad(layer: Any) -> op.Operation:
+def _pad(layer: keras.Layer) -> op.Operation:
     return op.Pad(_sides(layer.padding))
 
 
-def _crop(layer: Any) -> op.Operation:
+def _crop(layer: keras.Layer) -> op.Operation:
     return op.Crop(_sides(layer.cropping))
 
 
@@ -156,7 +156,7 @@ def _sides(given: Any) -> tuple[int, int, int, int]:
     return (*given[0], *given[1])
 
 
-def _concatenate(layer: Any) -> op.Operation:
+def _concatenate(layer: keras.Layer) -> op.Operation:
     return op.Concatenate(layer.axis % len(layer.output.shape))
 
 

@@ -78,14 +78,14 @@ def with_widths(options: Mapping[str, LayerOptions], widths: Mapping[tuple[str, 
     return found
 
 
-def _type(layer: str, role: str, given: Any) -> FixedType:
+def _type(layer: str, role: str, given: object) -> FixedType:
     try:
         return given if isinstance(given, FixedType) else FixedType.parse(str(given))
     except DesignError as error:
         raise DesignError(f"layer {layer!r}, {role}: {error}") from error
 
 
-def read_options(names: Sequence[str], options: Mapping[str, Mapping[str, Any]]) -> dict[str, LayerOptions]:
+def read_options(names: Sequence[str], options: Mapping[str, Mapping[str, object]]) -> dict[str, LayerOptions]:
     """Layer name to its options; a key of `options` may be a glob, and a later key overrides an earlier one.
 
     Args:
@@ -102,7 +102,7 @@ def read_options(names: Sequence[str], options: Mapping[str, Mapping[str, Any]])
 
 
 def gather_options(
-    names: Sequence[str], options: Mapping[str, Mapping[str, Any]]
+    names: Sequence[str], options: Mapping[str, Mapping[str, object]]
 ) -> tuple[dict[str, LayerOptions], list[FpgaPruneError]]:
     """As `read_options`, but returns all errors instead of raising the first."""
     merged: dict[str, dict[str, Any]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fpgaprune.backends import OURS, Backend, backend_named
 from fpgaprune.design import product_size, settle_reuse
@@ -13,6 +13,9 @@ from fpgaprune.lowering.folding import DEPTHWISE, FOLDABLE, PRODUCTS
 from fpgaprune.lowering.gru_lstm import RECURRENT
 from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.target import Target
+
+if TYPE_CHECKING:
+    import keras
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Layouts:
 
 
 def settle_layouts(
-    folded: Any, target: Target, options: Mapping[str, LayerOptions]
+    folded: keras.Model, target: Target, options: Mapping[str, LayerOptions]
 ) -> tuple[dict[str, Layout], tuple[str, ...]]:
     """Layer name to its layout, for every layer of `folded` that multiplies; and a note for each reuse factor moved.
 
@@ -56,7 +59,7 @@ def settle_layouts(
     return found.layers, found.notes
 
 
-def find_layouts(layers: Iterable[Any], target: Target, options: Mapping[str, LayerOptions]) -> Layouts:
+def find_layouts(layers: Iterable[object], target: Target, options: Mapping[str, LayerOptions]) -> Layouts:
     """As `settle_layouts`, with all problems; the backend must be known, and `layers` may be part of a network."""
     backend = backend_named(target.backend)
     layouts: dict[str, Layout] = {}
@@ -82,14 +85,14 @@ def find_layouts(layers: Iterable[Any], target: Target, options: Mapping[str, La
     return Layouts(layouts, tuple(problems), tuple(note for note in notes if note is not None))
 
 
-def _sizes(layer: Any) -> list[tuple[int, int]]:
+def _sizes(layer: keras.Layer) -> list[tuple[int, int]]:
     """The inputs and outputs of each product of `layer`; the two products of a recurrent layer share a reuse factor."""
     if isinstance(layer, RECURRENT):
         return [product_size(tuple(w.shape), False) for w in (layer.cell.kernel, layer.cell.recurrent_kernel)]
     return [product_size(tuple(layer.kernel.shape), isinstance(layer, DEPTHWISE))]
 
 
-def _layout(layer: Any, backend: Backend, target: Target, own: LayerOptions) -> Layout:
+def _layout(layer: keras.Layer, backend: Backend, target: Target, own: LayerOptions) -> Layout:
     strategy, reuse = own.strategy or target.strategy, own.reuse_factor or target.reuse_factor
     if backend is OURS:
         return Layout(strategy, reuse) if strategy == "resource" else Layout("latency", 1)

@@ -10,7 +10,6 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.backends import AP_BACKENDS, VERILOG, faults_of
 from fpgaprune.design import Design, Input, warn_of_moved_reuse
@@ -34,7 +33,7 @@ from fpgaprune.lowering.widths import AutoPrecision, FoundWidths
 from fpgaprune.processes import OnStep
 from fpgaprune.quantise import exact_type, rounds_channels
 from fpgaprune.target import Target
-from fpgaprune.values import FixedType, MaskSet, class_numbers, gathered, named_weights, real_array
+from fpgaprune.values import Array, FixedType, MaskSet, class_numbers, gathered, named_weights, real_array
 
 _ROLES = {
     "recurrent_kernel": "recurrent_weight",
@@ -99,7 +98,7 @@ class Lowered:
 
 
 def lower(
-    model: Any,
+    model: keras.Model,
     target: Target,
     data: Samples | None,
     precision: AnyPrecision | None,
@@ -172,11 +171,11 @@ def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedT
 
 
 def _entering(
-    model: Any,
-    folded: Any,
+    model: keras.Model,
+    folded: keras.Model,
     precision: Any,
     options: Mapping[str, LayerOptions],
-    observed: Mapping[str, NDArray[Any]],
+    observed: Mapping[str, Array],
 ) -> dict[str, FixedType]:
     """The type of each input of a network that rounds its data, but not that input.
 
@@ -207,7 +206,7 @@ def _entering(
     return found
 
 
-def _holding(values: NDArray[Any], given: int | None, least: int, precision: Precision | AutoPrecision) -> FixedType:
+def _holding(values: Array, given: int | None, least: int, precision: Precision | AutoPrecision) -> FixedType:
     """The type of an input of which `values` are samples: `given` bits wide, or at least `least`."""
     bits = given or max(least, precision.activation_bits if isinstance(precision, Precision) else precision.widest)
     if given is None:
@@ -221,8 +220,8 @@ def _holding(values: NDArray[Any], given: int | None, least: int, precision: Pre
 
 
 def _search(
-    model: Any,
-    folded: Any,
+    model: keras.Model,
+    folded: keras.Model,
     target: Target,
     data: Samples | None,
     labels: Labels | None,
@@ -253,7 +252,7 @@ def _search(
     return WidthSearch(folded, ranges, skeleton, x, wanted, used, options, results, progress).run(auto)
 
 
-def _classes(labels: Any, folded: Any, samples: int) -> NDArray[Any]:
+def _classes(labels: object, folded: keras.Model, samples: int) -> Array:
     """`labels` as class numbers of the outputs of `folded`; unchanged if the outputs are not classes."""
     array = real_array(labels, "labels")
     outputs = [tuple(tensor.shape[1:]) for tensor in folded.outputs]
@@ -276,7 +275,7 @@ def _given(types: Types, precision: Precision | FixedType, options: Mapping[str,
     return {layer: dict(own.types) for layer, own in options.items() if own.types}
 
 
-def _sources(model: Any, folded: Any) -> dict[str, dict[str, str]]:
+def _sources(model: keras.Model, folded: keras.Model) -> dict[str, dict[str, str]]:
     """Layer name to role to weight path, for the layers whose kernel reaches the hardware."""
     layers = {layer.name: layer for layer in folded.layers}
     halves, owners = depthwise_names(flattened(model)), layer_owners(model)
@@ -296,7 +295,7 @@ def _sources(model: Any, folded: Any) -> dict[str, dict[str, str]]:
 
 
 def _free_locks(
-    model: Any, raws: Mapping[str, Mapping[str, NDArray[Any]]], sources: Mapping[str, Mapping[str, str]]
+    model: keras.Model, raws: Mapping[str, Mapping[str, Array]], sources: Mapping[str, Mapping[str, str]]
 ) -> MaskSet:
     weights = named_weights(model)
     masks = {}

@@ -22,7 +22,7 @@ _CONVOLUTIONS: tuple[Any, ...] = (keras.layers.Conv1D, keras.layers.Conv2D, *_PL
 _KEPT = ("strides", "padding", "data_format", "activation", "use_bias")
 
 
-def plain_convolutions(functional: Any) -> Any:
+def plain_convolutions(functional: keras.Model) -> keras.Model:
     """`functional` with a plain convolution in place of each dilated or grouped one, or with a depth multiplier.
 
     It computes the same; a dilated depthwise convolution stays depthwise.
@@ -34,7 +34,7 @@ def plain_convolutions(functional: Any) -> Any:
     if not weights:
         return functional
 
-    def clone(layer: Any) -> Any:
+    def clone(layer: keras.Layer) -> keras.Layer:
         if layer.name not in weights:
             return copied(layer)
         shape = _shape(layer)
@@ -48,17 +48,17 @@ def plain_convolutions(functional: Any) -> Any:
     return cloned(functional, clone, None, weights)
 
 
-def _has_zeros(layer: Any) -> bool:
+def _has_zeros(layer: keras.Layer) -> bool:
     if not isinstance(layer, _CONVOLUTIONS):
         return False
     return max(layer.dilation_rate) > 1 or getattr(layer, "groups", 1) > 1 or _multiplier(layer) > 1
 
 
-def _multiplier(layer: Any) -> int:
+def _multiplier(layer: keras.Layer) -> int:
     return int(getattr(layer, "depth_multiplier", 1))
 
 
-def _shape(layer: Any) -> tuple[int, ...]:
+def _shape(layer: keras.Layer) -> tuple[int, ...]:
     """The shape of the plain kernel; that of a depthwise one without a multiplier stays depthwise."""
     taps = ((size - 1) * step + 1 for size, step in zip(layer.kernel_size, layer.dilation_rate, strict=True))
     channels = int(layer.input.shape[-1])
@@ -67,6 +67,6 @@ def _shape(layer: Any) -> tuple[int, ...]:
     return (*taps, channels, layer.filters)
 
 
-def _weights(layer: Any) -> list[Any]:
+def _weights(layer: keras.Layer) -> list[Any]:
     kernel, *bias = layer.get_weights()
     return [spread(kernel, _shape(layer)), *bias]

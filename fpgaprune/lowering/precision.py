@@ -14,7 +14,6 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError
 from fpgaprune.lowering.accumulators import exact_accumulator, recurrent_accumulator
@@ -26,7 +25,7 @@ from fpgaprune.lowering.scaled_inputs import finer, scales_of_inputs
 from fpgaprune.lowering.softmax_types import softmax_types
 from fpgaprune.lowering.table_sizes import entry_type
 from fpgaprune.network import producer, scale_and_shift
-from fpgaprune.values import MAX_WIDTH, FixedType
+from fpgaprune.values import MAX_WIDTH, Array, FixedType
 
 Types = dict[str, dict[str, FixedType]]
 AVERAGES = (
@@ -87,12 +86,12 @@ class Precision:
 
 
 def choose_types(
-    folded: Any,
+    folded: keras.Model,
     ranges: Mapping[str, Range],
     precision: Precision | FixedType,
     options: Mapping[str, LayerOptions] | None = None,
     backend: str = "Vitis",
-    observed: Mapping[str, NDArray[Any]] | None = None,
+    observed: Mapping[str, Array] | None = None,
 ) -> Types:
     """Layer name to role to type, for every layer of `folded`.
 
@@ -114,7 +113,7 @@ def choose_types(
     return chooser.types
 
 
-def _padded_sources(folded: Any) -> set[str]:
+def _padded_sources(folded: keras.Model) -> set[str]:
     """Layers that a padded max pooling reads; it pads with the smallest number, which needs a signed type."""
     found = set()
     for layer in folded.layers:
@@ -129,12 +128,12 @@ def _padded_sources(folded: Any) -> set[str]:
     return found
 
 
-def is_softmax(layer: Any) -> bool:
+def is_softmax(layer: keras.Layer) -> bool:
     """Whether `layer` of a folded model is a softmax."""
     return isinstance(layer, keras.layers.Softmax) or getattr(layer, "activation", None) is keras.activations.softmax
 
 
-def softmax_layer_types(layer: Any, backend: str) -> dict[str, FixedType]:
+def softmax_layer_types(layer: keras.Layer, backend: str) -> dict[str, FixedType]:
     """The types of a softmax that reads any type."""
     return {"result": FixedType(16, 1, False, "RND", "SAT"), **softmax_types(layer.output.shape[-1], backend)}
 
@@ -149,7 +148,7 @@ class _Chooser:
         options: Mapping[str, LayerOptions],
         signed: set[str],
         backend: str,
-        observed: Mapping[str, NDArray[Any]],
+        observed: Mapping[str, Array],
     ) -> None:
         self.observed = observed
         self.ranges, self.options, self.signed, self.backend = ranges, options, signed, backend
@@ -158,7 +157,7 @@ class _Chooser:
         self.precision = precision if isinstance(precision, Precision) else Precision()
         self.types: Types = {}
 
-    def add(self, layer: Any) -> None:
+    def add(self, layer: keras.Layer) -> None:
         """Chooses the types of `layer`."""
         own = self.options.get(layer.name, _NO_OPTIONS)
         given = dict(own.types or {})
@@ -172,12 +171,12 @@ class _Chooser:
             chosen = self._other(layer, own)
         self.types[layer.name] = chosen | given
 
-    def incoming(self, layer: Any) -> FixedType:
+    def incoming(self, layer: keras.Layer) -> FixedType:
         """The type of the first input of `layer`."""
         source = layer.input[0] if isinstance(layer.input, list) else layer.input
         return self.types[producer(source).name]["result"]
 
-    def _other(self, layer: Any, own: LayerOptions) -> dict[str, FixedType]:
+    def _other(self, layer: keras.Layer, own: LayerOptions) -> dict[str, FixedType]:
         incoming = self.incoming(layer)
         if isinstance(layer, keras.layers.BatchNormalization):
             found = {"result": self._sum(layer.name, signed=True)}
@@ -210,7 +209,7 @@ class _Chooser:
         result = self._sum(layer.name, True if layer.name in self.signed else None)
         return {"result": result, "accum": result}
 
-    def _joined(self, layer: Any, own: LayerOptions) -> FixedType:
+    def _joined(self, layer: keras.Layer, own: LayerOptions) -> FixedType:
         """The narrowest type that holds every value of all inputs of `layer`, or the given type or width."""
         if self.uniform or own.activation_bits is not None:
             return self._activation(layer.name, own)
@@ -237,7 +236,7 @@ class _Chooser:
         largest = float(np.abs(scale_and_shift(layer)[0]).max(initial=0.0))
         return finer(kind, largest, self._step(layer), self.observed.get(name))
 
-    def _step(self, layer: Any) -> float:
+    def _step(self, layer: keras.Layer) -> float:
         """The last place of the output of `layer` with the bits of an activation."""
         return 2.0 * self.ranges[layer.name].magnitude * 2.0**-self.precision.activation_bits
 
@@ -252,7 +251,7 @@ class _Chooser:
     def _sum(self, name: str, signed: bool | None = None) -> FixedType:
         return self.uniform or fitting(self.ranges[name], self.precision.sum_bits, signed)
 
-    def _product(self, layer: Any, own: LayerOptions, given: Mapping[str, FixedType]) -> dict[str, FixedType]:
+    def _product(self, layer: keras.Layer, own: LayerOptions, given: Mapping[str, FixedType]) -> dict[str, FixedType]:
         kernel, bias = (*layer.get_weights(), None)[:2]
         bits = own.weight_bits or self.precision.weight_bits
         spread = Range.with_least_error(kernel, bits) if self.precision.clips else Range.of(kernel)
@@ -268,7 +267,7 @@ class _Chooser:
             result = replace(result, integer=accum.integer)
         return {"result": result, "accum": accum, "weight": weight, "bias": bias_type}
 
-    def _recurrent(self, layer: Any, own: LayerOptions, given: Mapping[str, FixedType]) -> dict[str, FixedType]:
+    def _recurrent(self, layer: keras.Layer, own: LayerOptions, given: Mapping[str, FixedType]) -> dict[str, FixedType]:
         weights = role_weights(layer)
         bits = own.weight_bits or self.precision.weight_bits
         kinds = {
@@ -288,14 +287,14 @@ class _Chooser:
             "table": table,
         }
 
-    def _state(self, layer: Any, own: LayerOptions) -> FixedType:
+    def _state(self, layer: keras.Layer, own: LayerOptions) -> FixedType:
         """The type of a recurrent layer's output and of its state."""
         if self.uniform or own.activation_bits:
             return self._activation(layer.name, own)
         return self._sum(layer.name, signed=True)
 
 
-def move_types(layer: Any, incoming: FixedType) -> dict[str, FixedType]:
+def move_types(layer: keras.Layer, incoming: FixedType) -> dict[str, FixedType]:
     """The types of a layer of `MOVES` that reads `incoming`."""
     if isinstance(layer, _LARGEST) and not incoming.signed:
         # Templates start from a one in the highest bit, which is the smallest number only of a signed type.
@@ -303,7 +302,7 @@ def move_types(layer: Any, incoming: FixedType) -> dict[str, FixedType]:
     return {"result": incoming, "accum": incoming}
 
 
-def _parameter(layer: Any) -> FixedType:
+def _parameter(layer: keras.Layer) -> FixedType:
     """The type of the slopes or the threshold of an activation layer."""
     given = [getattr(layer, name, None) for name in ("negative_slope", "threshold", "alpha")]
     values = [np.abs(np.asarray(value, dtype=np.float64)).max(initial=0.0) for value in given if value is not None]

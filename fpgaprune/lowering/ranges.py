@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError, HlsError
 from fpgaprune.lowering.folding import PRODUCTS, role_weights
 from fpgaprune.lowering.layer_names import free_name, names_of, renamed
 from fpgaprune.network import cloned, copied, producer
 from fpgaprune.quantise import Rounded, rounded_types
-from fpgaprune.values import MAX_WIDTH, FixedType, sample_arrays
+from fpgaprune.values import MAX_WIDTH, Array, FixedType, sample_arrays
 
-Samples = NDArray[Any] | Sequence[NDArray[Any]]
+Samples = Array | Sequence[Array]
 
 _BATCH = 256
 
@@ -30,7 +28,7 @@ class Range:
     high: float
 
     @classmethod
-    def of(cls, values: NDArray[Any]) -> Range:
+    def of(cls, values: Array) -> Range:
         """The range of `values`; 0 to 0 if there are none."""
         return cls(float(values.min()), float(values.max())) if values.size else cls(0.0, 0.0)
 
@@ -40,7 +38,7 @@ class Range:
         return max(abs(self.low), abs(self.high))
 
     @classmethod
-    def with_least_error(cls, values: NDArray[Any], width: int) -> Range:
+    def with_least_error(cls, values: Array, width: int) -> Range:
         """The range of a `width`-bit type that rounds and cuts off `values` with the least sum of squared errors."""
         whole = cls.of(values)
         best = FixedType.with_least_error(values, width, signed=whole.low < 0)
@@ -52,7 +50,7 @@ class Range:
         return Range(min(2 * self.low, 0.0), max(2 * self.high, 0.0))
 
 
-def as_inputs(folded: Any, data: Samples) -> list[NDArray[Any]]:
+def as_inputs(folded: keras.Model, data: Samples) -> list[Array]:
     """`data` as one array (N, ...) for each input of `folded`.
 
     Raises:
@@ -64,7 +62,7 @@ def as_inputs(folded: Any, data: Samples) -> list[NDArray[Any]]:
     return arrays
 
 
-def observe(folded: Any, data: Samples) -> dict[str, NDArray[Any]]:
+def observe(folded: keras.Model, data: Samples) -> dict[str, Array]:
     """Layer name to the layer's output for `data`, (N, ...); inputs are included.
 
     Args:
@@ -93,11 +91,11 @@ def observe(folded: Any, data: Samples) -> dict[str, NDArray[Any]]:
     return dict(zip((*names, *(layer.name for layer in layers)), (*arrays, *seen), strict=True))
 
 
-def cut_off(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) -> Any:
+def cut_off(folded: keras.Model, types: Mapping[str, Mapping[str, FixedType]]) -> keras.Model:
     """A copy of `folded` whose results end where their types saturate, so that later sums are those of the hardware."""
     taken = {layer.name for layer in folded.layers}
 
-    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:
         output = layer(*args, **kwargs)
         kind = types.get(layer.name, {}).get("result")
         if kind is None or kind.overflow == "WRAP":
@@ -108,7 +106,7 @@ def cut_off(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) -> Any:
     return cloned(folded, copied, call)
 
 
-def trained_types(model: Any, folded: Any, data: Samples | None) -> dict[str, dict[str, FixedType]]:
+def trained_types(model: keras.Model, folded: keras.Model, data: Samples | None) -> dict[str, dict[str, FixedType]]:
     """The types of `model`, which rounds, by layer and role; sums that training has made larger have more integer bits.
 
     As with types that are chosen, a sum has one bit more than `data` show. Without data, and in a model that does not
@@ -128,10 +126,10 @@ def trained_types(model: Any, folded: Any, data: Samples | None) -> dict[str, di
 
 
 def require_ranges(
-    folded: Any,
+    folded: keras.Model,
     types: Mapping[str, Mapping[str, FixedType]],
     given: Mapping[str, Mapping[str, FixedType]],
-    observed: Mapping[str, NDArray[Any]],
+    observed: Mapping[str, Array],
 ) -> None:
     """No type that the user gave lets a weight or an observed value wrap around; a saturating type is allowed.
 
@@ -157,7 +155,7 @@ def require_ranges(
                 _require(name, role, values, kind, f"{values.size} values on {len(values)} samples")
 
 
-def _require(layer: str, role: str, values: NDArray[Any], kind: FixedType, where: str) -> None:
+def _require(layer: str, role: str, values: Array, kind: FixedType, where: str) -> None:
     if kind.overflow != "WRAP":
         return
     low, high = kind.raw_min * kind.lsb, kind.raw_max * kind.lsb

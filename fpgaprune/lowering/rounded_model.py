@@ -99,7 +99,7 @@ def require_exact_sums(precision: AnyPrecision | None) -> None:
         )
 
 
-def require_roundable(model: Any) -> Any:
+def require_roundable(model: keras.Model) -> keras.Model:
     """The model that `fold` makes of `model`; each of its layers can be rounded.
 
     Raises:
@@ -120,7 +120,7 @@ def require_roundable(model: Any) -> Any:
     return folded
 
 
-def carry_masks(model: Any, rounded: Any, masks: MaskSet) -> MaskSet:
+def carry_masks(model: keras.Model, rounded: keras.Model, masks: MaskSet) -> MaskSet:
     """`masks` of `model` for `rounded`, which `quantize` made of it.
 
     A kernel keeps its locks, and so do the zero elements of a vector; into the others BatchNorm's shift was folded.
@@ -137,23 +137,23 @@ def carry_masks(model: Any, rounded: Any, masks: MaskSet) -> MaskSet:
     return MaskSet(carried)
 
 
-def settle(rounded: Any) -> Any:
+def settle(rounded: keras.Model) -> keras.Model:
     """A new model of Keras's own layers, with the weights that the hardware of `rounded` holds."""
     plain = unrounded(rounded)
     quantise_weights(plain, rounded_types(rounded))
     return plain
 
 
-def settled_types(rounded: Any, data: Samples) -> dict[str, dict[str, str]]:
+def settled_types(rounded: keras.Model, data: Samples) -> dict[str, dict[str, str]]:
     """Layer to role to type, as text, for the hardware of `rounded` as it is trained now; `data` show its sums."""
     types = trained_types(rounded, fold(rounded), data)
     return {layer: {role: str(kind) for role, kind in kinds.items()} for layer, kinds in types.items()}
 
 
-def _rounding(folded: Any, design: Design) -> Any:
+def _rounding(folded: keras.Model, design: Design) -> keras.Model:
     """`folded` with every weight and result rounded to its type in `design`."""
 
-    def clone(layer: Any) -> Any:
+    def clone(layer: keras.Layer) -> keras.Layer:
         if type(layer) in _PARAMETERS:
             name, param = _PARAMETERS[type(layer)], design[layer.name].types["param"]
             return copied(layer, **{name: float(param.to_float(param.to_raw(np.asarray(getattr(layer, name)))))})
@@ -164,7 +164,7 @@ def _rounding(folded: Any, design: Design) -> Any:
         own = {"types": types, "sum_dtype": _sum_dtype(layer, types, incoming)}
         return ROUNDED[type(layer)].from_config({**layer.get_config(), **own})
 
-    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:
         output = layer(*keras.tree.map_structure(entered, args), **kwargs)
         original = folded.get_layer(layer.name)
         kind, incoming = design[layer.name].types["result"], design[_source(original)].types["result"]
@@ -177,7 +177,7 @@ def _rounding(folded: Any, design: Design) -> Any:
             return RoundedLeakyReLU(types, layer.negative_slope, incoming, name=name)(output)
         return Rounded(types, name=name)(output)
 
-    def entered(value: Any) -> Any:
+    def entered(value: object) -> Any:
         return rounded_inputs.get(id(value), value)
 
     inputs = [keras.Input(batch_shape=t.shape, dtype=t.dtype, name=t.name) for t in folded.inputs]
@@ -192,17 +192,17 @@ def _rounding(folded: Any, design: Design) -> Any:
     return model
 
 
-def _kind(layer: Any, known: Activation | None) -> str:
+def _kind(layer: keras.Layer, known: Activation | None) -> str:
     return type(layer).__name__ if isinstance(layer, _UNKNOWN) or known is None else f"{known.name} activation"
 
 
-def _source(layer: Any) -> str:
+def _source(layer: keras.Layer) -> str:
     """The name of the layer that is the first input of `layer`."""
     first = layer.input[0] if isinstance(layer.input, list) else layer.input
     return str(producer(first).name)
 
 
-def _sum_dtype(layer: Any, types: Mapping[str, FixedType], incoming: FixedType) -> str:
+def _sum_dtype(layer: keras.Layer, types: Mapping[str, FixedType], incoming: FixedType) -> str:
     """float32 if it holds every sum that any weights of this type can make, else float64."""
     weight, bias = types["weight"], types.get("bias")
     shape = layer.kernel.shape
@@ -212,7 +212,7 @@ def _sum_dtype(layer: Any, types: Mapping[str, FixedType], incoming: FixedType) 
     return "float32" if math.log2(largest) + fraction <= _FLOAT32_BITS else "float64"
 
 
-def _count(layer: Any) -> int:
+def _count(layer: keras.Layer) -> int:
     """The number of values that `layer` averages."""
     if not isinstance(layer, _WINDOWED):
         return int(math.prod(layer.input.shape[1:-1]))

@@ -12,15 +12,14 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.network import producer
-from fpgaprune.values import FixedType
+from fpgaprune.values import Array, FixedType
 
 _WIDEST = 32
 
 
-def scales_of_inputs(folded: Any) -> dict[str, Any]:
+def scales_of_inputs(folded: keras.Model) -> dict[str, Any]:
     """The name of each input of `folded` that is scaled first, to the layer that `with_layers` made for it."""
     found = {}
     for layer in folded.layers:
@@ -33,7 +32,7 @@ def scales_of_inputs(folded: Any) -> dict[str, Any]:
     return found
 
 
-def finer(kind: FixedType, factor: float, step: float, values: NDArray[Any] | None = None) -> FixedType:
+def finer(kind: FixedType, factor: float, step: float, values: Array | None = None) -> FixedType:
     """`kind` with so many more bits that its last place, times `factor`, is not above `step`.
 
     Args:

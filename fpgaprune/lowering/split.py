@@ -23,12 +23,12 @@ _DEPTHWISE = ("kernel_size", "strides", "padding", "data_format", "dilation_rate
 _POINTWISE = ("filters", "data_format", "activation", "use_bias")
 
 
-def is_separable(layer: Any) -> bool:
+def is_separable(layer: keras.Layer) -> bool:
     """Whether `split_separable` splits `layer`."""
     return keras_class(layer) in _HALVES
 
 
-def depthwise_names(functional: Any) -> dict[str, str]:
+def depthwise_names(functional: keras.Model) -> dict[str, str]:
     """Name of each separable layer to the name of its depthwise half; the other half keeps the layer's name."""
     taken = {layer.name for layer in functional.layers}
     found: dict[str, str] = {}
@@ -39,7 +39,7 @@ def depthwise_names(functional: Any) -> dict[str, str]:
     return found
 
 
-def split_separable(functional: Any) -> Any:
+def split_separable(functional: keras.Model) -> keras.Model:
     """`functional` without separable convolutions, which computes the same; itself if it has none.
 
     Args:
@@ -49,14 +49,14 @@ def split_separable(functional: Any) -> Any:
     if not separable:
         return functional
 
-    def clone(layer: Any) -> Any:
+    def clone(layer: keras.Layer) -> keras.Layer:
         if not is_separable(layer):
             return copied(layer)
         pointwise = _HALVES[keras_class(layer)][1]
         settings = {key: getattr(layer, key) for key in _POINTWISE}
         return pointwise(kernel_size=1, name=layer.name, dtype=layer.dtype_policy, **settings)
 
-    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:
         if layer.name not in halves:
             return layer(*args, **kwargs)
         return layer(halves[layer.name](*args))

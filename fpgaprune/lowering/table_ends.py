@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.design import CENTRED
 from fpgaprune.errors import HlsError
 from fpgaprune.lowering.table_sizes import looked_up
 from fpgaprune.network import producer
+from fpgaprune.values import Array
+
+if TYPE_CHECKING:
+    import keras
 
 # One step of a table, which is also its error between its ends.
 _STEP = 1 / 64
 
 
-def require_within_tables(folded: Any, observed: Mapping[str, NDArray[Any]]) -> None:
+def require_within_tables(folded: keras.Model, observed: Mapping[str, Array]) -> None:
     """No activation reads values beyond its table, where the template returns the last entry.
 
     Args:

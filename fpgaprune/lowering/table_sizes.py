@@ -44,14 +44,14 @@ class TableSizes:
     notes: tuple[str, ...] = ()
 
 
-def looked_up(layer: Any) -> ScalarFunction | None:
+def looked_up(layer: keras.Layer) -> ScalarFunction | None:
     """The function that `layer` of a folded model looks up in a table; None if it has no table of that kind."""
     known = activation_in(layer) if isinstance(layer, keras.layers.ELU | keras.layers.Activation) else None
     function = None if known is None else FUNCTIONS.get(known.name)
     return function if function is not None and function.table is not None else None
 
 
-def entry_type(layer: Any, result: FixedType, usual: FixedType) -> FixedType:
+def entry_type(layer: keras.Layer, result: FixedType, usual: FixedType) -> FixedType:
     """The type of the entries of the table of `layer`: `usual`, unless `result` tells more numbers apart.
 
     Then it is the type of as many bits with the fewest left of the point that holds every entry. Where `usual` does not
@@ -68,7 +68,7 @@ def entry_type(layer: Any, result: FixedType, usual: FixedType) -> FixedType:
 
 
 def table_sizes(
-    folded: Any,
+    folded: keras.Model,
     types: Mapping[str, Mapping[str, FixedType]],
     options: Mapping[str, LayerOptions],
     backend: str,
@@ -130,7 +130,7 @@ def size_problems(network: Any, options: Mapping[str, LayerOptions], named: Coll
     return problems
 
 
-def _coarsest(layer: Any) -> ScalarFunction | None:
+def _coarsest(layer: keras.Layer) -> ScalarFunction | None:
     """The function that `layer` looks up; of the two of a recurrent layer that of the larger steps."""
     if not isinstance(layer, RECURRENT):
         return looked_up(layer)
@@ -139,7 +139,7 @@ def _coarsest(layer: Any) -> ScalarFunction | None:
     return max(tables, key=lambda found: found[0])[1] if tables else None
 
 
-def _affordable(layer: Any, function: ScalarFunction, needed: int, backend: str, io_type: str) -> int:
+def _affordable(layer: keras.Layer, function: ScalarFunction, needed: int, backend: str, io_type: str) -> int:
     if isinstance(layer, RECURRENT) or backend not in AP_BACKENDS:
         # Each gate of each unit has a copy, and hls4ml's other backends have ready-made tables.
         return USUAL_SIZE
@@ -149,7 +149,7 @@ def _affordable(layer: Any, function: ScalarFunction, needed: int, backend: str,
     return max(min(needed, 1 << max(most.bit_length() - 1, 0)), USUAL_SIZE)
 
 
-def _one_size_each(folded: Any, entries: Mapping[str, int]) -> dict[str, int]:
+def _one_size_each(folded: keras.Model, entries: Mapping[str, int]) -> dict[str, int]:
     """`entries`, where the layers of a function for which fpgaprune writes the one template share the largest size."""
     found = dict(entries)
     own: dict[str, list[str]] = {}
@@ -163,7 +163,7 @@ def _one_size_each(folded: Any, entries: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def _note(layer: Any, function: ScalarFunction, size: int, needed: int, result: FixedType, backend: str) -> str:
+def _note(layer: keras.Layer, function: ScalarFunction, size: int, needed: int, result: FixedType, backend: str) -> str:
     error = function.table.error(size, result) if function.table is not None else 0.0
     text = (
         f"layer {layer.name!r}: its table of {function.name} has {size:,} entries, so a value can be off by "

@@ -16,7 +16,6 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune import __version__
 from fpgaprune.comparison import share_lost
@@ -32,12 +31,13 @@ from fpgaprune.lowering.ranges import Range, Samples
 from fpgaprune.lowering.widths import AutoPrecision, FoundWidths
 from fpgaprune.network import producer
 from fpgaprune.processes import OnStep
+from fpgaprune.values import Array
 
 # The search begins with this width; most networks lose little with it.
 _USUAL_BITS = 8
 _ROLES = ("weight", "activation")
 # Class numbers (N,), or a function of Keras's outputs and the hardware's that returns a loss and its standard error.
-Labels = NDArray[Any] | Callable[[Any, Any], tuple[float, float]]
+Labels = Array | Callable[[Any, Any], tuple[float, float]]
 
 
 class WidthSearch:
@@ -58,11 +58,11 @@ class WidthSearch:
 
     def __init__(
         self,
-        folded: Any,
+        folded: keras.Model,
         ranges: Mapping[str, Range],
         skeleton: Design,
         data: Samples,
-        wanted: Any,
+        wanted: object,
         labels: Labels | None,
         options: Mapping[str, LayerOptions],
         results: Path | None = None,
@@ -205,7 +205,7 @@ _ROUNDED = (
 )
 
 
-def retyped(design: Design, types: Types, weights: Mapping[str, Mapping[str, NDArray[Any]]]) -> Design:
+def retyped(design: Design, types: Types, weights: Mapping[str, Mapping[str, Array]]) -> Design:
     """`design` with other types, and its weights quantised again from floats.
 
     Layers that hls4ml added (copies, paddings) have the type of their input.
@@ -254,7 +254,7 @@ def _loss(wanted: Any, labels: Labels | None) -> tuple[str, Callable[[Any], _Los
         ]
         scales = [float(np.sqrt(np.mean(reference**2))) or 1.0 for reference in references]
 
-        def error(outputs: Any) -> _Loss:
+        def error(outputs: object) -> _Loss:
             given = outputs if isinstance(outputs, tuple) else (outputs,)
             pairs = zip(given, references, scales, strict=True)
             return _Loss(max(float(np.sqrt(np.mean((a.reshape(b.shape) - b) ** 2))) / scale for a, b, scale in pairs))
