@@ -97,7 +97,8 @@ def _gru(x: Array, recurrent: Array, state: Array, function: Any, gate: Any) -> 
     update = gate(x[:, :units] + recurrent[:, :units])
     reset = gate(x[:, units : 2 * units] + recurrent[:, units : 2 * units])
     proposed = function(x[:, 2 * units :] + reset * recurrent[:, 2 * units :])
-    return update * state + (1 - update) * proposed
+    kept: Array = update * state + (1 - update) * proposed
+    return kept
 
 
 def _lstm(x: Array, recurrent: Array, state: Array, function: Any, gate: Any) -> Array:
