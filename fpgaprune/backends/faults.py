@@ -17,7 +17,7 @@ QUANTISING = ("Vivado", "Vitis")
 _NO_RECURRENT = "our Verilog has no recurrent layers yet: choose [target] route = 'hls'"
 _OURS = "our Verilog (target.route 'verilog', backend 'Verilog')"
 # Functions for which hls4ml has classes of layers of their own.
-_OWN_CLASSES = ("elu", "hard_sigmoid", "hard_tanh", "prelu", "thresholded_relu")
+_OWN_CLASSES = ("elu", "prelu", "thresholded_relu")
 _ELSEWHERE = "choose another backend, for example 'Vitis'"
 
 

@@ -9,12 +9,11 @@ compiled without the vendors' compilers, so that nothing was compared with them.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import fpgaprune.design as op
 from fpgaprune.backends.backend import CATAPULT, KNOWN_BACKENDS, VERILOG
-from fpgaprune.design import FUNCTIONS, Design, LayerSpec
+from fpgaprune.design import Design, LayerSpec
 from fpgaprune.values import FixedType
 
 _CATAPULT_OPERATIONS = (
@@ -24,12 +23,8 @@ _CATAPULT_OPERATIONS = (
 _CATAPULT_ROUNDINGS = ("TRN", "RND")
 _CATAPULT_OVERFLOWS = ("WRAP", "SAT")
 _CATAPULT_ACTIVATIONS = ("linear", "relu", "relu6", "leaky_relu", "thresholded_relu", "prelu")
-# Functions that hls4ml has no template of for io_stream.
-_PARALLEL_ONLY = ("relu1",)
 # ap_ufixed<16, 1> lambda = 1.0507..., in nnet::selu of io_parallel.
 _SELU_SCALE_TYPE = FixedType(16, 1, signed=False)
-# What nnet::softmax_legacy of io_stream takes from the defaults of nnet::activ_config.
-_LEGACY_SIZE = 1024
 
 
 def as_built(design: Design) -> Design:
@@ -49,8 +44,6 @@ def _operation(layer: LayerSpec, design: Design) -> op.Operation:
         return replace(operation, assigns_first=streams)
     if isinstance(operation, op.LookUp) and operation.function == "selu":
         return replace(operation, scale_type=None if streams else _SELU_SCALE_TYPE, signed_index=not streams)
-    if isinstance(operation, op.Softmax):
-        return _softmax(operation, layer.output_shape, design)
     return operation
 
 
@@ -60,16 +53,6 @@ def _order(layer: LayerSpec, backend: str) -> op.Order:
     if layer.strategy in ("resource_unrolled", "distributed_arithmetic") and not layer.is_depthwise:
         return "unknown"
     return "by_reuse" if layer.strategy == "resource" else "in_order"
-
-
-def _softmax(operation: op.Softmax, shape: tuple[int, ...], design: Design) -> op.Softmax:
-    """Over the last axis in io_stream; in io_parallel over the named one, or over the whole tensor if none is named."""
-    if design.io_type != "io_stream":
-        return operation
-    operation = replace(operation, inner=1, outer=math.prod(shape[:-1]))
-    if operation.variant != "legacy":
-        return operation
-    return replace(operation, exp_table_size=_LEGACY_SIZE, inverse_table_size=_LEGACY_SIZE)
 
 
 def unknown_of(layer: LayerSpec, design: Design) -> str | None:
@@ -83,10 +66,6 @@ def unknown_of(layer: LayerSpec, design: Design) -> str | None:
     if design.backend == CATAPULT:
         reason = _unknown_of_catapult(layer, name)
         return None if reason is None else f"it has no emulation for backend {design.backend}: {reason}"
-    if name in _PARALLEL_ONLY and design.io_type == "io_stream":
-        hardware = {function.name for function in FUNCTIONS.values() if function.hardware}
-        known = sorted(hardware - set(_PARALLEL_ONLY))
-        return f"activation {name!r} has no emulation in io_stream; those that have: {', '.join(known)}"
     return None
 
 

@@ -174,12 +174,12 @@ _ROWS = (
     ScalarFunction("linear", 0.0, lambda x: x),
     ScalarFunction("relu", 0.0, _rectified(math.inf), recurrent=True, onnx="Relu"),
     ScalarFunction("relu6", 0.0, _rectified(6.0)),
-    ScalarFunction("relu1", 0.0, _rectified(1.0), converts=False),
     ScalarFunction("leaky_relu", 0.0, onnx="LeakyRelu", spellings=("leakyrelu",)),
     ScalarFunction("thresholded_relu", 0.0, converts=False, spellings=("thresholdedrelu",)),
     ScalarFunction("prelu", 0.0, converts=False),
-    ScalarFunction("hard_sigmoid", 0.5, converts=False, onnx="HardSigmoid"),
-    ScalarFunction("hard_tanh", 0.0, converts=False),
+    # Several layers compute these in hardware.
+    ScalarFunction("hard_sigmoid", 0.5, hardware=False, converts=False, onnx="HardSigmoid"),
+    _known("hard_tanh", 0.0),
     ScalarFunction(
         "sigmoid",
         0.5,
@@ -212,7 +212,7 @@ _ROWS = (
     ScalarFunction("mish", 0.0, lambda x: x * np.tanh(_softplus(x)), FunctionTable(CENTRED, 8, 1.1)),
     ScalarFunction("exponential", 1.0, np.exp, FunctionTable(CENTRED, 8, None)),
     # What becomes of quantisers of other libraries: projects that hold them can be priced.
-    *(_known("binary_tanh", None), _known("ternary_tanh", 0.0), _known("clipped_relu", 0.0)),
+    *(_known("binary_tanh", None), _known("ternary_tanh", 0.0), _known("clipped_relu", 0.0), _known("relu1", 0.0)),
     *(_known(name, 0.0) for name in ("celu", "hard_shrink", "hard_silu", "soft_shrink")),
     *(_known("tanh_shrink", 0.0), _known("log_sigmoid", -math.log(2.0))),
     *(_known("sparse_plus", 0.25), _known("sparse_sigmoid", 0.5), _known("squareplus", 1.0), _known("threshold", None)),

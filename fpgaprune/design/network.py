@@ -22,7 +22,7 @@ from fpgaprune.errors import DesignError, shown
 from fpgaprune.files import read_json, read_npz, write_bytes, write_npz
 from fpgaprune.values import FixedType
 
-FORMAT = 4
+FORMAT = 5
 _ANEW = "make it anew with this fpgaprune"
 IO_TYPES = ("io_parallel", "io_stream")
 

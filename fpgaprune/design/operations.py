@@ -86,7 +86,6 @@ class Pooling:
     Attributes:
         window: where the windows lie; None where one holds the whole image.
         largest: whether it takes the largest value, and not the average.
-        counts_padding: whether an average is divided by all places of the window, those of the padding too.
         encoded: as for `Convolution`.
         assigns_first: whether every value is assigned to the accumulator's type before it is compared or added, and the
             values of a window are added as a balanced tree; else one after another, and only results are assigned.
@@ -94,7 +93,6 @@ class Pooling:
 
     window: Window | None
     largest: bool
-    counts_padding: bool = False
     encoded: bool = False
     assigns_first: bool = True
 
@@ -133,14 +131,10 @@ class Map:
     Attributes:
         function: its name in the table of functions; the name in the file it was read from where it is not there.
         parameter: the slope or the threshold that all values share.
-        slope: by what `hard_sigmoid` and `hard_tanh` multiply.
-        shift: what they add.
     """
 
     function: str
     parameter: float | None = None
-    slope: float | None = None
-    shift: float | None = None
 
 
 @dataclass(frozen=True)
@@ -191,24 +185,17 @@ class LookUp:
 
 @dataclass(frozen=True)
 class Softmax:
-    """Exponentials along one axis, divided by their sum.
+    """Exponentials along the last axis, divided by their sum.
 
     Attributes:
-        variant: `stable`, `latency`, `legacy` or `argmax`.
-        inner: values that lie between two members of a group; outer: groups before that.
         table_size: entries of both tables where they have no size of their own.
         exp_table_size: entries of the table of exponentials.
         inverse_table_size: entries of the table of inverses.
-        exp_scale: by what a number is multiplied before its exponential is taken.
     """
 
-    variant: str = "stable"
-    inner: int = 1
-    outer: int = 1
     table_size: int | None = None
     exp_table_size: int | None = None
     inverse_table_size: int | None = None
-    exp_scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -268,13 +255,7 @@ class Crop:
 
 @dataclass(frozen=True)
 class Resize:
-    """An image of another size.
-
-    Attributes:
-        algorithm: `nearest`, or another name in the file that it was read from.
-    """
-
-    algorithm: str = "nearest"
+    """An image of another size: each pixel is repeated."""
 
 
 @dataclass(frozen=True)
@@ -351,8 +332,8 @@ def roles_of(operation: Operation) -> tuple[str, ...]:
             return ("accum", "table")
         case LookUp(parameter=parameter):
             return ("table",) if parameter is None else ("table", "param")
-        case Map(parameter=parameter, slope=slope):
-            return (*(() if parameter is None else ("param",)), *(() if slope is None else ("slope", "shift")))
+        case Map(parameter=parameter):
+            return () if parameter is None else ("param",)
         case Softmax():
             return ("accum", "exp_table", "inv_table", "inv_inp", "inp_norm")
     return ()

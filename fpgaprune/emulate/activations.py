@@ -79,26 +79,6 @@ def thresholded_relu(step: Step, x: Exact) -> Exact:
     return Exact(passed, x.fraction, min(x.low, 0), max(x.high, 0)).into(step.result)
 
 
-def hard_sigmoid(step: Step, x: Exact) -> Exact:
-    """`nnet::hard_sigmoid`: slope times x plus shift, clipped to 0 and 1."""
-    return _clipped_line(step, x).into(step.result)
-
-
-def hard_tanh(step: Step, x: Exact) -> Exact:
-    """`nnet::hard_tanh`: twice the hard sigmoid, minus one."""
-    line = _clipped_line(step, x)
-    one = Exact(np.ones(1), 0, 1, 1)
-    return (line + line - one).into(step.result)
-
-
-def _clipped_line(step: Step, x: Exact) -> Exact:
-    slope = step.keep("slope", lambda: constant(step.operation(Map).slope, step.type("slope")))
-    shift = step.keep("shift", lambda: constant(step.operation(Map).shift, step.type("shift")))
-    line = slope * x + shift
-    line = line.at_fraction(max(line.fraction, 0))
-    return line.clipped(0, 1 << line.fraction)
-
-
 def _where_positive(step: Step, x: Exact, other: Exact) -> Exact:
     a, b = x.into(step.result), other.into(step.result)
     low, high = min(a.low, b.low), max(a.high, b.high)
@@ -109,13 +89,10 @@ def _where_positive(step: Step, x: Exact, other: Exact) -> Exact:
 _COMPARED: Mapping[str, Callable[[Step, Exact], Exact]] = {
     "linear": linear,
     "relu": relu,
-    "relu1": _relu_max(1),
     "relu6": _relu_max(6),
     "leaky_relu": leaky_relu,
     "thresholded_relu": thresholded_relu,
     "prelu": prelu,
-    "hard_sigmoid": hard_sigmoid,
-    "hard_tanh": hard_tanh,
 }
 
 

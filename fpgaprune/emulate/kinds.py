@@ -4,29 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import fpgaprune.design as op
 from fpgaprune.backends import faults_of, unknown_of
-from fpgaprune.design import (
-    Concatenate,
-    Convolution,
-    Copy,
-    Crop,
-    Dense,
-    Design,
-    Input,
-    LookUp,
-    Map,
-    Merge,
-    Operation,
-    Pad,
-    Pooling,
-    Quantise,
-    Recurrent,
-    Reshape,
-    Resize,
-    Scale,
-    Softmax,
-    Transpose,
-)
+from fpgaprune.design import Design
 from fpgaprune.emulate import activations, elementwise, moves, pooling, products, recurrent, softmax, tables
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
@@ -34,33 +14,32 @@ from fpgaprune.errors import DesignError, UnsupportedLayerError
 
 Rule = Callable[..., Exact]
 
-RULES: Mapping[type[Operation], Rule] = {
-    Concatenate: moves.concatenate,
-    Convolution: products.convolution,
-    Copy: moves.copied,
-    Crop: moves.cropping,
-    Dense: products.dense,
-    LookUp: tables.look_up,
-    Map: activations.mapped,
-    Merge: elementwise.merge,
-    Pad: moves.zero_padding,
-    Pooling: pooling.pooling,
-    Quantise: activations.quantised,
-    Recurrent: recurrent.recurrent,
-    Reshape: moves.reshape,
-    Resize: moves.resize,
-    Scale: elementwise.batch_normalization,
-    Softmax: softmax.softmax,
-    Transpose: moves.transpose,
+RULES: Mapping[type[op.Operation], Rule] = {
+    op.Concatenate: moves.concatenate,
+    op.Convolution: products.convolution,
+    op.Copy: moves.copied,
+    op.Crop: moves.cropping,
+    op.Dense: products.dense,
+    op.LookUp: tables.look_up,
+    op.Map: activations.mapped,
+    op.Merge: elementwise.merge,
+    op.Pad: moves.zero_padding,
+    op.Pooling: pooling.pooling,
+    op.Quantise: activations.quantised,
+    op.Recurrent: recurrent.recurrent,
+    op.Reshape: moves.reshape,
+    op.Resize: moves.resize,
+    op.Scale: elementwise.batch_normalization,
+    op.Softmax: softmax.softmax,
+    op.Transpose: moves.transpose,
 }
 
 # Checks of the operations that have variants without an emulation.
-_CHECKS: Mapping[type[Operation], Callable[[Step], None]] = {
-    LookUp: activations.check,
-    Map: activations.check,
-    Merge: elementwise.check,
-    Recurrent: recurrent.check,
-    Softmax: softmax.check,
+_CHECKS: Mapping[type[op.Operation], Callable[[Step], None]] = {
+    op.LookUp: activations.check,
+    op.Map: activations.check,
+    op.Merge: elementwise.check,
+    op.Recurrent: recurrent.check,
 }
 
 
@@ -88,7 +67,7 @@ def steps_of(design: Design) -> tuple[Step, ...]:
             raise DesignError(f"layer {layer.name!r} ({layer.kind}): {error}") from error
         if kind in RULES:
             steps.append(step)
-        elif kind is not Input:
+        elif kind is not op.Input:
             raise UnsupportedLayerError(
                 f"layer {layer.name!r} is a {layer.kind}, which has no emulation; those that have: "
                 f"{', '.join(kind.__name__ for kind in RULES)}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fpgaprune.design import Concatenate, Crop, Pad, Reshape, Resize, Transpose
+from fpgaprune.design import Concatenate, Crop, Pad, Reshape, Transpose
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
-from fpgaprune.errors import DesignError, UnsupportedLayerError
+from fpgaprune.errors import DesignError
 
 
 def reshape(step: Step, x: Exact) -> Exact:
@@ -55,9 +55,6 @@ def cropping(step: Step, x: Exact) -> Exact:
 
 def resize(step: Step, x: Exact) -> Exact:
     """`nnet::resize_nearest`; no value is assigned, because input and output have the same type."""
-    name = step.operation(Resize).algorithm
-    if name != "nearest":
-        raise UnsupportedLayerError(f"resizing by {name!r} has no emulation; only 'nearest' has")
     raw = x.raw
     sizes = step.layer.output_shape[:-1]
     for axis, new in enumerate(sizes, start=1):

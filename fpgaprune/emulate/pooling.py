@@ -70,7 +70,7 @@ def pooling(step: Step, x: Exact) -> Exact:
         pooled = _largest(step, taps)
     else:
         total = summed(taps, step.type("accum"), tree=pool.assigns_first)
-        pooled = total.quotient(window_counts(step, x, windows))
+        pooled = total.quotient(window_counts(x, windows))
     return pooled.into(step.result).reshape(x.raw.shape[0], *step.layer.output_shape)
 
 
@@ -111,9 +111,9 @@ def _padded(step: Step, x: Exact, windows: Windows) -> Exact:
     return Exact(windows.padded(image.astype(carrier(low, high), copy=False), value), x.fraction, low, high)
 
 
-def window_counts(step: Step, x: Exact, windows: Windows) -> int | NDArray[np.int64]:
+def window_counts(x: Exact, windows: Windows) -> int | NDArray[np.int64]:
     """The number of values of each average, by which its sum is divided."""
-    if not any(windows.pad) or step.operation(Pooling).counts_padding:
+    if not any(windows.pad):
         return windows.taps
     inside = windows.padded(np.ones((1, *as_image(x.raw).shape[1:3], 1), np.int64), 0)
     return np.asarray(sum(windows.views(inside)))

@@ -8,51 +8,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import (
-    Concatenate,
-    Convolution,
-    Copy,
-    Crop,
-    Dense,
-    Input,
-    LayerSpec,
-    LookUp,
-    Map,
-    Merge,
-    Operation,
-    Pad,
-    Pooling,
-    Quantise,
-    Recurrent,
-    Reshape,
-    Resize,
-    Scale,
-    Softmax,
-    Transpose,
-    Unknown,
-    Window,
-    function_named,
-)
+import fpgaprune.design as op
+from fpgaprune.design import LayerSpec, function_named
 from fpgaprune.errors import DesignError, UnsupportedLayerError
 from fpgaprune.values import FixedType
 
 _ACTIVATIONS = frozenset(
     {"Activation", "ELU", "HardActivation", "LeakyReLU", "PReLU", "ParametrizedActivation", "ThresholdedReLU"}
 )
-_PLAIN: Mapping[str, Operation] = {
-    "Input": Input(),
-    "Dense": Dense(),
-    "ApplyAlpha": Scale(),
-    "BatchNormalization": Scale(),
-    "Clone": Copy(),
-    "Repack": Reshape(repacks=True),
-    "Reshape": Reshape(),
+_PLAIN: Mapping[str, op.Operation] = {
+    "Input": op.Input(),
+    "Dense": op.Dense(),
+    "ApplyAlpha": op.Scale(),
+    "BatchNormalization": op.Scale(),
+    "Clone": op.Copy(),
+    "Repack": op.Reshape(repacks=True),
+    "Reshape": op.Reshape(),
 }
 
 
 def operation_of(
     kind: str, attributes: Mapping[str, object], rank: int, kernel: tuple[int, ...] | None = None
-) -> Operation:
+) -> op.Operation:
     """What a layer of hls4ml's class `kind` with these attributes computes.
 
     Args:
@@ -70,17 +47,16 @@ def operation_of(
     if kind in _ACTIVATIONS:
         return _activation(kind, words)
     if kind.startswith("GlobalPooling"):
-        return Pooling(None, _is_largest(words), encoded=words.encoded)
+        return op.Pooling(None, _is_largest(words), encoded=words.encoded)
     if kind.startswith("Pooling"):
-        return Pooling(
+        return op.Pooling(
             words.window("pool", (), stride=None),
             _is_largest(words),
-            bool(words.get("count_pad", False)),
-            words.encoded,
+            encoded=words.encoded,
         )
     if "Conv" in kind and not kind.endswith(("Transpose", "3D")):
         partitions = words.get("n_partitions", None)
-        return Convolution(
+        return op.Convolution(
             words.window("filt", (kernel or ())[:-2], stride=1),
             depthwise=kind.startswith("Depthwise"),
             pointwise=kind.startswith("Pointwise"),
@@ -88,11 +64,11 @@ def operation_of(
             encoded=words.encoded,
         )
     if kind.startswith("ZeroPadding"):
-        return Pad(words.sides("pad"))
+        return op.Pad(words.sides("pad"))
     if kind.startswith("Cropping"):
-        return Crop(words.sides("crop"))
+        return op.Crop(words.sides("crop"))
     make = _MAKERS.get(kind)
-    return Unknown(kind) if make is None else make(words)
+    return op.Unknown(kind) if make is None else make(words)
 
 
 def layer_of(
@@ -168,7 +144,7 @@ class _Words:
         top, bottom = (0 if self.flat else int(self.get(f"{prefix}_{side}", 0)) for side in ("top", "bottom"))
         return top, bottom, left, right
 
-    def window(self, prefix: str, kernel: tuple[int, ...], stride: int | None) -> Window:
+    def window(self, prefix: str, kernel: tuple[int, ...], stride: int | None) -> op.Window:
         """Where the windows of a convolution (`filt`) or a pooling (`pool`) lie.
 
         Args:
@@ -188,41 +164,37 @@ class _Words:
             1 if self.flat else self._number("stride_height", stride or size[0]),
             self._number("stride_width", stride or size[1]),
         )
-        return Window(size, strides, self.sides("pad"))
+        return op.Window(size, strides, self.sides("pad"))
 
     def _number(self, name: str, default: int | None) -> int:
         return self.number(name) if default is None else int(self.get(name, default))
 
 
-def _activation(kind: str, words: _Words) -> Operation:
+def _activation(kind: str, words: _Words) -> op.Operation:
     # A class that is named after its function may leave its name out.
     name = str(words.get("activation", kind) if kind.endswith("LU") else words.need("activation")).lower()
     function = function_named(name)
     parameter = words.real("activ_param")
     if function is None:
-        return Map(name, parameter)
+        return op.Map(name, parameter)
     if function.table is not None:
-        return LookUp(function.name, int(words.get("table_size", 1024)), parameter)
-    return Map(function.name, parameter, words.real("slope"), words.real("shift"))
+        return op.LookUp(function.name, int(words.get("table_size", 1024)), parameter)
+    return op.Map(function.name, parameter)
 
 
 def _is_largest(words: _Words) -> bool:
     return str(words.need("pool_op")).lower() == "max"
 
 
-def _softmax(words: _Words) -> Operation:
-    return Softmax(
-        str(words.get("implementation", "stable")),
-        int(words.get("n_inner", 1)),
-        int(words.get("n_outer", 1)),
+def _softmax(words: _Words) -> op.Operation:
+    return op.Softmax(
         words.size("table_size"),
         words.size("exp_table_size"),
         words.size("inv_table_size"),
-        float(words.get("exp_scale", 1.0)),
     )
 
 
-def _recurrent(cell: str, words: _Words) -> Operation:
+def _recurrent(cell: str, words: _Words) -> op.Operation:
     for attribute, wanted in (("static", True), ("pytorch", False), ("apply_reset_gate", "after")):
         if words.get(attribute, wanted) != wanted:
             raise UnsupportedLayerError(
@@ -230,7 +202,7 @@ def _recurrent(cell: str, words: _Words) -> Operation:
             )
     function, gate = (_spelled(str(words.need(name))) for name in ("activation", "recurrent_activation"))
     sequences, size = bool(words.need("return_sequences")), int(words.get("table_size", 1024))
-    return Recurrent(cell, words.number("n_out"), function, gate, sequences, size)
+    return op.Recurrent(cell, words.number("n_out"), function, gate, sequences, size)
 
 
 def _spelled(name: str) -> str:
@@ -238,17 +210,17 @@ def _spelled(name: str) -> str:
     return name.lower() if known is None else known.name
 
 
-def _quantise(words: _Words) -> Operation:
-    return Quantise(tuple(words.need("kinds")), tuple(words.need("places")))
+def _quantise(words: _Words) -> op.Operation:
+    return op.Quantise(tuple(words.need("kinds")), tuple(words.need("places")))
 
 
 _MAKERS = {
     "Softmax": _softmax,
     "GRU": lambda words: _recurrent("gru", words),
     "LSTM": lambda words: _recurrent("lstm", words),
-    "Merge": lambda words: Merge(str(words.need("op")).lower()),
-    "Concatenate": lambda words: Concatenate(words.axis()),
-    "Transpose": lambda words: Transpose(tuple(int(axis) for axis in words.need("perm"))),
+    "Merge": lambda words: op.Merge(str(words.need("op")).lower()),
+    "Concatenate": lambda words: op.Concatenate(words.axis()),
+    "Transpose": lambda words: op.Transpose(tuple(int(axis) for axis in words.need("perm"))),
     **dict.fromkeys(("FixedPointQuantizer", "StreamQuantizer"), _quantise),
-    "Resize": lambda words: Resize(str(words.get("algorithm", "nearest"))),
+    "Resize": lambda _: op.Resize(),
 }

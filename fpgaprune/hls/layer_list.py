@@ -28,7 +28,6 @@ _FUNCTION_CLASSES = {
     "thresholded_relu": ("ThresholdedReLU", "thresholdedrelu"),
     "elu": ("ELU", "elu"),
     "prelu": ("PReLU", "prelu"),
-    "hard_sigmoid": ("HardActivation", "hard_sigmoid"),
 }
 
 
@@ -131,8 +130,8 @@ def attributes_of(layer: LayerSpec, sources: list[LayerSpec], io_type: str) -> E
             return _scale(layer)
         case op.Map() | op.LookUp() as found:
             return _function(layer, found)
-        case op.Softmax() as found:
-            return _softmax(found, shape)
+        case op.Softmax():
+            return _softmax(shape)
         case op.Merge(function):
             return {"class_name": "Merge", "op": function, "output_shape": shape}
         case op.Concatenate(axis):
@@ -147,8 +146,8 @@ def attributes_of(layer: LayerSpec, sources: list[LayerSpec], io_type: str) -> E
             return _moved("ZeroPadding", layer, sources[0], _sides("pad", sides, len(shape)))
         case op.Crop(sides):
             return _moved("Cropping", layer, sources[0], _sides("crop", sides, len(shape)))
-        case op.Resize(algorithm):
-            return _resize(layer, sources[0], algorithm)
+        case op.Resize():
+            return _resize(layer, sources[0])
         case op.Quantise() as found:
             return _quantise(found, layer.output_shape, io_type)
     raise HlsError(
@@ -262,20 +261,18 @@ def _function(layer: LayerSpec, operation: op.Map | op.LookUp) -> Entry:
     found: Entry = {"class_name": kind, "activation": function, "n_in": math.prod(layer.output_shape)}
     if operation.parameter is not None:
         found["activ_param"] = operation.parameter
-    if isinstance(operation, op.Map) and operation.slope is not None:
-        found |= {"slope": operation.slope, "shift": operation.shift}
     if "param" in layer.weights:
         found["param_data"] = _value(layer, "param")
     return found
 
 
-def _softmax(operation: op.Softmax, shape: list[int]) -> Entry:
+def _softmax(shape: list[int]) -> Entry:
     return {
         "class_name": "Softmax",
         "activation": "softmax",
         "axis": -1,
-        "n_outer": operation.outer,
-        "n_inner": operation.inner,
+        "n_outer": math.prod(shape[:-1]),
+        "n_inner": 1,
         "n_in": math.prod(shape),
     }
 
@@ -290,11 +287,11 @@ def _moved(kind: str, layer: LayerSpec, source: LayerSpec, sides: Entry) -> Entr
     }
 
 
-def _resize(layer: LayerSpec, source: LayerSpec, algorithm: str) -> Entry:
+def _resize(layer: LayerSpec, source: LayerSpec) -> Entry:
     old, new = (1, *source.output_shape)[-3:-1], (1, *layer.output_shape)[-3:-1]
     return {
         "class_name": f"UpSampling{len(layer.output_shape) - 1}D",
-        "algorithm": algorithm,
+        "algorithm": "nearest",
         **dict(zip(("in_height", "in_width"), old, strict=True)),
         **dict(zip(("out_height", "out_width"), new, strict=True)),
         "height_factor": new[0] // old[0],

@@ -82,8 +82,8 @@ def _operation(node: Any, layer: LayerSpec, sources: list[LayerSpec], io_type: s
     facts: _Facts = {"class": (node.class_name, "Repack" if operation == op.Reshape(repacks=True) else kind)}
     if isinstance(operation, op.Quantise):
         parts = wanted.pop("mask_kbi")
-        made = [np.broadcast_to(part, parts[0].shape) for part in node.mask_kbi]
-        facts["types of channels"] = (_plain(made), _plain(parts))
+        same = np.array_equal([np.broadcast_to(part, parts[0].shape) for part in node.mask_kbi], parts)
+        facts["types of channels"] = ("its own" if same else "others", "its own")
         facts |= {mode: (getattr(node, mode), wanted.pop(mode)) for mode in ("SAT", "RND")}
     encoded = str(has.get("implementation", "")).lower() == "encoded"
     match operation:
@@ -92,14 +92,13 @@ def _operation(node: Any, layer: LayerSpec, sources: list[LayerSpec], io_type: s
             facts["encoding"] = (encoded, operation.encoded)
         case op.Pooling():
             facts["pooling"] = (str(has["pool_op"]).lower() == "max", operation.largest)
-            facts["padding"] = (bool(has.get("count_pad", False)), operation.counts_padding)
+            facts["padding"] = (bool(has.get("count_pad", False)), False)
             facts["encoding"] = (encoded, operation.encoded)
         case op.LookUp() | op.Recurrent():
             facts["table size"] = (has.get("table_size"), operation.table_size)
         case op.Softmax():
-            wanted |= {"implementation": operation.variant, "table_size": operation.table_size}
-            if operation.variant != "legacy":
-                wanted |= {"exp_table_size": operation.exp_table_size, "inv_table_size": operation.inverse_table_size}
+            wanted |= {"implementation": "stable", "table_size": operation.table_size}
+            wanted |= {"exp_table_size": operation.exp_table_size, "inv_table_size": operation.inverse_table_size}
     values = {name: value for name, value in wanted.items() if not name.endswith("_data")}
     return facts | {name: (_plain(has.get(name)), _plain(value)) for name, value in values.items()}
 

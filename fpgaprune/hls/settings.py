@@ -82,7 +82,7 @@ def table_settings(operation: Operation) -> dict[str, Any]:
         case Softmax():
             return {
                 "TableSize": operation.table_size,
-                "Implementation": operation.variant,
+                "Implementation": "stable",
                 "ExpTableSize": operation.exp_table_size,
                 "InvTableSize": operation.inverse_table_size,
             }

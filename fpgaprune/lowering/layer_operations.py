@@ -104,7 +104,7 @@ def _activation(layer: keras.Layer, table_size: int) -> op.Operation:
         return op.Map("prelu")
     known = activation_in(layer)
     if isinstance(layer, keras.layers.Softmax) or (known is not None and known.name == "softmax"):
-        return op.Softmax(outer=math.prod(layer.output.shape[1:-1]))
+        return op.Softmax()
     if known is None:
         raise UnsupportedLayerError(f"layer {layer.name!r} has an activation for which a design has no function")
     function = FUNCTIONS[known.name]

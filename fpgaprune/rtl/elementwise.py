@@ -156,22 +156,6 @@ def _thresholded_relu(step: Step, x: Number) -> Number:
     return x.chosen(above, Number.constant(x.circuit, 0, x.fraction)).into(step.result)
 
 
-def _hard_sigmoid(step: Step, x: Number) -> Number:
-    return _clipped_line(step, x).into(step.result)
-
-
-def _hard_tanh(step: Step, x: Number) -> Number:
-    line = _clipped_line(step, x)
-    return (line + line - Number.constant(x.circuit, 1, 0)).into(step.result)
-
-
-def _clipped_line(step: Step, x: Number) -> Number:
-    slope = _constant(x, constant(step.operation(Map).slope, step.type("slope")))
-    line = slope * x + _constant(x, constant(step.operation(Map).shift, step.type("shift")))
-    line = line.at_fraction(max(line.fraction, 0))
-    return line.clipped(0, 1 << line.fraction)
-
-
 def _where_positive(step: Step, x: Number, other: Number) -> Number:
     positive = x.circuit.less(x.circuit.const(0), x.place)
     return x.into(step.result).chosen(positive, other.into(step.result))
@@ -189,12 +173,9 @@ def _minimum(step: Step, a: Number, b: Number) -> Number:
 _COMPARED: Mapping[str, Callable[[Step, Number], Number]] = {
     "linear": _linear,
     "relu": _relu,
-    "relu1": _relu_max(1),
     "relu6": _relu_max(6),
     "leaky_relu": _leaky_relu,
     "thresholded_relu": _thresholded_relu,
-    "hard_sigmoid": _hard_sigmoid,
-    "hard_tanh": _hard_tanh,
 }
 
 _MERGES: Mapping[str, Callable[[Step, Number, Number], Number]] = {

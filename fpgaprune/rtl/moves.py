@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fpgaprune.design import Crop, Pad, Reshape, Resize, Transpose
+from fpgaprune.design import Crop, Pad, Reshape, Transpose
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.solve import Context
@@ -47,9 +47,6 @@ def cropping(context: Context, chain: Chain) -> None:
 def resize(context: Context, chain: Chain) -> None:
     """`nnet::resize_nearest` by whole factors."""
     step = context.step
-    name = step.operation(Resize).algorithm
-    if name != "nearest":
-        raise UnsupportedLayerError(f"resizing by {name!r} has no Verilog; only 'nearest' has")
     rows, columns = chain.image()
     new = step.layer.output_shape[:-1]
     high, wide = (1, new[0]) if len(new) == 1 else new

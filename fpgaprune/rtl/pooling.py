@@ -51,7 +51,7 @@ def _window_at_once(context: Context, chain: Chain, windows: Windows) -> None:
         chain.compute("largest", lambda v: [_largest(c, accum, first).into(result) for c in split(v)], result)
         return
     shape = (1, *source.output_shape[:-1], 1)
-    counts = window_counts(step, Exact(np.zeros(shape, np.float32), 0, 0, 0), windows)
+    counts = window_counts(Exact(np.zeros(shape, np.float32), 0, 0, 0), windows)
     if isinstance(counts, int):
         divisor = counts
         chain.compute(

@@ -69,13 +69,8 @@ def all_branches(rng: np.random.Generator, io_type: str, strategy: str, second: 
         "tanh": chain((n,), kl.Activation("tanh")),
         "softplus": chain((n,), kl.Activation("softplus")),
         "softsign": chain((n,), kl.Activation("softsign")),
-        "hard_sigmoid": chain((n,), kl.Activation("hard_sigmoid")),
         "softmax": chain((n,), kl.Softmax()),
         "softmax_image": chain((3, n), kl.Softmax()),
-        **{
-            f"softmax_{kind}": chain((n,), kl.Softmax(name=f"{kind}_softmax"))
-            for kind in ("latency", "legacy", "argmax")
-        },
         "pad2d": chain(image, kl.ZeroPadding2D(((1, 0), (2, 1)))),
         "pad1d": chain(row, kl.ZeroPadding1D((1, 2))),
         "upsample2d": chain((3, 2, c), kl.UpSampling2D((2, 3))),

@@ -12,7 +12,7 @@ import numpy as np
 from keras import layers as kl
 
 from fpgaprune.backends import as_built
-from fpgaprune.design import MOVES, Design, LayerSpec, Map, Reshape, Softmax
+from fpgaprune.design import MOVES, Design, LayerSpec, Reshape
 from fpgaprune.hls import CSimulation, write_sources
 from fpgaprune.hls.render import render
 from fpgaprune.lowering import quantise_weights, settle_layouts
@@ -99,7 +99,7 @@ def written(
             )
     layouts, _ = settle_layouts(model, target, {})
     design = design_of(model, types, quantise_weights(model, types), {}, layouts, {}, target, "branches")
-    design = _in_place(as_built(replace(design, layers=tuple(map(_in_variant, design.layers)))))
+    design = _in_place(as_built(design))
     graph = render(design, target, folder)
     write_sources(folder, graph, design)
     inputs = [
@@ -107,16 +107,6 @@ def written(
         for place, (shape, _) in enumerate(branches)
     ]
     return Written(design, folder, inputs)
-
-
-def _in_variant(layer: LayerSpec) -> LayerSpec:
-    """`layer` with the variant of softmax that its name says, or with the slope of hls4ml's `hard_sigmoid`."""
-    if isinstance(layer.operation, Map) and layer.operation.function == "hard_sigmoid":
-        types = {**layer.types, "slope": FixedType(16, 0, False), "shift": FixedType(2, 0, False)}
-        return replace(layer, operation=replace(layer.operation, slope=0.2, shift=0.5), types=types)
-    if not layer.name.endswith("_softmax") or not isinstance(layer.operation, Softmax):
-        return layer
-    return replace(layer, operation=replace(layer.operation, variant=layer.name.removesuffix("_softmax")))
 
 
 def _in_place(design: Design) -> Design:

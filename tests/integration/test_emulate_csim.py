@@ -110,7 +110,7 @@ def test_a_few_kinds_give_the_bits_of_the_c_simulation(io_type, seed, parts, tmp
 @pytest.mark.parametrize("io_type", ["io_stream", pytest.param("io_parallel", marks=pytest.mark.slow)])
 def test_tables_of_our_own_templates_give_the_bits_of_the_c_simulation(io_type, tmp_path):
     # The types that this seed draws leave many values of each table.
-    rng = np.random.default_rng(8)
+    rng = np.random.default_rng(15)
     names = [name for name, function in FUNCTIONS.items() if function.has_exact_table]
     branches = [chain((6,), kl.Activation(name)) for name in names]
     project = written(branches, rng, target(io_type), tmp_path / "hls")

@@ -57,8 +57,8 @@ def test_round_trip_is_exact_and_reproducible(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(format=99), "not a design of format 4"),
-        (lambda d: d.update(format=3), "not a design of format 4; make it anew"),
+        (lambda d: d.update(format=99), "not a design of format 5"),
+        (lambda d: d.update(format=3), "not a design of format 5; make it anew"),
         (
             lambda d: d["layers"][1]["operation"].update(type="Denser"),
             "an operation is 'Denser'; wanted one of Input, ",
@@ -108,14 +108,14 @@ EVERY = (
     op.Dense(),
     op.Convolution(Window((3, 2), (1, 2), (0, 1, 2, 3)), depthwise=True, pointwise=False, partitions=4, encoded=True),
     op.Convolution(Window((1, 1)), pointwise=True),
-    op.Pooling(None, largest=False, counts_padding=True),
+    op.Pooling(None, largest=False, encoded=True),
     op.Recurrent("gru", 4, "tanh", "sigmoid", True, 1024),
     op.Scale(),
-    op.Map("hard_sigmoid", None, 0.2, 0.5),
+    op.Map("leaky_relu", 0.25),
     op.LookUp("elu", 512, 0.25),
     op.LookUp("selu", 512, None, FixedType(16, 1, signed=False), signed_index=True),
     op.Quantise(("fixed<5,2>", "0"), (0, 1, 0)),
-    op.Softmax("legacy", 2, 3, 1024, 2048, 4096, 0.5),
+    op.Softmax(1024, 2048, 4096),
     op.Merge("add"),
     op.Concatenate(2),
     op.Reshape(repacks=True),

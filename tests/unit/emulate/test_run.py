@@ -59,9 +59,10 @@ def test_no_output_is_a_negative_zero():
         ),
         (
             lambda: design(
-                layer("x", "Input", None, (2,)), layer("a", "Activation", "x", (2,), attributes={"activation": "mish"})
+                layer("x", "Input", None, (2,)),
+                layer("a", "Activation", "x", (2,), attributes={"activation": "hard_shrink"}),
             ),
-            "layer 'a': activation 'mish' has no emulation; those that have: elu, exponential, gelu",
+            "layer 'a': activation 'hard_shrink' has no emulation; those that have: elu, exponential, gelu",
         ),
         (
             lambda: design(

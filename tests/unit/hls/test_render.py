@@ -10,7 +10,19 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.design import Dense, Design, Pad, Unknown
+from fpgaprune.design import (
+    Convolution,
+    Dense,
+    Design,
+    Input,
+    LayerSpec,
+    Map,
+    Merge,
+    Pad,
+    Quantise,
+    Unknown,
+    Window,
+)
 from fpgaprune.errors import HlsError
 from fpgaprune.hls import HlsProject, layer_list, render
 from fpgaprune.values import FixedType
@@ -67,6 +79,14 @@ def test_the_graph_is_the_design(target, tmp_path):
         ("first", {"types": "accum"}, "type of accum"),
         ("first", {"weights": "weight"}, "other weight integers"),
         ("second", {"inputs": ("first",)}, "inputs"),
+        (
+            "second",
+            {"operation": Convolution(Window((3, 3), pad=(0, 1, 0, 0)), partitions=25)},
+            "pad_bottom 0; .* has 1",
+        ),
+        ("second", {"operation": Convolution(Window((3, 3)), partitions=5)}, "partitions 25; the design has 5"),
+        ("sum", {"operation": Merge("subtract")}, "op add; the design has subtract"),
+        ("flat", {"operation": Map("relu")}, "class Reshape; the design has Activation"),
     ],
 )
 def test_a_graph_that_differs_is_refused(name, fields, said, tmp_path, monkeypatch):
@@ -83,6 +103,30 @@ def test_a_graph_that_differs_is_refused(name, fields, said, tmp_path, monkeypat
     with pytest.raises(HlsError, match=said if "other" in said else f"layer '{name}'.*{said}") as error:
         render.render(wanted, PARALLEL, tmp_path / "hls")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("target", [STREAM, PARALLEL], ids=lambda target: target.io_type)
+def test_a_graph_with_another_type_of_a_channel_is_refused(target, tmp_path, monkeypatch):
+    kind = FixedType(8, 4)
+    made, wanted = (
+        Design(
+            "network",
+            (
+                LayerSpec("x", (), (2, 2), {"result": kind}, operation=Input()),
+                LayerSpec(
+                    "q", ("x",), (2, 2), {"result": kind}, operation=Quantise(("fixed<5,2>", "fixed<4,2>"), places)
+                ),
+            ),
+            ("q",),
+            target.io_type,
+            part=target.order_number,
+        )
+        for places in ((0, 1), (1, 0))
+    )
+    render(made, target, tmp_path / "hls")
+    monkeypatch.setattr("fpgaprune.hls.render.layer_list", lambda _: layer_list(made))
+    with pytest.raises(HlsError, match=r"layer 'q' with types of channels others; the design has its own"):
+        render(wanted, target, tmp_path / "hls")
 
 
 def test_a_layer_that_hls4ml_leaves_out_is_refused_by_name(tmp_path):

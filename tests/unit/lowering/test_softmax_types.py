@@ -24,7 +24,7 @@ RESULT = FixedType(16, 1, False, "RND", "SAT")
 def design(logits: FixedType, classes: int, backend: str = "Vitis", io_type: str = "io_parallel") -> Design:
     """A softmax behind an input, as `to_hls` lays it out."""
     types = softmax_types(classes, backend)
-    attributes = {"implementation": "stable", "n_inner": 1, "n_outer": 1, "axis": -1, "activation": "softmax"}
+    attributes = {"axis": -1, "activation": "softmax"}
     sizes = softmax_table_sizes(types, 1024, logits)
     attributes |= {"exp_table_size": sizes["exp_table_size"], "inv_table_size": sizes["inverse_table_size"]}
     layers = (

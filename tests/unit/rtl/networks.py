@@ -116,7 +116,7 @@ class Net:
         if self.io_type == "io_stream":
             pads = (0, 0, 0, 0)
         high, wide = self._places(source, size, size, pads)
-        attributes = {**self._window("pool", size, size, pads), "pool_op": operation, "count_pad": False}
+        attributes = {**self._window("pool", size, size, pads), "pool_op": operation}
         shape = (high, wide, self.shape(source)[-1])
         return self.add("Pooling2D", (source,), shape, {"accum": self.accum()}, attributes=attributes)
 
@@ -130,8 +130,8 @@ class Net:
         )
 
     def activation(self, source: str, name: str) -> str:
-        types = {"table": self.kind((6, 14), (1, 4)), "slope": FixedType(10, 2), "shift": FixedType(10, 2)}
-        attributes = {"activation": name, "table_size": 256, "slope": 0.2, "shift": 0.5}
+        types = {"table": self.kind((6, 14), (1, 4))}
+        attributes = {"activation": name, "table_size": 256}
         return self.add("Activation", (source,), self.shape(source), types, attributes=attributes)
 
     def quantise(self, source: str, each_value: bool = False) -> str:
@@ -182,7 +182,7 @@ class Net:
     def softmax(self, source: str) -> str:
         table = FixedType(18, 8, rounding="RND", overflow="SAT")
         types = {"accum": table, "exp_table": table, "inv_table": table, "inv_inp": table}
-        attributes = {"implementation": "stable", "table_size": 256, "n_inner": 1, "n_outer": 1, "axis": -1}
+        attributes = {"implementation": "stable", "table_size": 256, "axis": -1}
         # The address of the table is wider than the table's.
         return self.add("Softmax", (source,), self.shape(source), types, attributes=attributes)
 
@@ -239,7 +239,7 @@ def _random_layer(net: Net, x: str) -> str:
         case 7:
             return net.batch_norm(x)
         case _:
-            names = ["relu", "linear", "hard_sigmoid", "hard_tanh", "sigmoid", "tanh", "softplus", "softsign", "selu"]
+            names = ["relu", "linear", "relu6", "sigmoid", "tanh", "softplus", "softsign", "selu"]
             return net.activation(x, str(rng.choice(names)))
 
 
@@ -260,7 +260,7 @@ def parallel_design(seed: int, layers: int, io_type: str = "io_stream") -> Desig
         same = [y for y in rows if net.shape(y) == net.shape(x) and y != x]
         match int(rng.integers(5)):
             case 0:
-                x = net.activation(x, str(rng.choice(["relu", "tanh", "hard_sigmoid"])))
+                x = net.activation(x, str(rng.choice(["relu", "tanh", "relu6"])))
             case 1:
                 x = net.batch_norm(x)
             case 2 if same:

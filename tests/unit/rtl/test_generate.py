@@ -178,11 +178,6 @@ def test_zeros_that_are_not_mentioned_change_nothing(tmp_path):
             {"activation": "tanh", "recurrent_activation": "sigmoid", "n_out": 2, "return_sequences": False},
             r"layer 'odd' is a LSTM, which has no Verilog; those that have: Concatenate, ",
         ),
-        (
-            "Softmax",
-            {"implementation": "legacy", "table_size": 1024},
-            r"layer 'odd' \(Softmax\): softmax implementation 'legacy' has no Verilog; those that have: stable, ",
-        ),
     ],
 )
 def test_a_layer_without_verilog_is_named_and_nothing_is_written(kind, attributes, message, tmp_path):
