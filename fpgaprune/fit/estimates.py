@@ -55,6 +55,7 @@ class Estimates:
         self._designs: Callable[[Knobs], Design | None] = cache(self._design)
         self.layouts: Callable[[Knobs], dict[str, DesignLayout]] = cache(self._layouts)
         """Name to layout for some knobs; empty if the network cannot have them."""
+        self._sensitivities: dict[str, LayerSensitivity] = {}
         self._one: Callable[[str, Knobs], DesignLayout | None] = cache(self._only)
 
     def best_layout(self, knobs: Knobs) -> DesignLayout:
@@ -77,8 +78,16 @@ class Estimates:
         """Tell whether the network can have these knobs: a sparsity may leave too few channels."""
         return self._wide(knobs) is not None
 
-    def layer_sensitivity(self, point: FitPoint) -> LayerSensitivity:
-        """Return how sensitive each layer of the network of `point` is to one bit less, in the layout that it has."""
+    def layer_sensitivity(self, point: FitPoint, until: float) -> LayerSensitivity:
+        """Return how sensitive each layer of the network of `point` is to one bit less, in the layout that it has.
+
+        It is measured once for each run. Nothing is said if that takes longer than `until`, of `time.monotonic`.
+        """
+        if point.folder not in self._sensitivities:
+            self._sensitivities[point.folder] = self._sensitivity(point, until)
+        return self._sensitivities[point.folder]
+
+    def _sensitivity(self, point: FitPoint, until: float) -> LayerSensitivity:
         config = parse_config(joined(self._document, point.settings), "fit")
 
         def size(design: Design) -> float:
@@ -88,7 +97,8 @@ class Estimates:
             # What the flow says of single layers stays in force.
             return LayerSensitivity({}, ())
         design = point.design()
-        return LayerSensitivity.of(design, size, at(self._data.x_test, slice(LayerSensitivity.samples(design))))
+        samples = slice(LayerSensitivity.samples(design))
+        return LayerSensitivity.of(design, size, at(self._data.x_test, samples), until)
 
     def target_layout(self, start: Knobs) -> str:
         """Return the name of the fastest layout in which the strongest knobs fit: the search makes it smaller."""

@@ -7,8 +7,10 @@ says which of the neighbours of the best network is likely to lose little.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
@@ -43,7 +45,8 @@ class Neighbourhood:
         ranking: which network is better.
         whole: epochs of a whole training.
         epochs: epochs of the networks that it suggests, `whole` or more.
-        sensitivity: returns how sensitive each layer of a network is to one bit less.
+        sensitivity: returns how sensitive each layer of a network is to one bit less; nothing if that takes longer
+            than until a time of `time.monotonic`.
         likely: a network is suggested if it loses little with this likelihood.
     """
 
@@ -52,11 +55,15 @@ class Neighbourhood:
     ranking: Ranking
     whole: int
     epochs: int
-    sensitivity: Callable[[FitPoint], LayerSensitivity] = lambda _: LayerSensitivity({}, ())
+    sensitivity: Callable[[FitPoint, float], LayerSensitivity] = lambda *_: LayerSensitivity({}, ())
     likely: float = _LIKELY
 
     def next(
-        self, points: Sequence[FitPoint], skipped: Collection[Knobs] = (), above: Collection[Knobs] = ()
+        self,
+        points: Sequence[FitPoint],
+        skipped: Collection[Knobs] = (),
+        above: Collection[Knobs] = (),
+        until: float = math.inf,
     ) -> tuple[Knobs, FitPoint | None] | None:
         """Return the most promising knobs, and the point whose network their training starts from; None without any.
 
@@ -66,15 +73,19 @@ class Neighbourhood:
             points: all networks so far.
             skipped: knobs that are running, or that no network can have.
             above: knobs whose networks are too small: what is suggested is larger than each of them.
+            until: a time of `time.monotonic` after which the best one so far is returned.
         """
         good = [point for point in points if point.meets_limits]
         if not good or len(points) < FEWEST:
             return None
         point = min(good, key=self.ranking.rank)
-        best, sensitivity = point.knobs, self.sensitivity(point)
-        layout = self.estimates.best_layout(best).name
-        size = self.estimates.size(layout, best)
-        floor = max((self.estimates.size(layout, knobs) for knobs in above), default=0.0)
+        best, layout = point.knobs, self.estimates.best_layout(point.knobs)
+        # One bit less of a layer cannot be told from a smaller size where every network fills the part.
+        sensitivity = LayerSensitivity({}, ()) if layout.fills_part else self.sensitivity(point, until)
+        estimated: Callable[[Knobs], float] = partial(self.estimates.size, layout.name)
+        size_of = (lambda knobs: 2 ** _rough_size(knobs)) if layout.fills_part else estimated
+        size = size_of(best)
+        floor = max(map(size_of, above), default=0.0)
         tried = {point.knobs for point in points if point.epochs >= self.epochs}
         surrogate = self._surrogate(points, sensitivity)
         likely = {
@@ -88,9 +99,11 @@ class Neighbourhood:
         hoped = {knobs: share * (_rough_size(best) - _rough_size(knobs)) for knobs, share in likely.items()}
         found: list[tuple[float, Knobs]] = []
         for knobs in sorted(hoped, key=lambda knobs: -hoped[knobs])[:_ESTIMATED]:
+            if found and time.monotonic() > until:
+                break
             if not self.estimates.is_possible(knobs):
                 continue
-            own = self.estimates.size(layout, knobs)
+            own = size_of(knobs)
             saved = math.log2(size / max(own, 1e-9))
             if own > floor and saved >= -math.log2(_SAVES):
                 found.append((likely[knobs] * saved, knobs))

@@ -35,6 +35,8 @@ _FEWEST_WHOLE = 2
 _MORE, _FEWEST_AGAIN = 2, 4
 # The last training of a search is a long one, so it goes to a network that loses little with this likelihood.
 _LIKELY_AT_LAST = 0.5
+# Seconds that the choice of a network may take if its training takes less.
+_CHOICE = 10.0
 # The share that locking filters of a large network may take, and the step that is too small for it.
 NARROW, _FINEST_NARROW = 0.25, 0.8
 # File of the network of a run after dead channels were removed.
@@ -208,7 +210,7 @@ class Phases:
             while (
                 executor.free() > 0
                 and deadline.has_time()
-                and (found := neighbourhood.next(list(self.log.points.values()), suggested))
+                and (found := neighbourhood.next(list(self.log.points.values()), suggested, until=self._choice()))
             ):
                 knobs, parent = found
                 suggested.add(knobs)
@@ -236,7 +238,7 @@ class Phases:
         points = [worse(point, shift) for point in self.log.points.values() if point.knobs not in known]
         above = [point.knobs for point in refuted]
         neighbourhood = replace(self._neighbourhood(self.training.long), likely=_LIKELY_AT_LAST)
-        found = neighbourhood.next([*points, *refuted], above=above)
+        found = neighbourhood.next([*points, *refuted], above=above, until=self._choice())
         design = None if found is None else self.estimates.design(found[0])
         if found is None or design is None:
             return None
@@ -263,6 +265,10 @@ class Phases:
         """Deadline: `share` of the whole search time, from now."""
         until = time.monotonic() + self.log.at(share) - self.log.at(0.0)
         return Deadline(min(until, self.log.at(1.0)), epochs, self._slowest, self.log.times.seconds)
+
+    def _choice(self) -> float:
+        """Return until when the next network is chosen: no longer than it trains."""
+        return time.monotonic() + max([_CHOICE, *self._slowest.values()])
 
     def _trains_again(self, parent: FitPoint | None, epochs: int) -> bool:
         """Tell whether the network of `parent` is trained again, for many more epochs, before others start from it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
@@ -191,7 +191,9 @@ class VerilogRoute:
 
     def at(self, design: Design, name: str) -> DesignLayout | None:
         """Return `design` at one interval."""
-        return next((layout for layout in self._every(design, name.split()[0]) if layout.name == name), None)
+        io_type, interval = name.split()
+        factors = (int(interval),) if interval.isdigit() else None
+        return next((layout for layout in self._every(design, io_type, factors) if layout.name == name), None)
 
     def own(self, design: Design, config: Flow) -> DesignLayout:
         """Return `design` with the interval of `[measure]`."""
@@ -224,16 +226,18 @@ class VerilogRoute:
         """Return the same Verilog on `part`, estimated for the same family."""
         return replace(self, part=part)
 
-    def _every(self, design: Design, io_type: str | None = None) -> Iterator[DesignLayout]:
-        """Yield the layouts of one io type, or of both."""
+    def _every(
+        self, design: Design, io_type: str | None = None, factors: Sequence[int] | None = None
+    ) -> Iterator[DesignLayout]:
+        """Yield the layouts of one io type, or of both; only those with the intervals `factors`, if they are given."""
         if io_type in (None, design.io_type):
-            yield from self._slower(design, {})
+            yield from self._slower(design, {}, factors)
         if io_type != design.io_type and (other := other_io_type(design)) is not None:
-            yield from self._slower(other.design, other.settings)
+            yield from self._slower(other.design, other.settings, factors)
 
-    def _slower(self, design: Design, settings: Settings) -> Iterator[DesignLayout]:
+    def _slower(self, design: Design, settings: Settings, factors: Sequence[int] | None) -> Iterator[DesignLayout]:
         fits = False
-        for layout in slower_layouts(design, self.part):
+        for layout in slower_layouts(design, self.part, factors):
             fits |= layout.share <= self.share
             yield self._named(layout, f"{design.io_type} {layout.name}", settings)
         if not fits:

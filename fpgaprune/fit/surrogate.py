@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -125,16 +126,18 @@ class LayerSensitivity:
         return min(max(_PRODUCTS // max(products * len(widths_of(design)), 1), _FEWEST), _SAMPLES)
 
     @classmethod
-    def of(cls, design: Design, size: Callable[[Design], float], x: Any) -> LayerSensitivity:
+    def of(cls, design: Design, size: Callable[[Design], float], x: Any, until: float = math.inf) -> LayerSensitivity:
         """Measure the sensitivity of each layer of `design`, a trained network.
 
         Each layer in turn gets one bit less, and nothing is trained. The error of the outputs for the samples `x` says
-        what it loses, `size` what it saves.
+        what it loses, `size` what it saves. Past `until`, a time of `time.monotonic`, nothing is known of any layer.
         """
         before, taken = emulate(design, x), size(design)
         errors: dict[Layer, float] = {}
         worth: dict[Layer, float] = {}
         for name, role, bits in widths_of(design):
+            if time.monotonic() > until:
+                return cls({}, ())
             if bits <= WIDTHS[-1]:
                 continue
             narrower = with_widths(design, _WIDE, _WIDE, of_layers={name: {role: bits - 1}})

@@ -102,6 +102,11 @@ class DesignLayout(Struct, frozen=True, dict=True):
         return self.occupancy.size("high")
 
     @property
+    def fills_part(self) -> bool:
+        """Whether it was chosen to be as fast as the part allows, so that a smaller network is faster, not smaller."""
+        return self.settings.get("measure", {}).get("part") is not None
+
+    @property
     def fits(self) -> bool | None:
         """Whether the middles of the ranges fit; None if that is not known."""
         return self.occupancy.fits

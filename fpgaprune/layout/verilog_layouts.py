@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fpgaprune.design import Design
 from fpgaprune.estimate import verilog_price
@@ -25,15 +25,18 @@ def at_interval(design: Design, part: Part, interval: int | None = None, name: s
     return DesignLayout.of_verilog(made, part, name=name, fields={} if interval is None else {"interval": interval})
 
 
-def slower_layouts(design: Design, part: Part) -> Iterator[DesignLayout]:
+def slower_layouts(design: Design, part: Part, factors: Sequence[int] | None = None) -> Iterator[DesignLayout]:
     """`design` with a sample as often as it can come, then with ever more cycles, by one rule for all layers.
 
-    Their names are the multiples of the fewest cycles: `0` for the first, then `4`, `16` and so on.
+    Their names are the multiples of the fewest cycles: `0` for the first, then `4`, `16` and so on. `factors`
+    picks some.
 
     Raises:
         EstimateError, UnsupportedLayerError, DesignError, RtlError: as for `at_interval`.
     """
     first = at_interval(design, part, name="0")
-    yield first
-    for factor in SLOWER:
-        yield at_interval(design, part, factor * max(first.interval_cycles, 1), name=str(factor))
+    for factor in (0, *SLOWER):
+        if factors is not None and factor not in factors:
+            continue
+        interval = factor * max(first.interval_cycles, 1)
+        yield at_interval(design, part, interval, name=str(factor)) if factor else first

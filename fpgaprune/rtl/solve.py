@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -78,12 +79,18 @@ def solve(matrix: NDArray[np.int64], low: int, high: int, solver: Solver) -> Sol
 
 def _solved(matrix: NDArray[np.int64], low: int, high: int, method: str, seconds: float) -> Solved:
     if method != "da4ml":
-        return Solved(share(matrix, search=method == "shared"))
+        return Solved(_shared(np.ascontiguousarray(matrix, np.int64).tobytes(), matrix.shape, method == "shared"))
     try:
         return Solved(da4ml_solver.solve(matrix, low, high, seconds))
     except ToolTimeoutError:
         note = f"da4ml did not end within {seconds:g} s: shared adders stand in, exact as well"
         return Solved(share(matrix), note)
+
+
+# A search for a layout plans the same matrices again for every interval.
+@lru_cache(maxsize=32)
+def _shared(content: bytes, shape: tuple[int, int], search: bool) -> AdderGraph:
+    return share(np.frombuffer(content, np.int64).reshape(shape), search)
 
 
 def _path(matrix: NDArray[np.int64], low: int, high: int, method: str, cache: Path | None) -> Path | None:

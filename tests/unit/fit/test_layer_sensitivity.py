@@ -133,7 +133,7 @@ def test_the_outlook_suggests_a_bit_less_here_and_there():
     layers = {("a", "activation_bits"): 0.01, ("b", "activation_bits"): 0.99}
     sensitivity = LayerSensitivity(layers, tuple(layers))
     ranking = Ranking(Limits(max_loss=loss_text(LIMIT), latency_us=10.0), 5.0)
-    neighbourhood = Neighbourhood(("activation_bits",), Halfway(), ranking, 1, 1, lambda _: sensitivity)
+    neighbourhood = Neighbourhood(("activation_bits",), Halfway(), ranking, 1, 1, lambda *_: sensitivity)
     # The layer `a` hardly matters.
     tried = [Knobs("weight", 0.8, activation_bits=bits) for bits in range(3, 9)]
     knobs, _ = neighbourhood.next([made(knobs, Halfway().best_layout(knobs), TOLERANCE) for knobs in tried])
@@ -153,3 +153,7 @@ def test_a_layer_whose_narrower_form_is_no_hardware_is_passed_over(network, monk
     found = LayerSensitivity.of(design, lambda made: sum(bits for *_, bits in widths_of(made)), x)
     assert [layer for layer in whole.order if layer != ("d1", "weight_bits")] == list(found.order)
     assert ("d1", "weight_bits") in whole.order
+
+
+def test_a_measurement_that_takes_too_long_says_nothing(network):
+    assert LayerSensitivity.of(network[0], price, network[1], until=0.0) == LayerSensitivity({}, ())

@@ -179,3 +179,45 @@ class Cheaper(MadeUp):
     def best_layout(self, knobs):
         laid = super().best_layout(knobs)
         return laid_out("only", {}, laid.share / 2, 100, 100) if knobs.hold else laid
+
+
+class FillsThePart(MadeUp):
+    """Estimates of a network that is laid out to be as fast as the part allows: every size is the same."""
+
+    estimated = 0
+
+    def best_layout(self, knobs):
+        return laid_out("part", {"measure": {"part": "made up"}}, 0.8, 100, 100)
+
+    def size(self, layout, knobs):
+        self.estimated += 1
+        return 0.8
+
+
+def test_where_every_network_fills_the_part_products_and_bits_say_which_is_smaller():
+    estimates = FillsThePart()
+    points = descended((0.6, 3, 3))
+    asked = replace(NEIGHBOURHOOD, estimates=estimates).next(points)
+    assert asked is not None
+    best = min((point for point in points if point.meets_limits), key=RANKING.rank).knobs
+    sizes = [one.kept * one.weight_bits * (one.activation_bits + 1) for one in (asked[0], best)]
+    assert sizes[0] < sizes[1]
+    assert estimates.estimated == 0
+
+
+def test_the_choice_ends_in_time_with_the_best_one_so_far():
+    estimates, asked = MadeUp(), []
+
+    def size(layout, knobs):
+        asked.append(knobs)
+        return estimates.best_layout(knobs).share
+
+    slow = MadeUp()
+    slow.size = size
+    points = descended((0.6, 3, 3))
+    whole = replace(NEIGHBOURHOOD, estimates=slow).next(points)
+    many = len(asked)
+    short = replace(NEIGHBOURHOOD, estimates=slow).next(points, until=0.0)
+    assert whole is not None
+    assert short is not None
+    assert len(asked) - many < many

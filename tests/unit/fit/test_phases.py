@@ -22,7 +22,7 @@ class EnoughError(Exception):
 
 
 class Made(MadeUp):
-    def layer_sensitivity(self, point):
+    def layer_sensitivity(self, point, until):
         return LayerSensitivity({}, ())
 
 
