@@ -169,6 +169,12 @@ def _print_bitstream(found: "VerifiedBitstream") -> None:
             f"elements have no product in {found.verilog.link}",
             "green",
         )
+    for proof in found.modules:
+        if proof.holds:
+            print_line(f"{proof.sentence()}, {ALL_INPUTS}", "green")
+    open_ends = [proof.module for proof in found.modules if proof.holds is None]
+    if open_ends:
+        print_line(f"tried on samples only: {', '.join(open_ends)}")
     print_line(found.check.read_back())
     print_line(f"SHA-256 of {found.link.link}: {found.link.sha256}")
 

@@ -3,6 +3,7 @@ from .difference import first_difference as first_difference
 from .exact import Exact as Exact
 from .exact import carrier as carrier
 from .exact import raw_of_real as raw_of_real
+from .kinds import computed as computed
 from .kinds import steps_of as steps_of
 from .pooling import Windows as Windows
 from .pooling import window_counts as window_counts

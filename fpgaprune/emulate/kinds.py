@@ -43,6 +43,11 @@ _CHECKS: Mapping[type[op.Operation], Callable[[Step], None]] = {
 }
 
 
+def computed(step: Step, *values: Exact) -> Exact:
+    """What a layer makes of its inputs (N, ...)."""
+    return RULES[type(step.layer.operation)](step, *values)
+
+
 def steps_of(design: Design) -> tuple[Step, ...]:
     """A step for every layer of `design` except its inputs; each has a rule.
 

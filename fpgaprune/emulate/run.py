@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design, Input, LayerSpec
 from fpgaprune.emulate.exact import Exact
-from fpgaprune.emulate.kinds import RULES, steps_of
+from fpgaprune.emulate.kinds import computed, steps_of
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DataError, DesignError, FpgaPruneError
 from fpgaprune.files import PARSER_ERRORS, in_a_line
@@ -125,7 +125,7 @@ def _batch(
         settle(entry.name, Exact.from_real(array, entry.types["result"]))
     for place, step in enumerate(steps):
         try:
-            value = RULES[type(step.layer.operation)](step, *(alive[name] for name in step.layer.inputs))
+            value = computed(step, *(alive[name] for name in step.layer.inputs))
         except DesignError as error:
             raise DesignError(f"layer {step.layer.name!r} ({step.layer.kind}): {error}") from error
         settle(step.layer.name, value)

@@ -7,4 +7,5 @@ from .answers import read_chip as read_chip
 from .chip import Chip as Chip
 from .comparison import CellComparison as CellComparison
 from .comparison import compare_cells as compare_cells
+from .functions import Functions as Functions
 from .synthesised import Synthesised as Synthesised

@@ -38,6 +38,8 @@ from .program import Program as Program
 from .project import RtlLayer as RtlLayer
 from .project import RtlPort as RtlPort
 from .project import VerilogProject as VerilogProject
+from .proof import LayerProof as LayerProof
+from .proof import prove_project as prove_project
 from .read_back import VERILOG_LINK as VERILOG_LINK
 from .read_back import check_verilog as check_verilog
 from .read_back import read_weights as read_weights

@@ -99,15 +99,11 @@ def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
     ]
     wrote = {name for record in records.values() for name, digest in record["outputs"].items() if digest is not None}
     masks = [key for stage in STAGES for key in stage.masks if f"{key}.npz" in wrote]
-    last = [
-        {"bitstream": found}
-        for record in records.values()
-        if (found := record.get("results", {}).get("bitstream")) is not None
-    ]
+    measured = records.get("measure", {}).get("results", {})
     return {
         "format": 1,
         "fpgaprune": __version__,
-        **(last[-1] if last else {}),
+        **{key: measured[key] for key in ("modules", "bitstream") if measured.get(key)},
         **{key: MaskSet.load(run.file(f"{key}.npz")).digest() for key in masks},
         **LockCertificate(tuple(links)).to_json(),
     }

@@ -15,12 +15,12 @@ from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RunError
 from fpgaprune.fabric import cells_file, digest_of_verilog, golden_bytes, golden_vectors
-from fpgaprune.flow.finished.export_certificate import read_certificate, verilog_link
+from fpgaprune.flow.finished.export_certificate import proven_modules, read_certificate, verilog_link
 from fpgaprune.flow.finished.handover import golden_samples
 from fpgaprune.flow.finished.loading import ABOUT, find_bitstream
 from fpgaprune.flow.run import RunDirectory, known_verilog, verilog_of
 from fpgaprune.readback import BitstreamCheck, Results, check_bitstream
-from fpgaprune.rtl import VerilogProject
+from fpgaprune.rtl import LayerProof, VerilogProject
 
 
 def is_handed_over(folder: Path) -> bool:
@@ -36,12 +36,14 @@ class VerifiedBitstream:
         check: what the bitstream was found to be.
         link: the bitstream's, as the certificate has it.
         verilog: the locked weights in the Verilog for the board; None where no run was at hand, or it locks nothing.
+        modules: what its modules compute for all inputs; empty where no run was at hand.
         problems: one line for each claim that does not hold.
     """
 
     check: BitstreamCheck
     link: BitstreamLink
     verilog: LinkCheck | None
+    modules: tuple[LayerProof, ...]
     problems: tuple[str, ...]
 
 
@@ -59,7 +61,8 @@ def verify_bitstream(source: Path, file: Path | None = None) -> VerifiedBitstrea
         RunError: there is no bitstream or there are several, or the golden samples in the folder are not those of the
             run's emulation.
         ReadbackError, ToolError: as for `check_bitstream`.
-        CertificateError: the certificate has another form, or a locked weight has a product in the Verilog.
+        CertificateError: the certificate has another form, a locked weight has a product in the Verilog, or a module
+            there does not compute its layer.
     """
     board, bitstream = find_bitstream(source)
     run = None if is_handed_over(source) else RunDirectory.existing(source)
@@ -80,11 +83,14 @@ def verify_bitstream(source: Path, file: Path | None = None) -> VerifiedBitstrea
     certified = read_certificate(bitstream.parent) if file is None else None
     if certified is not None and "bitstream" in certified:
         problems += _not_certified(BitstreamLink.from_json(certified["bitstream"]), found, bitstream)
-    verilog = None
+    verilog: LinkCheck | None = None
+    modules: tuple[LayerProof, ...] = ()
     if run is not None:
         design = Design.load(run.file("design.json"))
-        verilog, _ = verilog_link(run, _verilog_of(run, design, bitstream.parent), design)
-    return VerifiedBitstream(found, found.link(bitstream.name, board), verilog, tuple(problems))
+        project = _verilog_of(run, design, bitstream.parent)
+        verilog, _ = verilog_link(run, project, design)
+        modules = tuple(proven_modules(project, design))
+    return VerifiedBitstream(found, found.link(bitstream.name, board), verilog, modules, tuple(problems))
 
 
 def _not_certified(claim: BitstreamLink, found: BitstreamCheck, bitstream: Path) -> Iterator[str]:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from fpgaprune import __version__
 from fpgaprune.certificate import BitstreamLink, LinkCheck
 from fpgaprune.design import Design
@@ -14,7 +16,7 @@ from fpgaprune.errors import CertificateError, RunError
 from fpgaprune.files import read_json
 from fpgaprune.flow.run import CERTIFICATE, RunDirectory
 from fpgaprune.flow.stages import MASKS, STAGES, artefacts_at
-from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
+from fpgaprune.rtl import VERILOG_LINK, LayerProof, VerilogProject, check_verilog, prove_project
 
 # What the link of the exported Verilog is called.
 _LINK = "Verilog for the board"
@@ -33,7 +35,7 @@ def certify_export(run: RunDirectory, project: VerilogProject, design: Design, l
         last: the link of the bitstream.
 
     Raises:
-        CertificateError: a locked weight has a product in the Verilog.
+        CertificateError: a locked weight has a product in the Verilog, or a module does not compute its layer.
     """
     known = (
         read_json(run.file(CERTIFICATE), RunError, "a certificate", "run the flow again") if _is_certified(run) else {}
@@ -48,6 +50,7 @@ def certify_export(run: RunDirectory, project: VerilogProject, design: Design, l
         "run": run.path.name,
         "links": links,
         "not_read": left_out,
+        "modules": [msgspec.to_builtins(proof) for proof in proven_modules(project, design)],
         "bitstream": last.to_json(),
     }
 
@@ -74,6 +77,19 @@ def verilog_link(run: RunDirectory, project: VerilogProject, design: Design) -> 
     if wrong:
         raise CertificateError(f"{_LINK}: {wrong}; run the flow again")
     return found, None
+
+
+def proven_modules(project: VerilogProject, design: Design) -> list[LayerProof]:
+    """What each module of the Verilog computes for all inputs.
+
+    Raises:
+        CertificateError: one does not compute its layer.
+    """
+    found = prove_project(project, design)
+    wrong = next((proof for proof in found if proof.holds is False), None)
+    if wrong is not None:
+        raise CertificateError(f"{_LINK}: {wrong.sentence()}; write the Verilog again")
+    return found
 
 
 def _violations(link: LinkCheck) -> Iterator[str]:

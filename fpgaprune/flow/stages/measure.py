@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
@@ -40,7 +40,7 @@ from fpgaprune.flow.task import at, count_of, for_keras
 from fpgaprune.layout import choose_layout
 from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured, Occupancy
 from fpgaprune.report import NO_BREAK, LinkSummary, seconds_text
-from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
+from fpgaprune.rtl import VERILOG_LINK, LayerProof, VerilogProject, check_verilog, prove_project
 from fpgaprune.target import find_part, require_clock
 
 
@@ -154,6 +154,24 @@ def _made(run: RunDirectory) -> dict[str, Any] | None:
         return None
 
 
+def _summary(modules: Sequence[LayerProof]) -> list[LinkSummary]:
+    """One row for the modules that are proven for all inputs; none if none is."""
+    decided = [module for module in modules if module.holds is not None]
+    if not decided:
+        return []
+    link = f"{VERILOG_LINK}: {len(decided)} of {len(modules)} modules compute their layer"
+    return [LinkSummary(link, violations=sum(module.holds is False for module in decided))]
+
+
+def _other_verilog(run: RunDirectory) -> Iterator[str]:
+    """A line for each module of the measured Verilog that does not compute its layer."""
+    if not run.file("rtl").is_dir():
+        return
+    for proof in prove_project(VerilogProject.load(run.file("rtl")), Design.load(run.file("design.json"))):
+        if proof.holds is False:
+            yield proof.sentence()
+
+
 def _tools(settings: MeasureConfig) -> list[str]:
     """The tools for place and route, and those of the board's family where that is another one."""
     families = [ROUTE_ECP5.family]
@@ -169,10 +187,12 @@ class MeasureResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         not_read: why the products of the Verilog could not be read back; None if they could.
         bitstream: the last link of the certificate; None if no bitstream was read back.
+        modules: which modules of the Verilog compute their layer for all inputs.
     """
 
     not_read: str | None = None
     bitstream: BitstreamLink | None = None
+    modules: tuple[LayerProof, ...] = ()
 
 
 class MeasureStage(FlowStage[MeasureResult]):
@@ -206,7 +226,7 @@ class MeasureStage(FlowStage[MeasureResult]):
             chosen = _chosen(design, settings)
             fields = {"interval": settings.interval} if chosen is None else chosen.settings
             project = to_verilog(design, run.file("rtl"), **fields)
-            proven = _proven(context.artefacts)
+            proven = structs.replace(_proven(context.artefacts), modules=tuple(prove_project(project, design)))
             _say_how_long(context, project, design, fields)
             some = for_keras(at(context.data.x_test, slice(settings.simulate)))
             simulation = simulate_verilog(project, design, some, settings.timeout_s, context.progress.step)
@@ -232,7 +252,8 @@ class MeasureStage(FlowStage[MeasureResult]):
         return [section_json(settings), config[TargetConfig].part, *(_tools(settings) if settings.asks else ())]
 
     def claims(self, run: RunDirectory) -> Iterator[str]:
-        """Whether the bitstream still has the digest that `measure.json` has of it."""
+        """Whether the Verilog computes its layers, and the bitstream has the digest that `measure.json` has of it."""
+        yield from _other_verilog(run)
         made = _made(run)
         if made is None:
             return
@@ -243,6 +264,7 @@ class MeasureStage(FlowStage[MeasureResult]):
         content = context.run.read_json("measure.json")
         measured = None if content is None else Measured.from_json(content)
         links = [] if result.not_read is None else [LinkSummary(VERILOG_LINK, left_out=result.not_read)]
+        links += _summary(result.modules)
         links += [] if result.bitstream is None else LinkSummary.of_bitstream(result.bitstream)
         left_out = result.left_out if context.config[MeasureConfig].asks else None
         shown = {

@@ -10,8 +10,7 @@ import pytest
 pytest.importorskip("apycula", reason="Apycula, which knows Gowin's fuses, is not here")
 
 from fpgaprune.errors import ReadbackError
-from fpgaprune.readback import Synthesised, compare_cells, netlist_of
-from fpgaprune.readback.functions import Functions
+from fpgaprune.readback import Functions, Synthesised, compare_cells, netlist_of
 
 from .mixed import BOARD, kept_cells, kept_chip
 from .test_readback import flip

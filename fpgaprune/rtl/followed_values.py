@@ -1,0 +1,204 @@
+"""`FollowedValues`: every value of a datapath as a weighted sum of inputs, or as a function of one such sum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import CertificateError
+from fpgaprune.rtl.read_expression import Tree, names_of, value_of
+from fpgaprune.rtl.read_lines import BUS, DatapathText, UndecidedError
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A weighted sum of inputs and a constant, exact: `factor * base + constant`.
+
+    Attributes:
+        base: coefficient of each input that it reads, without a common factor, the first one above 0; as pairs.
+        factor, constant: integers.
+    """
+
+    base: tuple[tuple[int, int], ...]
+    factor: int
+    constant: int
+
+    @classmethod
+    def of(cls, coefficients: Mapping[int, int], constant: int) -> Sum:
+        """The sum with these coefficients."""
+        rows = sorted((place, value) for place, value in coefficients.items() if value)
+        if not rows:
+            return cls((), 0, constant)
+        factor = math.gcd(*(value for _, value in rows)) * (1 if rows[0][1] > 0 else -1)
+        return cls(tuple((place, value // factor) for place, value in rows), factor, constant)
+
+    def times(self, other: int) -> Sum:
+        """The sum, multiplied by a constant."""
+        return Sum(self.base if other else (), self.factor * other, self.constant * other)
+
+    def plus(self, other: Sum) -> Sum:
+        """The sum of two."""
+        found: dict[int, int] = {}
+        for one in (self, other):
+            for place, value in one.base:
+                found[place] = found.get(place, 0) + one.factor * value
+        return Sum.of(found, self.constant + other.constant)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a value.
+
+    Attributes:
+        stage: registers between the inputs and it; None for a constant.
+        base: the one sum on which it depends, empty for a constant.
+        sum: the value as a sum; None where bits are cut off or compared, so that it is a function of `base`.
+    """
+
+    stage: int | None
+    base: tuple[tuple[int, int], ...]
+    sum: Sum | None
+
+
+class FollowedValues:
+    """Every value of a datapath, as a sum or as a function of one sum.
+
+    Args:
+        text: of the module.
+        inputs: how many values lie on its bus.
+        signed: whether they are.
+    """
+
+    def __init__(self, text: DatapathText, inputs: int, signed: bool) -> None:
+        self.text, self._signed = text, signed
+        if text.bits_in % inputs:
+            raise CertificateError(f"a bus of {text.bits_in} bits does not carry {inputs} values")
+        self.width = text.bits_in // inputs
+        self.low = -(1 << (self.width - 1)) if signed else 0
+        self.high = (1 << (self.width - signed)) - 1
+        self.known: dict[str, Known] = {}
+        self._needed = {source for _, source in text.registers.values()}
+        for name, (width, tree) in text.wires.items():
+            self.known[name] = self._of(tree, width, name)
+            self._delayed(name)
+
+    def output(self, number: int) -> Known:
+        """What is known of an output."""
+        width, tree = self.text.outputs[number]
+        return self._of(tree, width, f"y{number}")
+
+    def bounds(self, base: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+        """Between which a base lies."""
+        low = sum(value * (self.low if value > 0 else self.high) for _, value in base)
+        high = sum(value * (self.high if value > 0 else self.low) for _, value in base)
+        return low, high
+
+    def values(self, tree: Tree, width: int, base: NDArray[np.int64]) -> NDArray[np.int64]:
+        """An expression assigned to `width` bits, for each value of its base."""
+        done: dict[str, NDArray[np.int64]] = {}
+
+        def read(name: str) -> NDArray[np.int64]:
+            if name not in done:
+                known = self.known[name]
+                if known.sum is not None:
+                    done[name] = known.sum.factor * base + known.sum.constant
+                elif name in self.text.registers:
+                    done[name] = read(self.text.registers[name][1])
+                else:
+                    bits, inner = self.text.wires[name]
+                    done[name] = _fitted(value_of(inner, read, self.text.tables), bits)
+            return done[name]
+
+        return _fitted(value_of(tree, read, self.text.tables), width)
+
+    def _delayed(self, name: str) -> None:
+        """The registers behind a value, one after another."""
+        while name in self._needed:
+            name = next(one for one, (_, source) in self.text.registers.items() if source == name)
+            width, source = self.text.registers[name]
+            before = self.known[source]
+            if width != (self.text.wires.get(source) or self.text.registers[source])[0]:
+                raise CertificateError(f"register {name} has {width} bits, and {source} has others")
+            self.known[name] = Known(None if before.stage is None else before.stage + 1, before.base, before.sum)
+
+    def _of(self, tree: Tree, width: int, name: str) -> Known:
+        taken = self._input(tree)
+        if taken is not None:
+            return Known(0, ((taken, 1),), Sum(((taken, 1),), 1, 0))
+        used = [self._read(one, name) for one in names_of(tree)]
+        stages = {one.stage for one in used if one.stage is not None}
+        if len(stages) > 1:
+            raise CertificateError(f"{name} joins values of samples that came {max(stages) - min(stages)} cycles apart")
+        stage = stages.pop() if stages else None
+        found = self._sum(tree, width)
+        if found is not None and self._fits(found, width):
+            return Known(stage, found.base, found)
+        bases = {one.base for one in used if one.base}
+        if len(bases) > 1:
+            if found is not None:
+                low, high = self._reach(found)
+                raise CertificateError(f"{name} has {width} bits; its sum lies between {low} and {high}")
+            raise UndecidedError(f"{name} cuts or compares several sums")
+        return Known(stage, bases.pop() if bases else (), None)
+
+    def _read(self, name: str, reader: str) -> Known:
+        if name not in self.known:
+            raise CertificateError(f"{reader} reads {name}, which nothing drives before it")
+        return self.known[name]
+
+    def _input(self, tree: Tree) -> int | None:
+        """Which input an expression takes whole; None if it is no bits of the bus.
+
+        Raises:
+            CertificateError: it takes bits of two inputs, or as of another sign; `UndecidedError`: not all bits.
+        """
+        if tree[0] != "bits" or tree[1] != BUS:
+            return None
+        _, _, high, low, signed = tree
+        if low % self.width or high // self.width != low // self.width:
+            raise CertificateError(f"bits {high} to {low} of the bus belong to no single input")
+        if high - low + 1 < self.width:
+            raise UndecidedError(f"an input is read without its highest {self.width - (high - low + 1)} bits")
+        if signed != self._signed:
+            raise CertificateError(
+                f"the input at bit {low} of the bus is read as if it had {'a' if signed else 'no'} sign"
+            )
+        return int(low // self.width)
+
+    def _sum(self, tree: Tree, width: int) -> Sum | None:
+        """An expression as a sum, before it is cut to `width` bits; None if it is none."""
+        kind = tree[0]
+        if kind == "value":
+            return Sum((), 0, tree[1])
+        if kind == "name":
+            return self.known[tree[1]].sum
+        if kind == "bits":
+            _, name, high, low, signed = tree
+            found = self.known[name].sum
+            # The lowest bits of a sum depend on the lowest bits of its operands only.
+            return found if found is not None and not low and signed and high + 1 >= width else None
+        if kind == "<<<":
+            inner = self._sum(tree[1], width)
+            return None if inner is None else inner.times(1 << tree[2])
+        if kind in "+-":
+            left, right = self._sum(tree[1], width), self._sum(tree[2], width)
+            return None if left is None or right is None else left.plus(right.times(1 if kind == "+" else -1))
+        return None
+
+    def _reach(self, found: Sum) -> tuple[int, int]:
+        ends = [found.factor * end + found.constant for end in self.bounds(found.base)]
+        return min(ends), max(ends)
+
+    def _fits(self, found: Sum, width: int) -> bool:
+        low, high = self._reach(found)
+        return -(1 << (width - 1)) <= low and high < 1 << (width - 1)
+
+
+def _fitted(values: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    """Numbers as `width` bits of two's complement hold them."""
+    found = values & ((1 << width) - 1)
+    return np.where(found >> (width - 1), found - (1 << width), found)

@@ -1,0 +1,185 @@
+"""The Verilog of a layer is proven for all inputs, and no mutant of its text is."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fpgaprune.design import Design
+from fpgaprune.errors import CertificateError
+from fpgaprune.hls import layer_of
+from fpgaprune.rtl import prove_project, to_verilog
+from fpgaprune.values import FixedType
+
+from ..estimate.designs import weights
+
+X, W, ACCUM = FixedType(6, 2), FixedType(6, 1), FixedType(16, 6)
+OUT, ACT = (
+    FixedType(9, 4, rounding="RND", overflow="SAT"),
+    FixedType(5, 2, signed=False, rounding="RND", overflow="SAT"),
+)
+
+
+def design(accum=ACCUM, result=OUT, inputs=8, activation="relu"):
+    """A Dense layer and its activation."""
+    rng = np.random.default_rng(4)
+    types = {"result": result, "weight": W, "bias": W, "accum": accum}
+    arrays = {"weight": weights(rng, (inputs, 5), 0.4, 6), "bias": weights(rng, (5,), 0, 6)}
+    products = {"reuse_factor": 1, "strategy": "latency"}
+    given = {"table": FixedType(12, 2), "result": ACT} if activation != "relu" else {"result": ACT}
+    return Design(
+        name="net",
+        layers=(
+            layer_of("x", "Input", (), (inputs,), {"result": X}, {}, {}, {}),
+            layer_of("fc", "Dense", ("x",), (5,), types, arrays, {}, {}, **products),
+            layer_of("act", "Activation", ("fc",), (5,), given, {}, {}, {"activation": activation}),
+        ),
+        outputs=("act",),
+        part="xc7z020clg400-1",
+        clock_ns=5.0,
+        io_type="io_parallel",
+        backend="Vitis",
+    )
+
+
+@pytest.fixture
+def project(tmp_path):
+    return to_verilog(design(), tmp_path / "verilog")
+
+
+def verdicts(project, of):
+    return {proof.module.rpartition("_")[2]: proof for proof in prove_project(project, of)}
+
+
+def text_file(project, role):
+    return next(path for path in project.path.rglob("*.v") if path.name.endswith(f"_{role}.v"))
+
+
+def test_sums_and_functions_are_proven_for_all_inputs(project):
+    found = verdicts(project, design())
+    assert {role: proof.holds for role, proof in found.items()} == {"sums": True, "relu": True}
+    assert "5 sums of 8 inputs are the integer matrix, with no bit lost" in found["sums"].found
+    assert re.fullmatch(
+        r"the function of layer 'act' is right for all \d+ numbers that it can get", found["relu"].found
+    )
+
+
+def test_a_table_is_compared_in_all_of_its_entries(tmp_path):
+    of = design(activation="sigmoid")
+    project = to_verilog(of, tmp_path / "verilog")
+    (role,) = [role for role in verdicts(project, of) if role != "sums"]
+    assert verdicts(project, of)[role].holds
+    (rom,) = project.path.rglob("*_rom0.v")
+    lines = rom.read_text()
+    entries = re.findall(r"^ +\d+'d\d+: data = \d+'h[0-9a-f]+;$", lines, re.M)
+    refused = 0
+    for entry in entries[:: max(1, len(entries) // 12)]:
+        word = int(entry.rpartition("'h")[2].strip(";"), 16)
+        rom.write_text(lines.replace(entry, entry.rpartition("'h")[0] + f"'h{word ^ 1:x};"))
+        proof = verdicts(project, of)[role]
+        refused += proof.holds is False
+        assert proof.holds or re.search(r"the function of layer 'act' is \d+ instead of \d+", proof.found)
+    # Entries at the ends are of no number that the layer before gives.
+    assert refused > 3
+
+
+def mutants(text, pattern, change):
+    """The text with one match changed, for each match."""
+    for found in re.finditer(pattern, text):
+        yield text[: found.start()] + change(found) + text[found.end() :]
+
+
+_MUTANTS = {
+    "shift": (r"(?<=<<< )\d+", lambda found: str(int(found[0]) + 1)),
+    "sign": (r" [+-] (?=[v(])", lambda found: " - " if "+" in found[0] else " + "),
+    "constant": (r"(?<='sd)\d+", lambda found: str(int(found[0]) // 2)),
+    "register left out": (r"(?<=[ (])(v\d+)_d\d+(?=[ ;)])(?! <=)", lambda found: found[1]),
+    "output": (r"(?<=y\d = )v\d+(?:_d\d+)?", lambda found: "v0"),
+    "input": (r"in_data\[5:0\]", lambda found: "in_data[11:6]"),
+}
+
+
+@pytest.mark.parametrize("kind", [*_MUTANTS])
+def test_no_mutant_of_the_sums_is_proven(project, kind):
+    path, of = text_file(project, "sums"), design()
+    text = path.read_text()
+    pattern, change = _MUTANTS[kind]
+    refused = 0
+    for mutant in mutants(text, pattern, change):
+        path.write_text(mutant)
+        assert verdicts(project, of)["sums"].holds is not True, mutant
+        refused += verdicts(project, of)["sums"].holds is False
+    assert refused
+
+
+def test_a_sum_that_is_one_bit_short_is_not_proven(project):
+    """Widths are the least that hold their sums: a bit less loses one, unless its reader cuts it off anyway."""
+    path, of = text_file(project, "sums"), design()
+    text = path.read_text()
+    verdict = []
+    for found in re.finditer(r"wire signed \[(\d+):0\] (v\d+) = (?=[^;]*[+-])", text):
+        name = found[2]
+        short = text.replace(found[0], found[0].replace(f"[{found[1]}:0]", f"[{int(found[1]) - 1}:0]"))
+        short = re.sub(rf"reg signed \[\d+:0\] ({name}_d\d+);", rf"reg signed [{int(found[1]) - 1}:0] \1;", short)
+        path.write_text(short)
+        verdict.append(verdicts(project, of)["sums"].holds)
+    assert verdict.count(False) > len(verdict) // 2
+
+
+def test_another_matrix_is_refused_with_output_and_input(project):
+    of = design()
+    weight = of.layers[1].weights["weight"].copy()
+    place, output = np.argwhere(weight)[3]
+    weight[place, output] = 0
+    other = replace(of.layers[1], weights={**of.layers[1].weights, "weight": weight})
+    found = verdicts(project, replace(of, layers=(of.layers[0], other, of.layers[2])))["sums"]
+    assert found.holds is False
+    assert f"output {output} takes input {place}" in found.found
+    assert found.found.endswith("and the weights say 0 times")
+
+
+@pytest.mark.parametrize(("old", "new"), [(" > ", " < "), (" < ", " > "), ("1'sd0 : ", "6'sd20 : "), ("'hff", "'hfe")])
+def test_no_mutant_of_a_function_is_proven(project, old, new):
+    path, of = text_file(project, "relu"), design()
+    head, module, text = path.read_text().partition("module")
+    if old not in text:
+        old, new = re.search(r"'h[0-9a-f]+", text)[0], "'h1"
+    path.write_text(head + module + text.replace(old, new, 1))
+    assert verdicts(project, of)["relu"].holds is False
+
+
+def test_what_is_not_decided_is_never_called_proven(tmp_path):
+    of = design(accum=FixedType(9, 4))
+    found = verdicts(to_verilog(of, tmp_path / "verilog"), of)["sums"]
+    assert (found.holds, found.found) == (
+        None,
+        "the accumulator rounds each product, so that the sum is none of a matrix",
+    )
+
+
+def test_an_unknown_line_and_a_lost_file_are_said(project):
+    path, of = text_file(project, "sums"), design()
+    text = path.read_text()
+    path.write_text(text.replace("    assign out_data", "    initial $finish;\n    assign out_data"))
+    found = verdicts(project, of)["sums"]
+    assert found.holds is None
+    assert "is in another form than to_verilog writes" in found.found
+    path.unlink()
+    with pytest.raises(CertificateError, match="is gone; write the Verilog again"):
+        prove_project(project, of)
+
+
+def test_a_module_in_parts_is_proven_and_each_connection_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("fpgaprune.rtl.parts.PART_CHARACTERS", 1200)
+    of = design()
+    project = to_verilog(of, tmp_path / "verilog")
+    parts = list(project.path.rglob("*_sums_part*.v"))
+    assert len(parts) > 1
+    assert verdicts(project, of)["sums"].holds is True
+    for path in parts[1:]:
+        text = path.read_text()
+        low = re.search(r"\$signed\(\w+_data\[(\d+):(\d+)\]\)", text)
+        path.write_text(text.replace(low[0], low[0].replace(f"[{low[1]}:{low[2]}]", f"[{int(low[1]) + 1}:{low[2]}]")))
+        assert verdicts(project, of)["sums"].holds is not True
+        path.write_text(text)
