@@ -35,7 +35,8 @@ one. A dash means that you get an error, which names the layer and says what to 
 The table does not show all settings of a layer. A dilated or grouped convolution, or one with a depth multiplier,
 becomes a plain one with zeros in its kernel: a 3 × 3 kernel dilated by 2 is one of 5 × 5 with nine taps. Our Verilog
 has no product for a zero, so this costs nothing but a longer window; an hls4ml project with strategy `resource`
-multiplies by zeros. Every back end refuses a softmax along another axis.
+multiplies by zeros. A softmax or a normalisation along another axis, and a layer with the channels first, become ones
+along the last axis between layers that move it.
 """
 _FAMILIES: dict[str, tuple[str, ...]] = {
     "Vitis": ("latency", "resource"),
