@@ -116,7 +116,7 @@ def fit(
     folder = out or Path("runs") / f"{config.name}-fit"
     on_trial = _print_status if as_json and not quiet else None
     with Watcher(quiet=quiet or as_json) as watcher:
-        watcher.stage("time", "done", f"about {minutes:g} min, with the final run; what a tool counts comes after that")
+        watcher.stage("time", "said", f"about {minutes:g} min, with the final run; what a tool counts comes after that")
         found = fit_flow(
             config, folder, limits, watcher, route, options, on_trial, replace=replace, log_trials=log_trials
         )
