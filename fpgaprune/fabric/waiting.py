@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import time
 
-# Wall-clock seconds of `_work` on a free core of the machine on which the laws were measured.
+# Processor seconds of `_work` on a free core of the machine on which the laws were measured.
 _REFERENCE_S = 0.0165
 # Family to the placed LUTs of one run, its seconds of synthesis, place and route on a free core, and the power of the
 # LUTs by which they grow. Gowin: hw/synth/place_shares.csv, where the law is within a factor of 1.5 of each row that
@@ -60,13 +61,19 @@ def simulation_seconds(luts: float, interval_cycles: int, samples: int) -> float
 
 
 def slowness() -> float:
-    """Return how many times slower this machine is now than the reference: its processor, and what else runs on it."""
+    """Return how many times slower this machine is now than the reference: its processor, and what else runs on it.
+
+    What waits for the cores shares them with the tools. A short measurement does not see that: a process that has just
+    begun is served first.
+    """
     took = []
     for _ in range(3):
-        started = time.perf_counter()
+        started = time.process_time()
         _work()
-        took.append(time.perf_counter() - started)
-    return sorted(took)[1] / _REFERENCE_S
+        took.append(time.process_time() - started)
+    cores = os.cpu_count() or 1
+    crowded = max(1.0, (os.getloadavg()[0] + 1) / cores) if hasattr(os, "getloadavg") else 1.0
+    return crowded * sorted(took)[1] / _REFERENCE_S
 
 
 def _work() -> None:

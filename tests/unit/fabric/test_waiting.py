@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fpgaprune.fabric import bitstream_seconds, simulation_seconds, slowness, synthesis_seconds
+from fpgaprune.fabric import bitstream_seconds, simulation_seconds, slowness, synthesis_seconds, waiting
 from fpgaprune.target import hardware_path
 
 LUTS = 8640
@@ -46,3 +46,12 @@ def test_large_networks_stay_within_it_and_no_samples_take_no_time():
 
 def test_the_speed_of_this_machine_is_a_number_above_0():
     assert 0.05 < slowness() < 200
+
+
+def test_a_machine_on_which_much_else_runs_takes_longer_by_its_share(monkeypatch):
+    monkeypatch.setattr(waiting, "_work", lambda: None)
+    monkeypatch.setattr(waiting.time, "process_time", iter([0.0, 0.0165] * 9).__next__)
+    monkeypatch.setattr(waiting.os, "cpu_count", lambda: 2)
+    for load, wanted in ((0.0, 1.0), (1.0, 1.0), (5.0, 3.0)):
+        monkeypatch.setattr(waiting.os, "getloadavg", lambda load=load: (load, 9.0, 9.0))
+        assert slowness() == pytest.approx(wanted)
