@@ -28,6 +28,7 @@ from .finished.comparing import comparison_tables as comparison_tables
 from .finished.comparing import has_reports as has_reports
 from .finished.comparing_runs import ComparedRuns as ComparedRuns
 from .finished.comparing_runs import compare_runs as compare_runs
+from .finished.export_certificate import certify_export as certify_export
 from .finished.handover import hand_over as hand_over
 from .finished.loading import load_board as load_board
 from .finished.measured_run import measure_run as measure_run

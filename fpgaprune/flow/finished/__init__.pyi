@@ -8,6 +8,7 @@ from .comparing import comparison_tables as comparison_tables
 from .comparing import has_reports as has_reports
 from .comparing_runs import ComparedRuns as ComparedRuns
 from .comparing_runs import compare_runs as compare_runs
+from .export_certificate import certify_export as certify_export
 from .handover import hand_over as hand_over
 from .loading import load_board as load_board
 from .measured_run import measure_run as measure_run
