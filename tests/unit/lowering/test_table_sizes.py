@@ -46,8 +46,8 @@ def test_a_table_costs_no_more_than_rounding_its_result_does_or_says_so(name, bi
     step, place = FUNCTIONS[name].table.error(layer.operation.table_size, result), result.lsb
     assert off <= step + 1.01 * place / 2 + layer.types["table"].lsb
     assert bool(found.table_notes) == (step > place / 2)
-    # The steps of an exponential grow with its value.
-    assert bits > (6 if name == "exponential" else 10) or not found.table_notes
+    # The steps of an exponential grow with its value; mish is steeper than 1 over a table of 16.
+    assert bits > (6 if name in ("exponential", "mish") else 10) or not found.table_notes
 
 
 def cut_after(design, name):
