@@ -180,7 +180,7 @@ class BitstreamLink:
         return bool(self.claims) and all(claim.holds for claim in self.claims)
 
     def text(self) -> str:
-        """What was found, claim after claim, in one line; or why nothing was."""
+        """Claims in one line, with the reason for what was left out."""
         if not self.claims:
             return f"it was not, for {self.left_out}"
         return "; ".join(claim.sentence() for claim in self.claims) + (f"; {self.left_out}" if self.left_out else "")
@@ -240,7 +240,7 @@ class LockCertificate:
         return Summary(title, ("place", "weights", "locked elements", "violations", "wanted"), rows, tuple(firsts))
 
     def require(self) -> LockCertificate:
-        """Returns the certificate if it is `ok`.
+        """Return the certificate if it is `ok`.
 
         Raises:
             CertificateError: a locked element differs (the message names the first), or there is no link.
@@ -268,7 +268,7 @@ def check_link(
     not_carried: Mapping[str, str] | None = None,
     values: Mapping[str, NDArray[Any]] | None = None,
 ) -> LinkCheck:
-    """Compares every locked element of `arrays` with zero, or with its element of `values`, bit for bit.
+    """Compare every locked element of `arrays` with zero, or with its element of `values`, bit for bit.
 
     Args:
         link: the place where the arrays were read.

@@ -70,7 +70,7 @@ _BROKEN_PROMISES = (CertificateError, ExportError, HlsError, ToolError)
 
 
 def _abandon_output() -> None:
-    """Discards what is still to be printed: Python would try to print it again at exit, and fail again."""
+    """Discard what is still to be printed: Python would try to print it again at exit, and fail again."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
         return

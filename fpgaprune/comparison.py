@@ -52,7 +52,7 @@ class Equivalence:
         return self.max_relative_error <= self.tolerance
 
     def require(self) -> Equivalence:
-        """Returns the comparison if the outputs agree.
+        """Return the comparison if the outputs agree.
 
         Raises:
             EquivalenceError: they do not; `error.worst_input` is the sample with the largest relative error.
@@ -75,7 +75,7 @@ class Equivalence:
 
 
 def share_lost(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> tuple[float, float]:
-    """How much the share of True falls from `before` to `after`, and the standard error of that figure.
+    """Fall of the share of True from `before` to `after`, and its standard error.
 
     Both judge the same samples, so only samples that they judge differently add to the error (McNemar 1947).
 

@@ -81,7 +81,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def save_keras(model: object, path: str | os.PathLike[str]) -> Path:
-    """Writes the model to `path` (.keras); equal models saved by equal versions give equal bytes.
+    """Write the model to `path` (.keras); equal models saved by equal versions give equal bytes.
 
     Raises:
         UnsupportedLayerError: the file would name another function than the one that a layer applies.
@@ -103,7 +103,7 @@ def save_keras(model: object, path: str | os.PathLike[str]) -> Path:
 
 
 def _require_same_functions(model: object) -> None:
-    """Keras writes a function by its name, and reads its own of that name."""
+    """Check that each function of a layer keeps its meaning when Keras saves it by its name."""
     for layer in getattr(model, "layers", ()):
         for own in own_functions(layer):
             if not own.is_kept_in_files:
@@ -296,7 +296,7 @@ def _names(ends: object) -> list[str]:
 
 
 def _config(path: Path) -> dict[str, Any]:
-    """The configuration of the model at `path`; each of its layers has a class and a configuration."""
+    """Read the configuration of the model at `path`, and require a class and a configuration of each layer."""
     document = read_configuration(path, CertificateError).document
     config = document.get("config")
     if isinstance(config, dict) and _are_layers(config.get("layers", [])):
@@ -380,7 +380,7 @@ def _name_of(entry: Any) -> str | None:
 
 
 def _is_known(layer: Mapping[str, object]) -> bool:
-    """Whether the class of `layer` is Keras's or HGQ2's, and not one of the user's own of that name."""
+    """Whether the class of `layer` is Keras's or HGQ2's, and not a user's class of the same name."""
     registered = str(layer.get("registered_name") or "")
     # Keras 2 names no module.
     return registered.startswith("hgq>") or (not registered and str(layer.get("module") or "keras").startswith("keras"))

@@ -181,7 +181,7 @@ def _settings(layer: object) -> Mapping[str, Any]:
 
 @functools.cache
 def _activation_layers() -> Mapping[type | None, Callable[[Any], Activation | None]]:
-    """Each class of layers that are an activation alone, and which one a layer of it is."""
+    """Map each class of layers that are a lone activation to the activation of such a layer."""
     from keras import layers
 
     return {

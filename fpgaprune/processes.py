@@ -91,7 +91,7 @@ def run_tool(
     environment: Mapping[str, str] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> ToolRun:
-    """Runs `command` in `folder` until it ends with code 0; no process that it started is left.
+    """Run `command` in `folder` until it ends with code 0; no process that it started is left.
 
     Its output goes to `fpgaprune_<tool>.log` in `folder`, or to `log_name`. It has no standard input, and no shell is
     used. After an error, a timeout, an exception from `on_line` or an interrupt, all processes that it started are
@@ -178,7 +178,7 @@ def _missing(command: Sequence[str], folder: Path, product: str, advice: str) ->
 
 
 def _pass_lines(tail: IO[bytes], rest: bytes, on_line: Callable[[str], None] | None) -> bytes:
-    """Passes the whole lines since the last call to `on_line`, and returns the unfinished last line."""
+    """Pass the whole lines since the last call to `on_line`, and return the unfinished last line."""
     *lines, rest = (rest + tail.read()).split(b"\n")
     if on_line is not None:
         for line in lines:
@@ -187,7 +187,7 @@ def _pass_lines(tail: IO[bytes], rest: bytes, on_line: Callable[[str], None] | N
 
 
 def _end_all(process: subprocess.Popen[bytes], mark: str) -> None:
-    """Ends all processes of the run: those in the tool's group and those with its mark."""
+    """End all processes of the run: those in the tool's group and those with its mark."""
     _signal_all(process, mark, signal.SIGTERM)
     deadline = time.monotonic() + GRACE_S
     while _alive(process, mark) and time.monotonic() < deadline:

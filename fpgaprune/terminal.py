@@ -20,7 +20,7 @@ _LABEL = re.compile(r"[a-z][a-z ]{0,13}(?<=  )")
 
 
 def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: str | None = None) -> None:
-    """Prints a table. Figures are right-aligned, as 1,303,680; in a narrow window as 1.30M.
+    """Print a table. Figures are right-aligned, as 1,303,680; in a narrow window as 1.30M.
 
     Args:
         headers: one for each column; a line break makes a header of two lines.
@@ -46,7 +46,7 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: st
 
 
 def print_line(text: str, style: str = "", *, whole: bool = False) -> None:
-    """Prints `text`, without reading it as markup: folded at words in a window, else on one line.
+    """Print `text`, without reading it as markup: folded at words in a window, else on one line.
 
     `whole` is for text to copy, which is never folded.
     """
@@ -72,7 +72,7 @@ def folded(text: str, width: int) -> str:
 
 
 def print_json(content: object) -> None:
-    """Prints `content` as JSON with sorted keys."""
+    """Print `content` as JSON with sorted keys."""
     sys.stdout.write(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
@@ -90,7 +90,7 @@ def _short(cell: Cell) -> str:
 
 
 def print_problem(kind: str, text: str) -> None:
-    """Prints the kind of a problem and its text on the error output."""
+    """Print the kind of a problem and its text on the error output."""
     # Names in files may hold commands for the terminal.
     safe = "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text)
     # The square brackets of slice notation are not markup.

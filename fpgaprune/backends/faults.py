@@ -53,7 +53,7 @@ def _fault(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> st
 
 
 def _fault_of_backend(layer: LayerSpec, shapes: Sequence[tuple[int, ...]], design: Design) -> str | None:
-    """What is wrong in both io types."""
+    """Fault of the back end in `layer` with either io type; None if there is none."""
     backend, operation = design.backend, layer.operation
     if backend == "Libero" and not _is_in_libero(operation):
         return (

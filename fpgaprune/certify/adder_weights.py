@@ -67,7 +67,7 @@ class _Expression:
             place = token.end()
 
     def value(self) -> Affine:
-        """The coefficients of the whole expression."""
+        """Parse the whole expression; return the coefficient of each input."""
         result = self._sum()
         if self.tokens:
             raise self._problem()

@@ -45,7 +45,7 @@ class Project(Protocol):
 def certify(
     subject: keras.Model | str | os.PathLike[str] | Project, masks: MaskSet, values: Values | None = None
 ) -> LockCertificate:
-    """Compares every locked element of `subject` with zero; `.require()` of the result raises if one differs.
+    """Compare every locked element of `subject` with zero; `.require()` of the result raises if one differs.
 
     Args:
         subject: a Keras model, the path of a `.keras`, `.h5` or `.onnx` file, or a project from `to_hls`.

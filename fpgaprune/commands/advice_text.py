@@ -16,7 +16,7 @@ SHOWN = 3
 
 
 def print_advice(advice: Advice, shown: int = SHOWN) -> None:
-    """Prints what is short and the changes that help most; nothing if nothing is short."""
+    """Print what is short and the changes that help most; nothing if nothing is short."""
     from fpgaprune.report import shortage_lines, suggested_changes
 
     if not advice.needed:

@@ -84,7 +84,7 @@ def ask(
 
 
 def print_bitstream(run: Path, made: Mapping[str, Any]) -> None:
-    """Prints where the bitstream of a run is, how it is loaded, and what was never tried."""
+    """Print where the bitstream of a run is, how it is loaded, and what was never tried."""
     path = run / made["path"]
     print_line(f"bitstream   {path}: {made['board']}, {made['clock_mhz']:g} MHz of {made['fmax_mhz']:g}")
     print_line(f"load        fpgaprune load {run}   or: {made['load'].replace('{file}', str(path))}")

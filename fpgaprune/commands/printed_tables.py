@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def print_counts(counts: StagedCounts) -> None:
-    """Prints the table of one design in one layout: estimated, synthesised, placed, without and with its harness."""
+    """Print the table of one design in one layout: estimated, synthesised, placed, without and with its harness."""
     from fpgaprune.measure import HEADERS
 
     # A title is folded at the width of its table.
@@ -22,7 +22,7 @@ def print_counts(counts: StagedCounts) -> None:
 
 
 def print_table(table: Table) -> None:
-    """Prints a table of the report with its caption and its note."""
+    """Print a table of the report with its caption and its note."""
 
     def cell(text: str) -> Cell:
         digits = text.replace(",", "")

@@ -38,7 +38,7 @@ class Window:
 
     @property
     def taps(self) -> int:
-        """Places in one window."""
+        """Number of positions in one window."""
         return self.size[0] * self.size[1]
 
 
@@ -218,7 +218,7 @@ class Concatenate:
 
 @dataclass(frozen=True)
 class Reshape:
-    """The same values in the same order under another shape; no value is assigned.
+    """Reshape: the same values in the same order under another shape; no value is rounded.
 
     Attributes:
         repacks: whether the packets of a stream are made anew, and the values assigned.

@@ -60,7 +60,7 @@ class VerilogLayout:
                 raise RtlError(f"layer {name!r} gets {number} multipliers; wanted at least 1")
 
     def require_fits(self, design: Design) -> None:
-        """Check that every layer that it names can be laid out so.
+        """Check that each named layer of the design can have the layout given for it.
 
         Raises:
             RtlError: one is no Dense layer of `design`, or no layer that multiplies; or there are no weights to load.

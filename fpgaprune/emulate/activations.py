@@ -25,7 +25,7 @@ def relu(step: Step, x: Exact) -> Exact:
 
 
 def quantised(step: Step, x: Exact) -> Exact:
-    """Each value assigned to the type of its place, then to the result, which holds all of them."""
+    """Round each value to the type of its place, then to the type of the result, which holds all of them."""
     operation, shape = step.operation(Quantise), step.layer.output_shape
     period, result = len(operation.places), step.result
     kinds = step.keep("kinds", lambda: operation.types(shape)[:period])

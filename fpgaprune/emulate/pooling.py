@@ -20,7 +20,7 @@ class Windows(Window):
 
     @classmethod
     def of(cls, window: Window) -> Windows:
-        """The same windows."""
+        """Windows with the size, stride and padding of `window`."""
         return cls(window.size, window.stride, window.pad)
 
     def views(self, image: Array) -> Iterator[Array]:
@@ -33,7 +33,7 @@ class Windows(Window):
                 yield image[:, rows, columns]
 
     def positions(self, height: int, width: int) -> tuple[int, int]:
-        """The number of windows below and beside each other in a map of that size, padding included."""
+        """Numbers of windows along the height and the width of a map of this size, padding included."""
         return (height - self.size[0]) // self.stride[0] + 1, (width - self.size[1]) // self.stride[1] + 1
 
     def padded(self, image: Array, value: int) -> Array:

@@ -95,7 +95,7 @@ def _product(step: Step, x: Exact, weight: str, bias: str) -> Exact:
 
 
 def _function(step: Step, name: str, x: Exact) -> Exact:
-    """The function of that name, in the accumulator's type."""
+    """Scalar function called `name`, whose results have the accumulator's type."""
     found = not_negative(x) if name == "relu" else centred(step, x, FUNCTIONS[name])
     return found.into(step.type("accum"))
 

@@ -49,7 +49,7 @@ class Kernel:
         return min(lows), max(highs)
 
     def output_bounds(self, low: int, high: int) -> list[tuple[int, int]]:
-        """The same for each output alone."""
+        """Bounds of the sums of each output by itself."""
         low, high = min(low, 0), max(high, 0)
         pairs = list(zip(self.positive, self.negative, strict=True))
         return [(p * low + n * high, p * high + n * low) for p, n in pairs]

@@ -83,7 +83,7 @@ def _registers(design: DesignFeatures, layers: Sequence[Hardware], latency: int)
 
 
 def _hold_outputs(layer: LayerFeatures, hardware: Hardware) -> None:
-    """A process that hands on all of its numbers at once has a register and a choice for each."""
+    """Add a register and a multiplexer for each number of a process that writes all of its numbers at once."""
     numbers = layer.positions_out * layer.channels_out
     hardware.lut["output_hold"] = numbers
     hardware.ff["hold_bit"] = hardware.ff.get("hold_bit", 0.0) + numbers * layer.out.bits

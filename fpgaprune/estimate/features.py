@@ -167,7 +167,7 @@ def with_live_shares(layers: Sequence[LayerFeatures]) -> list[LayerFeatures]:
 
 
 def _shares(layers: Iterable[LayerFeatures], *, outputs: bool) -> list[tuple[float, float]]:
-    """Of each layer, the live share of the numbers that come to it and that it hands on, in this direction."""
+    """Live shares of the inputs and of the outputs of each layer, in the given direction."""
     share = 1.0
     found = []
     for layer in layers:

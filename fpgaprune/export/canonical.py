@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"__\d+|(?<=_cond)_\d+|(?<=_body)_\d+")
 
 
 def plain_zeros(graph: onnx.GraphProto) -> None:
-    """Replaces -0.0 by 0.0 in all initialisers; a BatchNorm with a negative scale makes -0.0 of a locked zero."""
+    """Replace -0.0 by 0.0 in all initialisers; a BatchNorm with a negative scale makes -0.0 of a locked zero."""
     from onnx import TensorProto, numpy_helper
 
     for tensor in graph.initializer:
@@ -29,7 +29,7 @@ def plain_zeros(graph: onnx.GraphProto) -> None:
 
 
 def settle(exported: onnx.ModelProto, kept: Collection[str]) -> None:
-    """Makes order and names in the model `exported` depend on its graph alone; the weights' names in `kept` stay.
+    """Make order and names in the model `exported` depend on its graph alone; the weights' names in `kept` stay.
 
     Constants are named `constant_1`, ... in the order in which they are read, and equal constants are merged. Outputs
     are named `output` or `output_1`, .... Other tensors and nodes lose the numbers that a library counted and keep the
@@ -162,7 +162,7 @@ def tensors_read(node: onnx.NodeProto) -> Iterator[str]:
 
 
 def _need(graph: onnx.GraphProto, makers: dict[str, int], tensor: str, order: dict[int, None]) -> None:
-    """Appends to `order` the node that makes `tensor`, after all the nodes that it needs."""
+    """Append to `order` the node that makes `tensor`, after all the nodes that it needs."""
     if tensor not in makers:
         return
     # No recursion, because a deep network is a long chain.

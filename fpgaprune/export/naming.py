@@ -24,7 +24,7 @@ _SCALE_ROUNDING = 1e-6
 def name_initialisers(
     graph: onnx.GraphProto, constants: Constants, model: keras.Model, folds: Mapping[str, str]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Replaces the tags in initialisers by their values, and names each initialiser that is a weight by its path.
+    """Replace the tags in initialisers by their values, and name each initialiser that is a weight by its path.
 
     Args:
         graph: the ONNX graph, with tags in place of weights.

@@ -33,7 +33,7 @@ def export_onnx(
     opset: int = OPSET,
     batch: int | None = None,
 ) -> Path:
-    """Writes `model` to `path` as an ONNX file that runs in onnxruntime; the same model gives the same bytes.
+    """Write `model` to `path` as an ONNX file that runs in onnxruntime; the same model gives the same bytes.
 
     The file's inputs and outputs are the model's. It computes in float32, whatever precision the model has; weights of
     float64 are rounded once. What the model captured, such as a tensor that a `Lambda` reads, is a constant.

@@ -35,15 +35,15 @@ class OrderedSet(MutableSet[Any]):
     __rand__ = __and__
 
     def add(self, value: object) -> None:
-        """Adds `value` at the end if it is new."""
+        """Add `value` at the end if it is new."""
         self._elements[value] = None
 
     def discard(self, value: object) -> None:
-        """Removes `value` if it is there."""
+        """Remove `value` if it is there."""
         self._elements.pop(value, None)
 
     def update(self, *others: Iterable[object]) -> None:
-        """Adds all elements of `others`."""
+        """Add all elements of `others`."""
         for other in others:
             self._elements.update(dict.fromkeys(other))
 

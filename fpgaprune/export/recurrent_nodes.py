@@ -74,7 +74,7 @@ def with_stand_ins(functional: keras.Model) -> tuple[Any, dict[float, Any]]:
 
 
 def put_nodes(graph: onnx.GraphProto, marks: Mapping[float, Any], values: Callable[[Any], Array]) -> None:
-    """Replaces each stand-in in `graph` by the node of its layer.
+    """Replace each stand-in in `graph` by the node of its layer.
 
     Args:
         graph: the graph that tf2onnx made of the model from `with_stand_ins`.
@@ -123,7 +123,7 @@ def _functions(layer: keras.Layer) -> list[str | None]:
 
 
 def _put(graph: onnx.GraphProto, node: onnx.NodeProto, layer: keras.Layer, values: Callable[[Any], Array]) -> None:
-    """Replaces `node` by the ONNX node of `layer`, and by nodes that reorder its inputs, weights and outputs."""
+    """Replace `node` by the ONNX node of `layer`, and by nodes that reorder its inputs, weights and outputs."""
     kind = "GRU" if isinstance(layer, keras.layers.GRU) else "LSTM"
     made, path = _Nodes(graph, node.name.rpartition("/")[0]), layer.name
     kernel, recurrent, *biases = (values(variable) for variable in layer.weights)
@@ -153,7 +153,7 @@ class _Nodes:
         self.nodes: list[Any] = []
 
     def add(self, kind: str, inputs: list[str], name: str, output: str | None = None, **attributes: object) -> str:
-        """Adds a node and returns the name of its output."""
+        """Add a node and return the name of its output."""
         from onnx import helper
 
         whole = f"{self.prefix}/{name}"
@@ -162,7 +162,7 @@ class _Nodes:
         return output
 
     def constant(self, name: str, values: object) -> str:
-        """Adds an initialiser and returns its name."""
+        """Add an initialiser and return its name."""
         from onnx import numpy_helper
 
         whole = f"{self.prefix}/{name}"
@@ -170,13 +170,13 @@ class _Nodes:
         return whole
 
     def weight(self, name: str, keras_weight: Any, gates: tuple[int, ...]) -> str:
-        """Adds the initialiser (inputs, gates x units), and nodes that make (1, gates x units, inputs) of it."""
+        """Add the initialiser (inputs, gates x units), and nodes that make (1, gates x units, inputs) of it."""
         stored = self._in_order(name, self.constant(name, keras_weight), keras_weight.shape[-1], gates, axis=1)
         turned = self.add("Transpose", [stored], f"{name}_turned", perm=[1, 0])
         return self.add("Unsqueeze", [turned, self.constant(f"{name}_axis", np.array([0]))], f"{name}_placed")
 
     def bias(self, bias: Any, gates: tuple[int, ...]) -> str:
-        """Adds a bias, and nodes that make (1, 2 x gates x units) of it, with zeros for the state if it has none."""
+        """Add a bias, and nodes that make (1, 2 x gates x units) of it, with zeros for the state if it has none."""
         stored = self._in_order("bias", self.constant("bias", bias), bias.shape[-1], gates, axis=bias.ndim - 1)
         if bias.ndim == 1:
             stored = self.add("Concat", [stored, self.constant("none", np.zeros_like(bias))], "bias_joined", axis=0)

@@ -24,7 +24,7 @@ _PER_AXIS = ("kernel_shape", "strides", "dilations")
 
 
 def drop_dummy_axis(graph: Graph) -> bool:
-    """Removes one axis of size 1, from the `Unsqueeze` that makes it to every `Squeeze` that ends it.
+    """Remove one axis of size 1, from the `Unsqueeze` that makes it to every `Squeeze` that ends it.
 
     Kernels of height 1 lose that axis. Each output is computed from the same numbers; exact over the reals. If some
     other node reads a tensor with the axis, the axis stays.
@@ -130,7 +130,7 @@ def _flatten_window(graph: Graph, node: onnx.NodeProto) -> None:
 
 
 def join_bias(graph: Graph) -> bool:
-    """Makes the constant that the only reader of a `Conv` adds to each channel the bias of the `Conv`; exact."""
+    """Make the constant that the only reader of a `Conv` adds to each channel the bias of the `Conv`; exact."""
     for node in graph.proto.node:
         if node.op_type != "Conv" or len(node.input) != 2:
             continue
@@ -153,7 +153,7 @@ def join_bias(graph: Graph) -> bool:
 
 
 def multiply_last_axis(graph: Graph) -> bool:
-    """Replaces `Reshape`, `MatMul`, `Reshape` by the `MatMul` where they only merge and split the leading axes.
+    """Replace `Reshape`, `MatMul`, `Reshape` by the `MatMul` where they only merge and split the leading axes.
 
     ONNX's MatMul, like numpy.matmul, multiplies the last axis whatever axes come before it.
     """

@@ -91,7 +91,7 @@ def _traced(functional: keras.Model, batch: int | None, opset: int) -> tuple[Any
 
 
 def _put_in(translated: Any, constants: Constants, inputs: Iterable[str]) -> None:
-    """Replaces what `translated` computes from weights by the constants, and removes its `inputs` that were weights."""
+    """Replace what `translated` computes from weights by the constants, and remove its `inputs` that were weights."""
     from tf2onnx.utils import make_name
 
     for name, array in constants.arrays.items():
@@ -140,7 +140,7 @@ def _translated(functional: keras.Model, variables: list[Any], batch: int | None
 
 
 def _complement(context: Any, node: onnx.NodeProto, name: str, _: Any) -> None:
-    """Translates TensorFlow's `Erfc`, which Keras's gelu uses, to 1 - `Erf`."""
+    """Translate TensorFlow's `Erfc`, which Keras's gelu uses, to 1 - `Erf`."""
     erf = context.make_node("Erf", [node.input[0]])
     one = context.make_const(f"{name}_one", np.ones(1, np.float32))
     context.remove_node(name)
@@ -183,7 +183,7 @@ def _is_static(value: Any) -> bool:
 
 
 def _free_batch(graph: onnx.GraphProto) -> bool:
-    """Frees the batch axis of all shapes; False if the batch size appears anywhere else."""
+    """Free the batch axis of all shapes; False if the batch size appears anywhere else."""
     from onnx import TensorProto, numpy_helper
 
     shapes = {node.input[1] for node in graph.node if node.op_type == "Reshape"}

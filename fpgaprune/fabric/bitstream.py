@@ -75,7 +75,7 @@ class Bitstream:
     pll: Pll | None = None
 
     def speed(self, latency_cycles: int) -> str:
-        """Say how many samples a second the board answers, and what limits it, for a network of that latency."""
+        """Samples a second that the board answers with a network of this latency, and what limits them, in words."""
         wire_ms, core_ms = self._milliseconds(latency_cycles)
         limit = "the serial line"
         if core_ms > wire_ms:
@@ -87,7 +87,7 @@ class Bitstream:
         )
 
     def core_share(self, latency_cycles: int) -> float:
-        """The share of a sample's time, 0..1, that a network of that latency takes; the serial line takes the rest."""
+        """Share 0..1 of a sample's time that a network of this latency takes; the serial line takes the rest."""
         wire_ms, core_ms = self._milliseconds(latency_cycles)
         return core_ms / (wire_ms + core_ms)
 

@@ -111,7 +111,7 @@ def _serial_board(name: str) -> tuple[str, str | None] | None:
 
 
 def find_board(board: str | os.PathLike[str]) -> Board:
-    """The board of that name in `hw/boards`, or the board that a TOML file describes.
+    """Find a board of `hw/boards` by its name, or read it from a TOML file.
 
     Raises:
         TargetError: the name is unknown, or the file has another form.

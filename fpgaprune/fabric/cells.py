@@ -84,7 +84,7 @@ def list_families() -> tuple[str, ...]:
 
 @cache
 def find_family(family: str) -> Family:
-    """The family of that name in `hw/synth`.
+    """Device family called `name` in `hw/synth`.
 
     Raises:
         TargetError: the name is unknown; the message lists the known names.

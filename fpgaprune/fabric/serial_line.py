@@ -21,13 +21,13 @@ class SerialLine(Protocol):
         """At most `size` bytes, fewer if the time is over."""
 
     def write(self, data: bytes) -> Any:
-        """`data` is sent."""
+        """Send `data`."""
 
     def reset_input_buffer(self) -> None:
         """Forget what has come and was not read."""
 
     def close(self) -> None:
-        """Give the line back."""
+        """Close the serial line."""
 
 
 def open_line(board_or_port: str, baud: int | None, timeout_s: float) -> SerialLine:

@@ -62,7 +62,7 @@ def _read_attributes(owner: Any) -> None:
 
 
 def _read_dataset(entry: Any, rest: int) -> int:
-    """Reads `entry` and returns its bytes in memory, which may be `rest` at most."""
+    """Read `entry` and return its bytes in memory, which may be `rest` at most."""
     properties = entry.id.get_create_plist()
     if entry.is_virtual or properties.get_external_count():
         raise ValueError(f"array {entry.name[:60]!r} lies in another file")

@@ -44,7 +44,7 @@ def layer_configs(document: object) -> Iterator[dict[str, Any]]:
 
 
 def number_from_zero(document: object) -> None:
-    """Changes references to the results of a Sequential inside `document`: Keras 2 counts its calls from 1."""
+    """Change references to the results of a Sequential inside `document`: Keras 2 counts its calls from 1."""
     for model in layer_configs(document):
         layers = model["config"].get("layers")
         inner = {
@@ -75,7 +75,7 @@ def _references(config: Any) -> Iterator[list[Any]]:
 
 
 def to_keras3(layer: dict[str, Any]) -> None:
-    """Changes `layer`, the class and the settings of a layer as Keras 2 saves them, into what Keras 3 reads."""
+    """Change `layer`, the class and the settings of a layer as Keras 2 saves them, into what Keras 3 reads."""
     kind, config = layer["class_name"], layer["config"]
     for key, (kinds, meant) in _AS_KERAS_3.items():
         if kind in kinds and key in config and config[key] == meant:

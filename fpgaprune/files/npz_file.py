@@ -24,7 +24,7 @@ _KINDS = "biufcSU"
 
 
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Writes `arrays` to `path` as a compressed .npz, keys sorted, without timestamps.
+    """Write `arrays` to `path` as a compressed .npz, keys sorted, without timestamps.
 
     Raises:
         StorageError: the file cannot be written.

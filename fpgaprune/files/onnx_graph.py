@@ -113,7 +113,7 @@ class Graph:
         return tuple(axis.dim_value for axis in kind.shape.dim)
 
     def add_constant(self, name: str, values: NDArray[Any]) -> str:
-        """Adds a constant and returns its name: `name`, with a number if that is taken."""
+        """Add a constant and return its name: `name`, with a number if that is taken."""
         from onnx import numpy_helper
 
         taken = self._constants.keys() | self._values.keys() | self.producers.keys()
@@ -124,7 +124,7 @@ class Graph:
         return free
 
     def drop(self, node: Any) -> None:
-        """Removes `node`, whose output equals its first input."""
+        """Remove `node`, whose output equals its first input."""
         source, tensor = node.input[0], node.output[0]
         self.proto.node.remove(node)
         # An output of the graph keeps its name.
@@ -135,7 +135,7 @@ class Graph:
         self.sweep()
 
     def sweep(self) -> None:
-        """Removes the constants that nothing reads."""
+        """Remove the constants that nothing reads."""
         read = {tensor for node in self.proto.node for tensor in node.input} | self.outputs
         replace_entries(self.proto.initializer, (t for t in self.proto.initializer if t.name in read))
 
@@ -155,7 +155,7 @@ def attributes(node: Any) -> dict[str, Any]:
 
 
 def set_attribute(node: Any, name: str, value: Any) -> None:
-    """Sets the attribute `name` of `node` to `value`; None removes it."""
+    """Set the attribute `name` of `node` to `value`; None removes it."""
     from onnx import helper
 
     kept = [entry for entry in node.attribute if entry.name != name]

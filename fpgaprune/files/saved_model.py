@@ -70,7 +70,7 @@ def read_configuration(path: Path, problem: type[FpgaPruneError]) -> Configurati
 
 
 def read_weights(path: Path, problem: type[FpgaPruneError]) -> bytes:
-    """The bytes of the HDF5 file in the `.keras` file at `path`, or of that file itself if it is an `.h5` file.
+    """Bytes of the HDF5 file with the weights: inside the `.keras` file at `path`, or the `.h5` file itself.
 
     Everything in it can be read.
 
@@ -96,7 +96,7 @@ def read_weights(path: Path, problem: type[FpgaPruneError]) -> bytes:
 
 
 def know_weights(data: bytes) -> None:
-    """Notes that this process wrote the HDF5 file `data`, so that it need not be checked when it is read."""
+    """Note that this process wrote the HDF5 file `data`, so that it need not be checked when it is read."""
     _SOUND.add(hashlib.sha256(data).hexdigest())
 
 

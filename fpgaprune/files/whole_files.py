@@ -83,7 +83,7 @@ def storage(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """Makes the folder `path` and its parents, if they are missing.
+    """Make the folder `path` and its parents, if they are missing.
 
     Raises:
         StorageError: it cannot be made.
@@ -99,7 +99,7 @@ DRAFT = ".partial"
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
-    """Writes `data` to `path`; a reader, or a crash, sees the old file or the new one, never a part.
+    """Write `data` to `path`; a reader, or a crash, sees the old file or the new one, never a part.
 
     Raises:
         StorageError: the file cannot be written; the old file stays.

@@ -115,7 +115,7 @@ def fit(
     replace: bool = False,
     log_trials: str | None = None,
 ) -> Fit:
-    """Find the best network that `target` takes and that loses at most `max_loss`; `out` holds it as a whole run.
+    """Find the best network that fits `target` and loses at most `max_loss`, and write its run to `out`.
 
     What has no limit is minimised, in this order: latency, shares of the part and loss. The shares of all resources are
     added; a network that loses the whole of `max_loss` must be a tenth smaller than one that loses nothing.

@@ -139,7 +139,7 @@ class Knobs:
 
     @property
     def locked(self) -> str:
-        """What is locked, in words; empty if nothing is."""
+        """Locks of the point in words; empty if nothing is locked."""
         units = [(self.filters, "filters"), (self.sparsity, f"{self.granularity}s")]
         return ", then ".join(f"{share:.0%} of {unit}" for share, unit in units if share)
 

@@ -100,7 +100,7 @@ class SearchLog:
 
     @property
     def seconds_left(self) -> float:
-        """What is left of the time of the search."""
+        """Seconds left of the search's time."""
         return max(self._started + 60.0 * self.ranking.limits.minutes - time.monotonic(), 0.0)
 
     @property

@@ -82,7 +82,7 @@ class FitSearch:
     notes: list[str] = field(default_factory=list)
 
     def run(self) -> Fit:
-        """Search, and return the result, which `out` holds too.
+        """Run the search; return its result, which is also written to `out`.
 
         Raises:
             RunError: `out` holds something else or is in use, or no network was found.
@@ -200,7 +200,7 @@ class FitSearch:
         ]
 
     def _larger_part(self, best: FitPoint) -> str:
-        """Return a sentence: the part that would take the nearest network."""
+        """Sentence that names the part which would take the nearest network."""
         config = parse_config(joined(self.config.model_dump(mode="json", exclude_unset=True), best.settings), "fit")
         part = smallest_part(self.route, best.design(), config, self.limits.share)
         if part is None:

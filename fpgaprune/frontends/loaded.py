@@ -136,7 +136,7 @@ class LoadedNetwork:
         return found
 
     def save_state(self, path: str | os.PathLike[str], model: keras.Model = None) -> None:
-        """Writes `state` to `path` (.npz).
+        """Write `state` to `path` (.npz).
 
         Raises:
             MaskError: as `state`.

@@ -35,7 +35,7 @@ def load(
     samples: object = None,
     trusted: bool = False,
 ) -> LoadedNetwork:
-    """Loads a trained network of any format that comes in, and compares it with that format's own interpreter.
+    """Load a trained network of any format that comes in, and compare it with that format's own interpreter.
 
     An ONNX file becomes a Keras model with its channels last; its weights keep the names of their file in `sources`,
     and `locks` takes them: `features.0.weight[13, 29]`.

@@ -109,7 +109,7 @@ def run_build(
     timeout_s: float,
     on_line: Callable[[str], None] | None,
 ) -> Build:
-    """Runs `steps` in `folder`; see `HlsProject.build`."""
+    """Run `steps` in `folder`; see `HlsProject.build`."""
     commands = [_available(command) for command in build_commands(design, steps)]
     missing = next((command for command in commands if find_tool(command.tool) is None), None)
     if missing is not None:

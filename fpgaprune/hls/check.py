@@ -42,7 +42,7 @@ class ModelCheck:
     notes: tuple[str, ...]
 
     def require(self) -> ModelCheck:
-        """Returns the check if there are no problems.
+        """Return the check if there are no problems.
 
         Raises:
             HlsError: there are problems; the message holds all of them.
@@ -61,7 +61,7 @@ def check_model(
     layers: Mapping[str, Mapping[str, Any]] | None = None,
     backend_options: Mapping[str, Any] | None = None,
 ) -> ModelCheck:
-    """Finds the problems that `to_hls` would have with `model`, from the model and the settings alone.
+    """Find the problems that `to_hls` would have with `model`, from the model and the settings alone.
 
     Nothing is converted, so a network of 80 layers takes a second or two. Problems that depend on trained weights or
     on data (accumulators, types that overflow) are not found.

@@ -85,7 +85,7 @@ def golden_samples(design: Design, samples: Samples) -> tuple[NDArray[np.float32
 
 
 def write_golden(folder: Path, design: Design, samples: Samples | None) -> int:
-    """Writes golden samples into the project in `folder`, makes its test bench compare, and returns their number.
+    """Write golden samples into the project in `folder`, make its test bench compare, and return their number.
 
     A design that cannot be emulated has no outputs to compare with, so its project gets no golden samples.
 

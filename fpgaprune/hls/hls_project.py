@@ -71,7 +71,7 @@ class HlsProject:
             raise HlsError(f"{folder} is not a project that fpgaprune wrote: {error}") from error
 
     def compile(self, timeout_s: float = 900.0) -> CSimulation:
-        """Compiles the C simulation with g++.
+        """Compile the C simulation with g++.
 
         Raises:
             ToolTimeoutError: g++ takes longer than `timeout_s`.
@@ -89,7 +89,7 @@ class HlsProject:
         timeout_s: float = 14_400.0,
         on_line: Callable[[str], None] | None = None,
     ) -> Build:
-        """Runs `steps` of the vendor's tool in the project's folder; its reports are there, and no process is left.
+        """Run `steps` of the vendor's tool in the project's folder; its reports are there, and no process is left.
 
         Args:
             steps: some of `csim`, `synth`, `cosim`, `validation`, `export`, `vsynth`, `bitfile`; most backends have
@@ -145,7 +145,7 @@ def to_hls(
     results: str | os.PathLike[str] | None = None,
     progress: OnStep | None = None,
 ) -> HlsProject:
-    """Writes a whole hls4ml project of `network`, at once, with the same bytes each time.
+    """Write a whole hls4ml project of `network`, at once, with the same bytes each time.
 
     `to_hls(design, target, "hls")` renders a `Design`, and needs neither Keras nor TensorFlow;
     `to_hls(model, target, x, "hls")` makes the design of a Keras model first, as `make_design` does.
@@ -254,7 +254,7 @@ def _draft(folder: Path) -> Iterator[Path]:
 def _write(
     draft: Path, folder: Path, design: Design, target: Target, options: Mapping[str, object], golden: Samples | None
 ) -> None:
-    """Writes to `draft` the project that will stand in `folder`."""
+    """Write to `draft` the project that will stand in `folder`."""
     require_board(target, options)
     graph = render(design, target, draft, options)
     # hls4ml's writers raise any error, such as KeyError for a template that a board does not have.
@@ -263,7 +263,7 @@ def _write(
 
 
 def _put_in_place(made: Path, folder: Path, replaced: Path) -> None:
-    """Moves `made` to `folder`; if the move fails, `folder` is as before."""
+    """Move `made` to `folder`; if the move fails, `folder` is as before."""
     before = folder.exists()
     if before:
         folder.rename(replaced)

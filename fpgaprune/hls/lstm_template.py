@@ -24,7 +24,7 @@ _CALLS = {
 
 
 def mend_lstm(folder: Path, design: Design) -> None:
-    """Makes the project in `folder` compile with the types of `design`'s LSTM layers; without these it is unchanged.
+    """Make the project in `folder` compile with the types of `design`'s LSTM layers; without these it is unchanged.
 
     Raises:
         HlsError: the template is neither that of hls4ml 1.3.0 nor a corrected one.

@@ -91,7 +91,7 @@ _FORMS = {
 
 
 def add_templates(folder: Path, design: Design) -> None:
-    """Writes into the project in `folder` a template for each function of `design` that hls4ml lacks.
+    """Write into the project in `folder` a template for each function of `design` that hls4ml lacks.
 
     Raises:
         HlsError: a header is not that of hls4ml 1.3.0, or two layers need tables of one function in different sizes.

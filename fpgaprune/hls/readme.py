@@ -113,7 +113,7 @@ def _golden(design: Design, golden: int) -> list[str]:
 
 
 def _handed_over(design: Design) -> list[str]:
-    """Says where the IP core, the bitstream and the driver are."""
+    """Say where the IP core, the bitstream and the driver are."""
     if design.backend not in _AMD:
         return []
     lines = [

@@ -60,7 +60,7 @@ class CSimulation:
 
     @classmethod
     def build(cls, folder: Path, design: Design, timeout_s: float = 900.0) -> CSimulation:
-        """Compiles the project in `folder`.
+        """Compile the project in `folder`.
 
         Raises:
             ToolTimeoutError: g++ takes longer than `timeout_s`.
@@ -113,7 +113,7 @@ class CSimulation:
         on_progress: Callable[[int], None] | None = None,
         sample_timeout_s: float = 900.0,
     ) -> SimulatedOutputs:
-        """Runs the first samples of `x`, as many as fit into `seconds`, on all cores at once.
+        """Run the first samples of `x`, as many as fit into `seconds`, on all cores at once.
 
         Another sample starts only if one as long as the longest so far would still end in time.
 
@@ -183,7 +183,7 @@ class _Queue:
         results: Sequence[NDArray[np.float32]],
         timeout_s: float,
     ) -> None:
-        """Lets `simulator` write samples' outputs to `results` until no sample or time is left, or an error occurs."""
+        """Let `simulator` write samples' outputs to `results` until no sample or time is left, or an error occurs."""
         while (place := self._take()) is not None:
             started = time.monotonic()
             try:

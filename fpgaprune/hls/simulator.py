@@ -85,7 +85,7 @@ _VOLATILE = re.compile(r"  INLINE void clearUnusedBits\(void\) volatile\n.*?\n  
 
 
 def write_simulator(folder: Path, design: Design) -> None:
-    """Writes into the project in `folder` the program's source, a script that compiles it fast, and faster headers.
+    """Write into the project in `folder` the program's source, a script that compiles it fast, and faster headers.
 
     hls4ml's script compiles one file after the other with -O3. -O1 takes two thirds of the time, and its program is as
     fast if `ap_private`, the class of every number, keeps its value in a register. In hls4ml's copy of that header, the
@@ -179,7 +179,7 @@ class Simulator:
         return [part.reshape(shape) for part, shape in zip(parts, self._outputs, strict=True)]
 
     def end(self) -> None:
-        """Ends the process."""
+        """End the process of the simulation."""
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with suppress(OSError):

@@ -74,7 +74,7 @@ class StrategyAdvice:
 
 
 def advise_strategy(design: Design, target: Target) -> StrategyAdvice:
-    """Finds the multipliers that the zeros of `design` save on `target`, and recommends a strategy.
+    """Find the multipliers that the zeros of `design` save on `target`, and recommend a strategy.
 
     Args:
         design: a design from `to_hls` or `make_design`.
@@ -104,7 +104,7 @@ def advise_strategy(design: Design, target: Target) -> StrategyAdvice:
 
 
 def warn_of_idle_zeros(advice: StrategyAdvice) -> None:
-    """Gives a `StrategyWarning` if zeros of some layers save nothing."""
+    """Give a `StrategyWarning` if zeros of some layers save nothing."""
     if advice.text:
         warnings.warn(advice.text, StrategyWarning, stacklevel=3)
 

@@ -25,7 +25,7 @@ _SCRIPTS = ("*.sh", "*.yml", "*.tcl", "*.txt", "Makefile*")
 
 
 def write_project(folder: Path, graph: Any, design: Design, golden: Samples | None = None) -> None:
-    """Writes the project of hls4ml's `graph` to `folder`; the same design gives the same bytes in any folder.
+    """Write the project of hls4ml's `graph` to `folder`; the same design gives the same bytes in any folder.
 
     Args:
         folder: the folder that was given to `render`; it does not exist yet.
@@ -50,7 +50,7 @@ def write_project(folder: Path, graph: Any, design: Design, golden: Samples | No
 
 
 def write_sources(folder: Path, graph: Any, design: Design) -> None:
-    """Writes hls4ml's files of `graph`, corrected, and the program of its C simulation to `folder`.
+    """Write hls4ml's files of `graph`, corrected, and the program of its C simulation to `folder`.
 
     Stamps and paths stay in the files.
 

@@ -183,7 +183,7 @@ def _often(laid: DesignLayout) -> str:
 
 
 def _slower(design: Design, part: Part) -> Iterator[DesignLayout]:
-    """Layouts in which a sample takes more cycles: all layers by one rule, then a rule for each layer."""
+    """Slower layouts: first all layers by one rule, then a rule for each layer."""
     yield from islice(slower_layouts(design, part), 1, None)
     # This takes seconds, so it comes last. Where one share is too little, a smaller one is as well.
     with suppress(EstimateError):

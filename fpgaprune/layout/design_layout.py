@@ -78,7 +78,7 @@ class DesignLayout(Struct, frozen=True, dict=True):
 
     @cached_property
     def occupancy(self) -> Occupancy:
-        """What it takes of each resource of the part."""
+        """Share of each resource of the part that the layout takes."""
         return Occupancy.of(self.used, self.part, Resources(**self.capacity), self.whole)
 
     @cached_property

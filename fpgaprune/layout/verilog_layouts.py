@@ -26,7 +26,7 @@ def at_interval(design: Design, part: Part, interval: int | None = None, name: s
 
 
 def slower_layouts(design: Design, part: Part, factors: Sequence[int] | None = None) -> Iterator[DesignLayout]:
-    """`design` with a sample as often as it can come, then with ever more cycles, by one rule for all layers.
+    """Layouts of `design` from the shortest interval to ever longer ones, by one rule for all layers.
 
     Their names are the multiples of the fewest cycles: `0` for the first, then `4`, `16` and so on. `factors`
     picks some.

@@ -26,7 +26,7 @@ def check_layers(functional: keras.Model) -> None:
 
 
 def check_classes(functional: keras.Model) -> None:
-    """The class of every layer of `functional` can be converted with some settings.
+    """Check that the class of every layer of `functional` can be converted with some settings.
 
     Raises:
         UnsupportedLayerError: one cannot; the message names it and its alternative.

@@ -148,7 +148,7 @@ def _sources(layer: keras.Layer) -> list[str]:
 
 
 def _changes_nothing(layer: keras.Layer, kinds: Mapping[str, FixedType], incoming: Mapping[str, FixedType]) -> bool:
-    """Whether hardware hands on what `layer` reads: a linear activation of the same type, or a scale of one."""
+    """Whether `layer` changes no number in hardware: a linear activation of the same type, or a scale of one."""
     if isinstance(layer, keras.layers.Activation) and activation_of(layer.activation) == LINEAR:
         return kinds["result"] == incoming["result"]
     if isinstance(layer, keras.layers.BatchNormalization):

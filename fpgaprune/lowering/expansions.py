@@ -45,7 +45,7 @@ def expands(operation: keras.Operation, args: tuple[Any, ...]) -> bool:
 def expanded(
     operation: keras.Operation, name: str, call: Call, args: tuple[Any, ...], kwargs: Mapping[str, object]
 ) -> Any:
-    """What the layers that stand for `operation` make of its arguments; the last of them is called `name`.
+    """Output of the layers that replace `operation`, applied to its arguments; the last layer is called `name`.
 
     Args:
         operation: a layer that `expands`.

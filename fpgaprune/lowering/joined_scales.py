@@ -77,7 +77,7 @@ def joined_scales(functional: keras.Model) -> keras.Model:
 
 
 def simplify_scale(layer: keras.Layer, incoming: FixedType, readers: Mapping[int, list[Any]]) -> None:
-    """Gives `layer` factors and shifts of few bits with which all quantisers behind it give what they gave.
+    """Give `layer` factors and shifts of few bits with which all quantisers behind it give what they gave.
 
     Nothing changes where something other than a quantiser reads it, or a relu before quantisers.
 

@@ -24,7 +24,7 @@ class KnownLosses:
     """Maps the widths that a search tried to their losses; a JSON file holds them if one is named."""
 
     def __init__(self, path: str | os.PathLike[str] | None, question: str) -> None:
-        """Reads the losses in the file at `path`; losses of another `question` are ignored.
+        """Read the losses in the file at `path`; losses of another `question` are ignored.
 
         Raises:
             HlsError: the file does not hold the losses of a search.
@@ -41,7 +41,7 @@ class KnownLosses:
         return None if found is None else (found[0], found[1])
 
     def add(self, widths: Mapping[tuple[str, str], int], loss: float, error: float) -> None:
-        """Notes the loss of `widths`, by role and layer, in memory and in the file."""
+        """Record the loss of `widths`, by role and layer, in memory and in the file."""
         self._losses[_name(widths)] = [loss, error]
         if self._path is not None:
             content = {"format": _FORMAT, "question": self._question, "losses": self._losses}

@@ -43,7 +43,7 @@ class LayerOptions:
 
     @classmethod
     def of(cls, layer: str, options: Mapping[str, Any]) -> LayerOptions:
-        """Reads a mapping with the attributes above and types by role, for example `{"weight": "fixed<6,1>"}`.
+        """Read a mapping with the attributes above and types by role, for example `{"weight": "fixed<6,1>"}`.
 
         Raises:
             HlsError: an option is unknown or has an invalid value.

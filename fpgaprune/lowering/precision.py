@@ -158,7 +158,7 @@ class _Chooser:
         self.types: Types = {}
 
     def add(self, layer: keras.Layer) -> None:
-        """Chooses the types of `layer`."""
+        """Choose the types of `layer`."""
         own = self.options.get(layer.name, _NO_OPTIONS)
         given = dict(own.types or {})
         if isinstance(layer, keras.layers.InputLayer):

@@ -157,7 +157,7 @@ class WidthSearch:
         return choose_types(self.folded, self.ranges, precision, options, self.skeleton.backend or "Vitis")
 
     def _loss_of(self, widths: Mapping[tuple[str, str], int], auto: AutoPrecision, still_open: int) -> _Loss:
-        """The loss with these widths; `still_open` of them may be lowered further."""
+        """Loss of the metric with these widths, of which `still_open` may be lowered further."""
         self.evaluations += 1
         known = self._known.get(widths)
         loss = _Loss(*known) if known else self._measured(self._types(widths, auto))

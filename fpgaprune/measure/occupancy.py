@@ -119,7 +119,7 @@ class Occupancy(Struct, frozen=True):
 
     @property
     def rows(self) -> str:
-        """What is taken of each resource that is used."""
+        """Text of the used resources: count, capacity and share."""
         return ", ".join(row.words for row in self.taken if row.used)
 
     @property

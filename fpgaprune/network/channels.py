@@ -68,11 +68,11 @@ class AxisChannels:
         return Channels(shape, self.ids.reshape(flat), self.known.reshape(flat), self.value.reshape(flat))
 
     def meet(self, other: AxisChannels) -> AxisChannels:
-        """This line, with only the constants known that `other` has too."""
+        """Keep only the constants that `other` has, too."""
         return replace(self, known=self.known & other.known & (self.value == other.value))
 
     def zeros_only(self) -> AxisChannels:
-        """This line, with only the constants 0 known."""
+        """Keep only the constants that are 0."""
         return AxisChannels(self.ids, self.known & (self.value == 0), np.zeros(self.value.shape))
 
 
@@ -108,7 +108,7 @@ class Channels:
         return AxisChannels(*(np.broadcast_to(array.reshape(-1), full) for array in arrays))
 
     def unknown(self) -> Channels:
-        """The same slots, with no constant known."""
+        """Forget all constants, and keep the channels."""
         return replace(self, known=np.zeros_like(self.known))
 
     def transposed(self, order: Sequence[int]) -> Channels:
@@ -132,7 +132,7 @@ class Channels:
 
 
 def _settle(facts: AxisChannels | Channels) -> None:
-    """Makes only finite constants known, and the value 0 elsewhere."""
+    """Make only finite constants known, and the value 0 elsewhere."""
     known = np.logical_and(facts.known, np.isfinite(facts.value))
     object.__setattr__(facts, "known", known)
     object.__setattr__(facts, "value", np.where(known, facts.value, 0.0))

@@ -56,7 +56,7 @@ def _parts(layer: keras.Layer) -> list[Any]:
 
 @contextmanager
 def _written_as_linear(layer: keras.Layer, places: list[OwnFunction]) -> Iterator[None]:
-    """Within the block, `layer` has no activation at `places`: Keras cannot write each of them."""
+    """Replace the activations at `places` of `layer` by linear within the block; Keras cannot save all functions."""
     import keras
 
     parts = _parts(layer)

@@ -106,7 +106,7 @@ class Network:
         return [step for step in self.steps if tensor in step.inputs]
 
     def routes(self, step: FlatStep) -> list[Ids | None]:
-        """For each tensor that `step` reads, the channel from which each output channel is made, or -1.
+        """Input channel of each output channel, for each tensor that `step` reads; -1 for none.
 
         None for a tensor whose channels may all go into any output channel.
         """

@@ -136,7 +136,7 @@ def require_in_use(
 def _wrong(
     traced: _Traced, tensor: keras.KerasTensor, path: str, mask: NDArray[np.bool_], wanted: Array, stays: bool
 ) -> str | None:
-    """What is wrong with the locked elements of `path` in `tensor`, in words; None if they are as wanted."""
+    """Fault of the locked elements of `path` in `tensor`, in words; None if there is none."""
     if tensor.shape != mask.shape:
         return "its elements are not where they were"
     stored = traced.values[path].copy()

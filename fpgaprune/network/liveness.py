@@ -22,7 +22,7 @@ class Liveness:
     """The needed slots of a finished trace, with the first reason for each."""
 
     def __init__(self, trace: Trace, multiple_of: int = 1) -> None:
-        """Finds the smallest set that keeps a multiple of `multiple_of` channels in each layer, or all its channels."""
+        """Find the smallest set that keeps a multiple of `multiple_of` channels in each layer, or all its channels."""
         self._trace = trace
         self._multiple_of = multiple_of
         self._linears = list(reversed(trace.linears.values()))
@@ -38,7 +38,7 @@ class Liveness:
                 break
 
     def needed(self, ids: Ids) -> Bools:
-        """Which of `ids` stay."""
+        """Whether each channel of `ids` is needed."""
         return np.asarray(self._needed[self._roots[ids]], dtype=np.bool_)
 
     def root(self, ids: Ids) -> Ids:
@@ -104,7 +104,7 @@ class Liveness:
         return changed
 
     def _round_up(self) -> bool:
-        """Keeps more channels in the first layer whose count is no multiple; the caller then follows their reads."""
+        """Keep more channels in the first layer whose count is no multiple; the caller then follows their reads."""
         for path, owner in self._trace.owners.items():
             missing = -int(self.needed(owner.ids).sum()) % self._multiple_of
             if missing and self.needed(owner.ids).any():

@@ -20,7 +20,7 @@ _LOOPS = frozenset({"While", "StatelessWhile"})
 
 @dataclass(frozen=True)
 class _Fact:
-    """What is known of a tensor: whether it depends on the data, and otherwise the variables that it is made of.
+    """Origin of a tensor: whether it depends on the data, and if not, the variables that it is computed from.
 
     Attributes:
         variables: names of the variables.

@@ -43,7 +43,7 @@ _LOSE_DIGITS = frozenset({"celu", "elu", "gelu", "logsigmoid", "mish", "selu", "
 
 
 def unit_of(dtype: str | None) -> float:
-    """Half a unit in the last place of a float of `dtype`, relative to it; that of float32 for any other dtype."""
+    """Relative rounding error of `dtype`: half a unit in the last place; that of float32 for any other dtype."""
     return _UNITS.get(dtype or "", UNIT)
 
 

@@ -24,7 +24,7 @@ Values = Callable[["Site"], "Channels | list[Channels]"]
 
 @dataclass(frozen=True)
 class LayerRule:
-    """What is known about one class of layers.
+    """Rule of one class of layers: how it computes channels, and its role.
 
     Attributes:
         values: tells a `Site` what the layer does to its channels, their constants and its weights.
@@ -71,11 +71,11 @@ class Site:
         return self.shapes[0]
 
     def hold(self, ids: Ids, reason: str) -> None:
-        """Keeps the slots `ids` because of this call."""
+        """Keep the slots `ids` because of this call."""
         self.trace.hold(ids, reason, self.path)
 
     def border(self, ids: Ids) -> None:
-        """Notes for the explanation that the slots `ids` are constants other than 0, padded with zeros here."""
+        """Note for the explanation that the slots `ids` are constants other than 0, padded with zeros here."""
         for slot in ids:
             self.trace.borders.setdefault(int(slot), self.path)
 
@@ -84,7 +84,7 @@ class Site:
         self.trace.slots.unite(left, right)
 
     def keep_all(self) -> list[Channels]:
-        """Keeps all inputs and outputs, of which nothing is known, and lists the layer as unsupported."""
+        """Keep all inputs and outputs, of which nothing is known, and list the layer as unsupported."""
         self.trace.unsupported[self.path] = type(self.layer).__name__
         results = [self.trace.opaque(shape) for shape in self.shapes]
         for channels in self.inputs:
@@ -114,15 +114,15 @@ class Site:
         return ids
 
     def owns(self, ids: Ids) -> None:
-        """Makes the plan explain `ids` under this layer's name."""
+        """Make the plan explain `ids` under this layer's name."""
         self.trace.owners.setdefault(self.path, Owner(type(self.layer).__name__, ids))
 
     def shrinks(self, **entries: object) -> None:
-        """Notes config entries of this layer that shrink to `Count`s (or tuples with them) or `Listed`s."""
+        """Note config entries of this layer that shrink to `Count`s (or tuples with them) or `Listed`s."""
         self.trace.configs.setdefault(self.path, {}).update(entries)
 
     def weight(self, variable: keras.Variable, *axes: Ids | None, uses: int = 0) -> str:
-        """Notes the slots on the axes of `variable`, and returns its path."""
+        """Note the slots on the axes of `variable`, and return its path."""
         path = self.trace.paths.get(id(variable))
         if path is None:
             raise RemovalError(f"layer {self.path!r} holds a variable {variable.path!r} that is not among its weights")

@@ -121,7 +121,7 @@ class Trace:
     _own: dict[tuple[int, str], Ids] = field(default_factory=dict)
 
     def hold(self, ids: Ids, reason: str, by: str) -> None:
-        """Keeps the slots `ids`."""
+        """Keep the slots `ids`."""
         self.holds.append(KeptSlots(np.unique(ids), reason, by))
 
     def opaque(self, shape: Shape) -> Channels:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def trace_channels(model: keras.Model, trace: Trace) -> list[Channels]:
-    """Fills `trace`, and returns the channels of the outputs of `model`.
+    """Fill `trace`, and return the channels of the outputs of `model`.
 
     Raises:
         RemovalError: the model's graph cannot be read.

@@ -68,7 +68,7 @@ class Weight:
 
     @property
     def layer_path(self) -> str:
-        """Its path without the last part."""
+        """Path of the layer: the path of the weight without its last part."""
         return self.path.rpartition("/")[0]
 
     @property
@@ -92,7 +92,7 @@ class Weight:
 
     @property
     def axes(self) -> ChannelAxes:
-        """Its channel axes; `PLAIN` if the layer is unknown, and for a vector."""
+        """Channel axes of the weight; `PLAIN` if the layer is unknown, and for a vector."""
         kind = _class_name(self.layer)
         if self.ndim < 2:
             return PLAIN
@@ -129,7 +129,7 @@ def _class_name(layer: keras.Layer) -> str:
 
 
 def leaf_layers(model: keras.Model) -> Iterator[Any]:
-    """The layers of `model` and of the models inside it; one that is in several of them comes several times."""
+    """List the layers of `model` and of models inside it; a layer of several models comes several times."""
     for layer in model.layers:
         if hasattr(layer, "layers"):
             yield from leaf_layers(layer)

@@ -37,7 +37,7 @@ class Zeros:
         self.unread: dict[int, Flags] = {}
 
     def update(self) -> None:
-        """Finds the facts for the masks as they are now."""
+        """Find the facts for the masks as they are now."""
         network = self._network
         self.zero = {tensor: network.flags(tensor, False) for tensor in range(len(network.tensors))}
         self.unfed = dict(self.zero)

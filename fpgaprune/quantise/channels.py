@@ -98,7 +98,7 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         return ops.where(width > 0, found, ops.zeros_like(found))
 
     def compute_output_shape(self, input_shape: object) -> Any:
-        """That of the input."""
+        """Shape of the output: that of the input."""
         return input_shape
 
     def types(self) -> tuple[FixedType | None, ...]:
@@ -125,7 +125,7 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         return FixedType(integer + max(kind.fraction for kind in known), integer, signed)
 
     def get_config(self) -> dict[str, Any]:
-        """What makes the layer anew; its types are weights."""
+        """Configuration from which Keras rebuilds the layer; its types are weights."""
         own = {"rounding": self.rounding, "overflow": self.overflow, "each_value": self.each_value}
         return {**super().get_config(), **own}
 

@@ -89,7 +89,7 @@ def _with_input(config: Any) -> dict[str, Any]:
 
 
 def _write_float(path: Path, document: Mapping[str, object], silent: Collection[str]) -> None:
-    """Gives the copy at `path` the configuration `document`, and to each layer the weights of its own alone."""
+    """Give the copy at `path` the configuration `document`, and to each layer the weights of its own alone."""
     import h5py
 
     with h5py.File(path, "r+") as file:

@@ -44,11 +44,11 @@ class Rounded(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         return rounded(inputs, self.types["result"])
 
     def compute_output_shape(self, input_shape: object) -> Any:
-        """That of the input."""
+        """Shape of the output: that of the input."""
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """What makes the layer anew."""
+        """Configuration from which Keras rebuilds the layer."""
         return {**super().get_config(), "types": _written(self.types)}
 
 
@@ -69,7 +69,7 @@ class RoundedAverage(Rounded):
         return ops.cast(rounded(raw * 2.0**-self.fraction, self.types["result"]), inputs.dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """What makes the layer anew."""
+        """Configuration from which Keras rebuilds the layer."""
         return {**super().get_config(), "count": self.count, "fraction": self.fraction}
 
 
@@ -91,7 +91,7 @@ class RoundedLeakyReLU(Rounded):
         return ops.cast(rounded(product, self.types["result"]), inputs.dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """What makes the layer anew."""
+        """Configuration from which Keras rebuilds the layer."""
         return {**super().get_config(), "slope": self.slope, "incoming": str(self.incoming)}
 
 
@@ -118,7 +118,7 @@ class _RoundedProduct:
         return ops.cast(_sum_held(total, self.types["result"]), inputs.dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """What makes the layer anew."""
+        """Configuration from which Keras rebuilds the layer."""
         own = {"types": _written(self.types), "sum_dtype": self.sum_dtype}
         return {**super().get_config(), **own}  # type: ignore[misc]
 

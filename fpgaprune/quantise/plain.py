@@ -13,7 +13,7 @@ from fpgaprune.values import FixedType
 
 
 def is_rounded(model: keras.Model) -> bool:
-    """`model` holds a layer that rounds as the hardware does."""
+    """Whether `model` has a layer that rounds as the hardware does."""
     return any(isinstance(layer, (Rounded, *PLAIN)) for layer in model.layers)
 
 

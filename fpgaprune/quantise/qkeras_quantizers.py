@@ -189,7 +189,7 @@ def _fixed_point(settings: Mapping[str, Any], values: Floats) -> Floats:
 
 
 def _scaled(bits: int, levels: np.float32, range_: np.float32, values: Floats) -> Floats:
-    """Whole numbers times a power of two for each output, the power that suits its weights best."""
+    """Round weights to whole numbers times a power of two for each output, the one with the least error."""
     axes = tuple(range(values.ndim - 1)) if values.ndim > 1 else (0,)
     x = values / range_
     most = np.float32(2 ** (bits - 1) - 1)

@@ -39,7 +39,7 @@ _TERNARY = FixedType(2, 2, True, "RND_MIN_INF", "SAT_SYM")
 
 
 def import_layers(path: Path, library: str) -> ImportedBits:
-    """The network in the `.h5` file at `path`, whose weights are what their layers leave of them.
+    """Import the network in the `.h5` file at `path`, with its weights as their layers round them.
 
     Raises:
         ModelImportError: the file cannot be read.

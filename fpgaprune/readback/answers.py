@@ -79,7 +79,7 @@ class Results:
 
 @dataclass(frozen=True)
 class BitstreamCheck:
-    """What was read back from a bitstream, and what it computes.
+    """Network read back from a bitstream, and the outputs that it computes.
 
     Attributes:
         samples: how many were sent.
@@ -111,7 +111,7 @@ class BitstreamCheck:
         return self.first is None and (self.cells is None or self.cells.holds)
 
     def claims(self) -> tuple[Claim, ...]:
-        """What was found, each with whether it was proven or tried."""
+        """Claims about the bitstream, each proven or tried."""
         differ = f"{self.differ:,} differ"
         found = differ if self.first is None else f"{differ}; {self.first}"
         tried = Claim(_BITS, on_samples(self.samples), found, self.first is None)
@@ -121,7 +121,7 @@ class BitstreamCheck:
         return tried, Claim(_CELLS, ALL_INPUTS, compared, self.cells.holds)
 
     def sentence(self) -> str:
-        """What was found, in one line for each claim."""
+        """Claims about the bitstream, one line each."""
         return "\n".join(claim.sentence() for claim in self.claims())
 
     def read_back(self) -> str:

@@ -20,7 +20,7 @@ _WRITES = {"": 0, "WT": 1, "RBW": 2}
 
 @dataclass(frozen=True, slots=True)
 class PortFuses:
-    """How a port is set.
+    """Settings of a port of a memory block.
 
     Attributes:
         width: bits read or written at once: 1, 2, 4, 9, 18 or 36.

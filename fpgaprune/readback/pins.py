@@ -44,7 +44,7 @@ class Pins:
         return self._places[wire]
 
     def name(self, number: int) -> str:
-        """The pin of that number."""
+        """Name of the pin with this number."""
         return self._inputs[number]
 
     def driven_by(self, pin: str) -> Wire:

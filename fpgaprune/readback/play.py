@@ -58,7 +58,7 @@ def play(
     cache: Path,
     timeout_s: float,
 ) -> bytes:
-    """What comes back for the samples in `sent`, each of them sent to a board of its own.
+    """Answers to the samples in `sent`, each simulated from the start of the chip.
 
     Args:
         netlist: as `read_netlist` gives it.

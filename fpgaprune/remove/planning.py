@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def plan_removal(
     model: keras.Model, *, strict: bool = False, tolerance: float = 0.0, inputs: object = None, multiple_of: int = 1
 ) -> RemovalPlan:
-    """Plans what can leave `model` without changing what it computes at inference; the model is unchanged.
+    """Plan what can leave `model` without changing what it computes at inference; the model is unchanged.
 
     A channel can leave if everything that stays reads it with zero weights, or if it is a constant and the constant is
     0 or can be added to the bias of every reader. It cannot be added if a reader pads with zeros; then one constant

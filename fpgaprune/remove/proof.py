@@ -33,7 +33,7 @@ def equivalence(
     bare: bool = True,
     seed: int = 0,
 ) -> Equivalence:
-    """Compares the outputs of two models on `inputs`; `.require()` of the result raises if they differ too much.
+    """Compare the outputs of two models on `inputs`; `.require()` of the result raises if they differ too much.
 
     Args:
         first: a keras model; its outputs give the scale of the comparison.
@@ -71,7 +71,7 @@ class Reference:
         bare: bool = True,
         seed: int = 0,
     ) -> None:
-        """Runs `model` on `inputs`; arguments and errors are those of `equivalence`."""
+        """Run `model` on `inputs`; arguments and errors are those of `equivalence`."""
         arrays = [
             np.asarray(x) for x in keras.tree.flatten(edge_inputs(model, seed=seed) if inputs is None else inputs)
         ]
@@ -88,7 +88,7 @@ class Reference:
         self._outputs = self._run(self._copy)
 
     def compare(self, second: Any, *, tolerance: float | None = None, rounded: str | None = None) -> Equivalence:
-        """Compares the outputs of `second` with this model's; arguments and errors are those of `equivalence`.
+        """Compare the outputs of `second` with this model's; arguments and errors are those of `equivalence`.
 
         With `rounded`, such as "float32", no `tolerance` means what it explains that weights of `second` were rounded
         to this dtype once.

@@ -73,7 +73,7 @@ class SelectChannels(keras.layers.Layer):
     """The channels `indices` of its input, in that order."""
 
     def __init__(self, indices: Sequence[int], axis: int = -1, **kwargs: object) -> None:
-        """Selects `indices` along `axis`, which counts the batch axis."""
+        """Select `indices` along `axis`, which counts the batch axis."""
         super().__init__(**kwargs)
         self.indices = [int(k) for k in indices]
         self.axis = axis
@@ -88,7 +88,7 @@ class SelectChannels(keras.layers.Layer):
 
 
 def find_groups(model: keras.Model) -> tuple[KernelGroups, ...]:
-    """Finds every convolution of `model` whose kernels form two or more groups; the model is unchanged.
+    """Find every convolution of `model` whose kernels form two or more groups; the model is unchanged.
 
     Only convolutions at the top level are examined that are called once, are not grouped and have an element-wise
     activation.

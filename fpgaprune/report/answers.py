@@ -49,7 +49,7 @@ def give_answers(report: RunReport) -> tuple[Answer, ...]:
 
 
 def left_out(report: RunReport) -> tuple[tuple[str, str], ...]:
-    """What was not done, with the reason."""
+    """Steps that were left out, with their reasons."""
     return (*report.left_out.items(), *_unchecked(report))
 
 

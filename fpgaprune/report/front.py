@@ -239,7 +239,7 @@ def front_figure(report: FrontReport) -> Markup:
 
 
 def _apart(ticks: Sequence[float], across: Callable[[float], float]) -> list[float]:
-    """Those of `ticks` whose numbers do not touch, from the right."""
+    """Ticks whose numbers do not touch, chosen from the right."""
     kept: list[float] = []
     for tick in reversed(ticks):
         if not kept or across(kept[-1]) - across(tick) > 1.5 * _APART[0]:

@@ -100,7 +100,7 @@ def facts(report: RunReport) -> tuple[str, ...]:
 
 
 def provenance(report: RunReport) -> tuple[tuple[str, str], ...]:
-    """What is needed to repeat the run."""
+    """Table of versions and digests that repeat the run."""
     part = report.target.part
     head = [
         ("part", f"{part.name}, {part.vendor} {part.family}; capacities from {part.source}, checked {part.date}"),

@@ -110,6 +110,6 @@ class Table:
         return spans if any(name for name, _ in spans) else []
 
     def shown_columns(self) -> Table:
-        """The same table without the columns that hold nothing but dashes."""
+        """Leave out the columns that hold only dashes."""
         kept = [c for i, c in enumerate(self.columns) if i == 0 or any(cell != DASH for cell in c.cells)]
         return replace(self, columns=tuple(kept))

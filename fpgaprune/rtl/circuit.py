@@ -282,7 +282,7 @@ class Circuit:
         return np.asarray(result, dtype=object)
 
     def _negative(self, place: int) -> int | None:
-        """A node that is minus node `place` for no more adders (b - a for a - b); None if there is none."""
+        """Negate node `place` without a further adder (b - a for a - b); None if it needs one."""
         node = self.nodes[place]
         match node.op:
             case "shl":

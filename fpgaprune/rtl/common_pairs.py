@@ -85,7 +85,7 @@ class _Search:
         return np.stack((a, b, distance, 2 * (keys & 1) - 1), axis=-1)[order], counts[order]
 
     def replace_all(self, pairs: NDArray[np.int64], least: int) -> int:
-        """Those of `pairs` that still occur `least` times have become adders; returns how many."""
+        """Replace each pair that still occurs `least` times by an adder; return the number of replaced pairs."""
         return sum(self._replace(a, b, distance, sign, least) for a, b, distance, sign in pairs.tolist())
 
     def _replace(self, a: int, b: int, distance: int, sign: int, least: int) -> bool:

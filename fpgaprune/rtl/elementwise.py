@@ -108,7 +108,7 @@ def batch_normalization(context: Context, chain: Chain) -> None:
 
 
 def merge(context: Context, chain: Chain) -> None:
-    """Put the values of both inputs side by side in a beat; every two of them become one value."""
+    """Merge two inputs: their values stand side by side in a beat, and each two become one value."""
     step = context.step
     name = step.operation(Merge).function
     if name not in _MERGES:

@@ -43,7 +43,7 @@ def to_verilog(
     solver_seconds: float = 600.0,
     **changes: Any,
 ) -> VerilogProject:
-    """`output_dir` holds the design as Verilog-2001 and `project.json` that lists it; see `fpgaprune.to_verilog`.
+    """Write the design to `output_dir` as Verilog-2001 with a `project.json`; see `fpgaprune.to_verilog`.
 
     Raises:
         UnsupportedLayerError, DesignError, RtlError, ToolError: as for `fpgaprune.to_verilog`.
@@ -105,7 +105,7 @@ def _check(design: Design) -> None:
 
 @dataclass(frozen=True)
 class _Edge:
-    """The stream that a layer hands on.
+    """Output stream of a layer.
 
     Attributes:
         wire: its name in the top module.
@@ -166,7 +166,7 @@ class _Network:
         return self._written(folder, *self.plan())
 
     def plan(self) -> tuple[list[RtlPort], list[RtlPort]]:
-        """Every layer is laid out; the ports of the inputs and of the outputs."""
+        """Place every layer, and return the ports of the inputs and outputs."""
         bits = self.load_port.width_bits if self.load_port else 0
         self.contexts = {
             step.layer.name: Context(step, self.layout, self.solver, self.beats, self.counter, bits)
@@ -341,7 +341,7 @@ class _Network:
     def _text(
         self, layer: LayerSpec, last: str, sources: list[_Edge], met: Pair | None, chain: Chain, shapes: str
     ) -> LayerText:
-        """The module of `layer` and of the layers up to `last` that are computed in it."""
+        """Text of the module that computes `layer` and the layers after it up to `last`."""
         rows = [before.links for before in met.befores] if met else [[]]
         ports = [
             (prefix, edge.stream.bits, row)

@@ -62,7 +62,7 @@ class LayerText:
     parts: tuple[Part, ...]
 
     def datapath_files(self) -> dict[str, str]:
-        """Text of what it computes, by file name."""
+        """Text of the datapath of the layer, by file name."""
         return {name: text for write in self.datapaths for name, text in write().items()}
 
 
@@ -242,7 +242,7 @@ class _Writer:
         )
 
     def _named(self, role: str) -> tuple[str, str]:
-        """A new name for a module of this layer, and the part of it that follows the layer's name."""
+        """New name for a module of this layer, and the suffix behind the layer's name."""
         name = f"{self.module}_{role}"
         while name in self._names:
             name += "_again"

@@ -79,7 +79,7 @@ class Stream:
         return rows, columns
 
     def summed(self, count: int) -> Stream:
-        """The same beats of values that hold every sum of `count` of these."""
+        """Stream of sums of `count` values each: the same beats, with values wide enough."""
         low, high = self.low * count, self.high * count
         width = max(max(-low - 1, high).bit_length() + 1, self.width + 1)
         return replace(self, width=width, low=low, high=high)
@@ -180,7 +180,7 @@ class SerialTrees:
 
     @property
     def after(self) -> int:
-        """Bits of data out."""
+        """Bits of the module's output stream."""
         return self.words * self.bits
 
     @property
@@ -216,12 +216,12 @@ class Computation:
 
     @property
     def before(self) -> int:
-        """Bits of data in."""
+        """Bits of the module's input stream."""
         return self.trees.before if self.trees else self.copies * sum(width for width, _ in self.circuit.inputs)
 
     @property
     def after(self) -> int:
-        """Bits of data out."""
+        """Bits of the module's output stream."""
         return self.copies * sum(width for _, width in self.circuit.outputs)
 
 

@@ -31,7 +31,7 @@ class Loaded:
 
     @classmethod
     def of(cls, layer: LayerSpec, beat: int) -> Loaded:
-        """Those of `layer`."""
+        """Types of the weights and biases of `layer`, with the biases, for loads at run time."""
         biases = np.broadcast_to(layer.weights["bias"].reshape(-1), (layer.output_shape[-1],))
         return cls(layer.types["weight"], layer.types["bias"], tuple(biases.tolist()), beat)
 

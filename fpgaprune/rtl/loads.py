@@ -96,7 +96,7 @@ def load_port(design: Design, layout: VerilogLayout) -> RtlPort | None:
 
 
 def loads_of(design: Design, layers: tuple[str, ...], port: RtlPort) -> RtlLoads:
-    """The stream `port` and what it must not change; it carries the weights of `layers`."""
+    """Loads of the weights of `layers` through the stream `port`, and the form that each layer keeps."""
     return RtlLoads(port, layers, {layer.name: _form(layer, layer.name in layers) for layer in design.layers})
 
 
@@ -116,7 +116,7 @@ _PARTS = ("data", "valid", "end")
 
 
 def gate_text(port: RtlPort, inputs: Sequence[RtlPort], outputs: Sequence[RtlPort], layers: int) -> str:
-    """The body of the top module before its layers: loads on their way through `layers` of them, and the gate."""
+    """Body of the top module before its layers: the path of loads through `layers` layers, and the gate."""
     p = port.prefix
     bits = {"data": f"[{port.width_bits - 1}:0] ", "valid": "", "end": ""}
     first = {
@@ -148,7 +148,7 @@ def gate_text(port: RtlPort, inputs: Sequence[RtlPort], outputs: Sequence[RtlPor
 
 
 def gate_parts(inputs: Sequence[RtlPort], outputs: Sequence[RtlPort]) -> list[Instance]:
-    """The modules of that text."""
+    """Modules that the text of the gate instantiates."""
     gate = Instance("fp_gate", {"INPUTS": len(inputs), "OUTPUTS": len(outputs), "COUNT": 16})
     return [gate, *(Instance("fp_last", {"BEATS": port.beats}) for port in inputs)]
 

@@ -18,7 +18,7 @@ from fpgaprune.rtl.links import Module, Need
 
 @dataclass(frozen=True)
 class Pair:
-    """How two streams meet.
+    """Pairing of two streams whose beats meet.
 
     Attributes:
         befores: the modules of each stream before they meet.

@@ -110,7 +110,7 @@ class _Part:
         return sum(width for _, width in self.leaves.values())
 
     def text(self) -> str:
-        """The module."""
+        """Verilog text of the module."""
         ports = self.body.ports(self.clocked)
         ports += [f"input wire [{width - 1}:0] {bus}" for bus, width in self.buses.items()]
         ports.append(f"output wire [{self.width - 1}:0] out_data")

@@ -83,7 +83,7 @@ class Program:
 
     @property
     def multipliers(self) -> int:
-        """How many there are."""
+        """Number of multipliers."""
         return self.groups * self.taps
 
     @property

@@ -43,7 +43,7 @@ def read_split(project: VerilogProject, layer: RtlLayer) -> int:
 
 
 def _parameters(project: VerilogProject, layer: RtlLayer) -> tuple[dict[str, int], int]:
-    """Those of the module that makes the sums, and where its groups start."""
+    """Parameters of the module that computes the sums, and the start of each group."""
     found = _SUMS.search(_text(project, layer, layer.module))
     given = {name: int(value) for name, value in _PARAMETER.findall(found[1])} if found else {}
     starts = _STARTS.search(found[1]) if found else None

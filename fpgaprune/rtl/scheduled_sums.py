@@ -46,12 +46,12 @@ class ScheduledSums:
 
     @property
     def before(self) -> int:
-        """Bits of data in."""
+        """Bits of the input stream."""
         return self.program.taps * self.program.split * self.width
 
     @property
     def after(self) -> int:
-        """Bits of data out: a sum, and its bias where that is in memory."""
+        """Bits of the output stream: a sum, and its bias if the bias is in memory."""
         return self.bits + (self.loaded.bias.width if self.loaded else 0)
 
     @cached_property
@@ -98,7 +98,7 @@ class ScheduledSums:
 
     @property
     def parameters(self) -> dict[str, int]:
-        """Those of its module, by name."""
+        """Parameters of the module `fp_scheduled`, by name."""
         program = self.program
         return {
             "TAPS": program.taps,
@@ -129,7 +129,7 @@ class ScheduledSums:
 
     @property
     def load_parameters(self) -> dict[str, int]:
-        """Those of `fp_load`, by name."""
+        """Parameters of the module `fp_load`, by name."""
         if self.loaded is None:
             return {}
         p, outputs = self.parameters, self.program.outputs
@@ -139,7 +139,7 @@ class ScheduledSums:
 
     @property
     def bias_parameters(self) -> dict[str, int]:
-        """Those of `fp_biased`, by name."""
+        """Parameters of the module `fp_biased`, by name."""
         p = self.load_parameters
         return {"WIDTH": self.bits, "OUTPUTS": p["BIASES"], "B_WIDTH": p["B_WIDTH"], "BIAS": p["BIAS"]}
 

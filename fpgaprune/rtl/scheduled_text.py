@@ -33,7 +33,7 @@ def scheduled_text(module: str, sums: ScheduledSums, before: str, after: str) ->
 
 
 def _loaded_text(module: str, sums: ScheduledSums, after: str) -> str:
-    """Text of what takes a load for the memories of `sums`, and puts a bias above each sum."""
+    """Text of the modules that load the memories of `sums` and put a bias above each sum."""
     p = sums.load_parameters
     return (
         f"    wire [{p['GROUPS'] - 1}:0] load_writes;\n    wire [{p['STEP'] - 1}:0] load_at;\n"

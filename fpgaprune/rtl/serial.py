@@ -95,12 +95,12 @@ class SerialSums:
 
     @property
     def before(self) -> int:
-        """Bits of data in."""
+        """Bits of the input stream."""
         return self.lanes * self.width
 
     @property
     def after(self) -> int:
-        """Bits of data out: the sums of `words`, side by side."""
+        """Bits of the output stream: the sums of `words`, side by side."""
         return len(self.words) * self.bits
 
     @property

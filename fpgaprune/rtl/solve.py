@@ -28,7 +28,7 @@ _FORMAT = 3
 
 @dataclass(frozen=True, slots=True)
 class Solver:
-    """How adders are made.
+    """Solver that turns a constant matrix into adders.
 
     Attributes:
         adders: as in `VerilogLayout`.
@@ -116,13 +116,13 @@ def _read(path: Path, matrix: NDArray[np.int64]) -> Solved | None:
 
 
 class Counter(Protocol):
-    """Who counts the adders of weighted sums, so that none are searched for."""
+    """Counter of the adders of weighted sums, for estimates that search for none."""
 
     def trees(self, matrix: NDArray[np.int64], stream: Stream) -> Trees:
-        """Those that multiply each beat of `stream` by `matrix` (inputs, outputs), all at once."""
+        """Adders that multiply each beat of `stream` by `matrix` (inputs, outputs) in one pipeline."""
 
     def serial(self, matrix: NDArray[np.int64], lane: tuple[int, bool, int, int], wanted: int | None) -> SerialTrees:
-        """Those that multiply them bit by bit; arguments as for `SerialSums.of`."""
+        """Adders that multiply bit by bit; arguments as for `SerialSums.of`."""
 
 
 @dataclass(frozen=True)

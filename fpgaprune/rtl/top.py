@@ -16,14 +16,14 @@ class Wire:
     bits: int
 
     def text(self) -> str:
-        """Its declaration."""
+        """Declaration of the wires of the stream."""
         n = self.name
         return f"    wire [{self.bits - 1}:0] {n}_data;\n    wire {n}_valid;\n    wire {n}_ready;\n"
 
 
 @dataclass(frozen=True)
 class Placed:
-    """Something in the top module, as text; `reset` names its own reset register, if it has one."""
+    """Part of the top module, as text; `reset` names its own reset register, if it has one."""
 
     text: str
     reset: str = ""

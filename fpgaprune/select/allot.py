@@ -36,7 +36,7 @@ def merge_units(
     *,
     average: bool,
 ) -> Units:
-    """The units of all weights; units of one group in `coupled` become one unit, locked if all of them are.
+    """Merge the units of each group in `coupled` into one unit, which is locked if all its members are.
 
     Args:
         scores: weight path to the score of each unit.
@@ -78,7 +78,7 @@ def merge_units(
 
 
 def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_layer: bool) -> None:
-    """Locks units in each group of weights until `round(share * units)` are locked.
+    """Lock units in each group of weights until `round(share * units)` are locked.
 
     Args:
         units: the units, changed in place.
@@ -120,7 +120,7 @@ class _Demand:
         self.reachable = (locked + len(self.eligible)) / members
 
     def lock(self, units: Units) -> None:
-        """Locks the units with the lowest scores: as many as are missing, or all that may be locked."""
+        """Lock the units with the lowest scores: as many as are missing, or all that may be locked."""
         count = min(self.missing, len(self.eligible))
         if count > 0:
             of_eligible = units.scores[self._span][self.eligible]
@@ -138,7 +138,7 @@ def lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
 
 
 def _members(units: Units, paths: list[str]) -> tuple[slice, NDArray[np.bool_]]:
-    """A slice of all units that holds those of `paths`, and a flag for each unit in it that is one of them."""
+    """Range of all units that covers the weights `paths`, and a flag for each unit in it that belongs to them."""
     numbers = [units.numbers[path] for path in paths]
     rows = [row for row in numbers if isinstance(row, slice)]
     whole = len(rows) < len(numbers)

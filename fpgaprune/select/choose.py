@@ -294,7 +294,7 @@ def _keep(
     units: Units,
     protected: frozenset[str],
 ) -> None:
-    """Marks the units that must stay free as kept."""
+    """Mark the units that must stay free as kept."""
     scores = {path: units.scores[units.numbers[path]] for path in partitions}
     locked = {path: units.locked[units.numbers[path]] for path in partitions}
     free = {path: protection.freed(path, partition) for path, partition in partitions.items()}

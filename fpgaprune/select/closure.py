@@ -127,7 +127,7 @@ class _GrowingMasks(Mapping[str, Mask]):
         return len(self._shapes)
 
     def lock(self, path: str, channel: int, axis: int, reason: str) -> None:
-        """Locks entry `channel` along `axis` of the weight, and notes it unless it was locked before."""
+        """Lock entry `channel` along `axis` of the weight, and note it unless it was locked before."""
         if path not in self._shapes:
             return
         mask = self[path]
@@ -190,7 +190,7 @@ def _close_layer(
 
 
 def _close_constant(path: str, steps: list[FlatStep], zeros: Zeros, work: _GrowingMasks) -> None:
-    """Locks the weights of a layer that read what no free kernel makes."""
+    """Lock the weights of a layer that read what no free kernel makes."""
     if _has_rules(steps) and steps[0].role is not Role.NORM:
         _lock_readers(path, steps, zeros.unfed, work, "is a constant: every kernel that makes it is locked")
 
@@ -201,14 +201,14 @@ def _has_rules(steps: list[FlatStep]) -> bool:
 
 
 def _lock_readers(path: str, steps: list[FlatStep], facts: Mapping[int, Flags], work: _GrowingMasks, why: str) -> None:
-    """Locks what a layer with a kernel reads of the channels for which `facts` hold in each of its calls."""
+    """Lock what a layer with a kernel reads of the channels for which `facts` hold in each of its calls."""
     kernel = "depthwise_kernel" if steps[0].role is Role.SEPARABLE else "kernel"
     for channel in np.flatnonzero(np.logical_and.reduce([facts[step.inputs[0]] for step in steps])):
         work.lock(f"{path}/{kernel}", int(channel), -2, f"input channel {channel} of {path!r} {why}")
 
 
 def _close_within(path: str, work: _GrowingMasks, *, dead_inputs: bool) -> None:
-    """Locks the filters of a separable convolution that its second kernel does not read, and what reads locked ones."""
+    """Lock the filters of a separable convolution that its second kernel does not read, and what reads locked ones."""
     first, second = work[f"{path}/depthwise_kernel"], work[f"{path}/pointwise_kernel"]
     unread = none_of(second, -2).reshape(first.shape[-2:]).all(axis=1)
     for channel in np.flatnonzero(unread):
@@ -227,7 +227,7 @@ def _lock_unread(path: str, unread: Flags, work: _GrowingMasks, axes: Mapping[st
 
 
 def _lock_bias(path: str, kernel: Mask, axis: int, work: _GrowingMasks) -> None:
-    """Locks the bias of each filter, an entry of `kernel` along `axis`, without free elements."""
+    """Lock the bias of each filter, an entry of `kernel` along `axis`, without free elements."""
     for channel in np.flatnonzero(none_of(kernel, axis)):
         work.lock(f"{path}/bias", int(channel), -1, f"every kernel of filter {channel} of {path!r} is locked")
 

@@ -21,7 +21,7 @@ from fpgaprune.select.question import Question, Scores
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion.
+    """Criterion that scores the elements of each weight.
 
     Attributes:
         scores: gives the scores.

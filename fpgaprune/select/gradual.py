@@ -73,7 +73,7 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         self.masks, self.history, self._step = masks, list(history), step
 
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:  # noqa: ARG002
-        """Sets the locks of the steps that begin; steps count on over epochs and calls of `fit`."""
+        """Set the locks of the steps that begin; steps count on over epochs and calls of `fit`."""
         together = range(self._step, self._step + self.model.steps_per_execution)
         asked = [sparsity for due, sparsity in map(self._schedule, together) if bool(due)]
         if asked:

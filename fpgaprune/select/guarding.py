@@ -28,7 +28,7 @@ UNEVEN, UNEVEN_CHANNELS = 1 / 4, 1 / 2
 
 @dataclass(frozen=True)
 class SelectionWarning:
-    """A warning about one layer: the masks leave too little of it, or lock less than was asked for.
+    """Warning about one layer: its masks leave too few channels, or lock less than was asked for.
 
     Attributes:
         layer: path of the layer, as in weight paths.

@@ -25,7 +25,7 @@ def multiplier_labels(shape: tuple[int, ...], reuse_factor: int) -> NDArray[np.i
 
 
 def check_sharing(strategy: str, reuse_factor: int | Mapping[str, int]) -> None:
-    """Requires that `strategy` can fix which weights share a multiplier.
+    """Require that `strategy` can fix which weights share a multiplier.
 
     Raises:
         MaskError: it cannot in any layer.

@@ -87,7 +87,7 @@ def regrow(
 
 
 def check_regrowth(fraction: float, options: Mapping[str, object]) -> None:
-    """Requires that `advance` can use the fraction with these options.
+    """Require that `advance` can use the fraction with these options.
 
     Raises:
         MaskError: it is not a fraction, or there are no data for the gradient.

@@ -24,7 +24,7 @@ def snapshot(model: keras.Model) -> Weights:
 
 
 def rewind(model: keras.Model, weights: Mapping[str, Array], masks: MaskSet) -> None:
-    """Sets free elements of `model` to `weights` and locked ones to zero; the optimizer keeps its state.
+    """Set free elements of `model` to `weights` and locked ones to zero; the optimizer keeps its state.
 
     Source: Frankle, Dziugaite, Roy, Carbin, "Linear Mode Connectivity and the Lottery Ticket Hypothesis", 2020,
     section 4 (weights set back to an early step of training).
@@ -55,7 +55,7 @@ def prune_rounds(
     within: tuple[int, MaskSet] | None = None,
     **options: object,
 ) -> MaskSet:
-    """Fine-tunes `model` at each sparsity in turn; returns the masks of the last round.
+    """Fine-tune `model` at each sparsity in turn; return the masks of the last round.
 
     Elements that a round locks stay locked, except those that `regrow_fraction` frees.
 

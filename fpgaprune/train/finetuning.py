@@ -31,7 +31,7 @@ def finetune(
     locked_gradients: LockedGradients = "zero",
     **fit_options: object,
 ) -> keras.callbacks.History:
-    """Trains `model` with every locked element at its exact value, and checks this afterwards, bit for bit.
+    """Train `model` with every locked element at its exact value, and check this afterwards, bit for bit.
 
     An unlocked model is unlocked again at the end, with its own optimizer; a locked model stays locked to `masks`.
 

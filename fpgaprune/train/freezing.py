@@ -16,7 +16,7 @@ Pattern = str | re.Pattern[str]
 
 
 def freeze(model: keras.Model, patterns: Pattern | Iterable[Pattern]) -> list[str]:
-    """Freezes each weight whose path matches a pattern: it is in no `trainable_variables` and keeps its bits.
+    """Freeze each weight whose path matches a pattern: it is in no `trainable_variables` and keeps its bits.
 
     It stays a weight of the model and is saved with it. This also freezes weights whose layer has no `trainable`
     argument, such as the kernel of an LSTM's cell. A layer without weights left to train becomes

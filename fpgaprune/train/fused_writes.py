@@ -27,7 +27,7 @@ class Destination:
 
 
 def write_selected(target: Destination, new: object) -> None:
-    """Writes `new` to the variable where its mask is True, and the locked bits elsewhere."""
+    """Write `new` to the variable where its mask is True, and the locked bits elsewhere."""
     new = tf.convert_to_tensor(new)
     locked = tf.zeros_like(new) if target.locked is None else target.locked
     # `tf.where` also only moves bits, but it broadcasts and is slower.

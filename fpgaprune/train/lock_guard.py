@@ -24,7 +24,7 @@ class LockGuard(keras.constraints.Constraint):
         self.constraint = constraint
 
     def __call__(self, w: object) -> NoReturn:
-        """Never returns.
+        """Raise: a guarded weight may not be assigned.
 
         Raises:
             LockError: always.
@@ -46,14 +46,14 @@ class LockGuard(keras.constraints.Constraint):
 
 
 def set_guards(weights: Iterable[tuple[str, Any]]) -> None:
-    """Sets a guard on each Keras variable; a tf.Variable cannot have one."""
+    """Set a guard on each Keras variable; a tf.Variable cannot have one."""
     for path, variable in weights:
         if isinstance(variable, keras.Variable):
             variable.constraint = LockGuard(path, _own(variable))
 
 
 def remove_guards(variables: Iterable[Any]) -> bool:
-    """Gives each variable its own constraint back; returns whether one had a guard."""
+    """Restore the constraint of each variable; return whether one had a guard."""
     guarded = [variable for variable in variables if isinstance(variable.constraint, LockGuard)]
     for variable in guarded:
         variable.constraint = _own(variable)
@@ -61,7 +61,7 @@ def remove_guards(variables: Iterable[Any]) -> bool:
 
 
 def write_guards(model: keras.Model, weights: Iterable[tuple[str, Any]]) -> None:
-    """Writes guards into the configuration of each layer that names constraints of locked weights.
+    """Write guards into the configuration of each layer that names constraints of locked weights.
 
     A model that is made from the configuration (for example from a file without the optimizer) then refuses to train
     unlocked. One guard is enough: if no layer names a constraint of a locked weight, another weight gets the guard.
@@ -79,7 +79,7 @@ def write_guards(model: keras.Model, weights: Iterable[tuple[str, Any]]) -> None
 
 
 def erase_guards(model: keras.Model) -> None:
-    """Removes the guards from the configuration of each layer."""
+    """Remove the guards from the configuration of each layer."""
     for layer, attribute, _ in _constrained(model):
         setattr(layer, attribute, _unguarded(getattr(layer, attribute)))
 
@@ -108,7 +108,7 @@ def _constrained(model: keras.Model) -> Iterator[tuple[Any, str, Any]]:
 
 @contextmanager
 def constraints_aside(variables: Iterable[Any]) -> Iterator[dict[int, Any]]:
-    """Takes the constraints off the locked `variables` inside the block; yields each one's own by `id(variable)`."""
+    """Take the constraints off the locked `variables` inside the block; yield each one's own by `id(variable)`."""
     guarded = [(v, v.constraint) for v in variables if isinstance(getattr(v, "constraint", None), LockGuard)]
     for variable, _ in guarded:
         variable.constraint = None

@@ -110,7 +110,7 @@ class Plan:
         }
 
     def decode(self, config: Mapping[str, Any]) -> None:
-        """Takes values and positions from what `encode` wrote; the masks are known already."""
+        """Take values and positions from what `encode` wrote; the masks are known already."""
         self.positions = {path: int(at) for path, at in config["positions"].items()}
         values = config["values"]
         self.zero = values == "zero"
@@ -126,7 +126,7 @@ def held_array(hold: Hold) -> Any:
 
 
 def settle(hold: Hold, mask: Any, array: Any) -> None:
-    """Sets the weight to `array` where `mask` is False."""
+    """Set the weight to `array` where `mask` is False."""
     current = read(hold.variable)
     current[~mask] = array[~mask]
     hold.variable.assign(current)

@@ -143,11 +143,11 @@ class LockedOptimizer(keras.optimizers.Optimizer):
 
     @property
     def holds_zero_only(self) -> bool:
-        """Whether the lock stores no values, because all of them are zero."""
+        """Whether all locked elements are zero, so that the lock stores no values."""
         return self._plan.zero
 
     def change(self, masks: MaskSet, values: Values = "zero") -> None:
-        """Changes the locked set to `masks` from the next step on; slots keep their bits, nothing is traced again.
+        """Change the locked set to `masks` from the next step on; slots keep their bits, nothing is traced again.
 
         Weights of this lock that are not in `masks` become free and keep their values.
 
@@ -170,14 +170,14 @@ class LockedOptimizer(keras.optimizers.Optimizer):
                 settle(hold, mask, wanted[hold.path])
 
     def settle(self) -> None:
-        """Sets every locked element to its held value, whatever was assigned since the last step."""
+        """Set every locked element to its held value, whatever was assigned since the last step."""
         for hold in self._plan.holds:
             settle(hold, read(hold.mask), held_array(hold))
 
     # What Keras calls
 
     def build(self, var_list: Sequence[keras.Variable]) -> None:
-        """Makes the slots; the lock then holds the variables in `var_list`.
+        """Make the slots; the lock then holds the variables in `var_list`.
 
         Raises:
             LockError: a mask fits no variable, or `inner_optimizer` was built for others.
@@ -228,7 +228,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         return self.add_variable(array.shape, initializer=initializer, dtype=dtype, name=name)
 
     def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
-        """Takes one step of `inner_optimizer`; locked elements keep their held bits."""
+        """Take one step of `inner_optimizer`; locked elements keep their held bits."""
         if not self.built:
             self.build(list(trainable_variables or ()))
         variables = self._trainable_variables if trainable_variables is None else list(trainable_variables)

@@ -23,7 +23,7 @@ def lock(
     *,
     locked_gradients: LockedGradients = "zero",
 ) -> None:
-    """Sets locked elements of `model` to `values`; they keep these bits through any further `fit`.
+    """Set locked elements of `model` to `values`; they keep these bits through any further `fit`.
 
     Their optimizer slots keep their bits too. The model keeps its optimizer with its state; it may have been
     fitted before.
@@ -73,7 +73,7 @@ def lock(
 
 
 def relock(model: keras.Model, masks: MaskSet | Mapping[str, Any], values: Values = "zero") -> None:
-    """Changes the locked set of a locked model to `masks` from the next step on; slots keep their bits.
+    """Change the locked set of a locked model to `masks` from the next step on; slots keep their bits.
 
     Nothing is traced again if the first lock covers the weights in `masks`. Elements that become free start from
     the values and the slots at which they were held.
@@ -109,7 +109,7 @@ def relock(model: keras.Model, masks: MaskSet | Mapping[str, Any], values: Value
 
 
 def unlock(model: keras.Model) -> None:
-    """Gives the model its own optimizer back, with its state; every element is free, and weights do not change.
+    """Give the model its own optimizer back, with its state; every element is free, and weights do not change.
 
     This also frees a model that only remembers its lock: loaded without its optimizer, or compiled again.
 

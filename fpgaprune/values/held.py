@@ -32,7 +32,7 @@ class HeldValues:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> HeldValues:
-        """What `save` wrote.
+        """Read the file that `save` wrote.
 
         Raises:
             MaskError: the file is missing, or it holds something else.

@@ -41,7 +41,7 @@ class MaskSet(Mapping[str, Mask]):
     """
 
     def __init__(self, masks: Mapping[str, object]) -> None:
-        """Makes a set of copies of the arrays in `masks`.
+        """Make a set of copies of the arrays in `masks`.
 
         Raises:
             MaskError: an array is not bool.
@@ -94,7 +94,7 @@ class MaskSet(Mapping[str, Mask]):
             raise MaskError(f"{os.fspath(path)!r} is not a mask file: {error}") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the set to `path` (.npz); equal sets give equal bytes."""
+        """Write the set to `path` (.npz); equal sets give equal bytes."""
         write_npz(path, self._masks)
 
     def __getitem__(self, path: str) -> Mask:

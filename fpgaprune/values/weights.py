@@ -46,7 +46,7 @@ class NamedWeights(dict[str, T]):
                     self.keras_paths.setdefault(name, []).append(path)
 
     def map(self, function: Callable[[T], V]) -> NamedWeights[V]:
-        """The same weights with `function` applied to each value."""
+        """Apply `function` to each value."""
         mapped: NamedWeights[V] = NamedWeights({path: function(value) for path, value in self.items()}, {})
         mapped.keras_paths = self.keras_paths
         return mapped
@@ -128,7 +128,7 @@ def named_weights(model: Any) -> NamedWeights[Any]:
 
 
 def every_path(model: object) -> dict[str, Any]:
-    """Path to variable, where a variable that several layers share has the path of each of them."""
+    """Map each path to its variable; a variable that several layers share has a path for each layer."""
     found: dict[str, Any] = {}
     borrowed: dict[str, Any] = {}
     for nested, tail, variable in _walk(model, ""):
@@ -205,7 +205,7 @@ def fitting_paths(fits: Callable[[str], Any], known: Collection[str]) -> list[st
 
 
 def near_misses(name: str, known: Iterable[str]) -> str:
-    """Half a sentence that lists the known names near `name`; for a kernel kernels, if there are any near."""
+    """Suggest known names near `name`, as the end of a sentence; for a kernel, kernels if some are near."""
     names = list(known)
     alike = [one for one in names if one.rpartition("/")[2] == name.rpartition("/")[2]]
     near = next(filter(None, (difflib.get_close_matches(name, some, n=4, cutoff=0.5) for some in (alike, names))), None)

@@ -25,7 +25,7 @@ def recognises_hls_summary(text: str) -> bool:
 
 
 def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
-    """The report in `text`.
+    """Parse a summary of Vitis HLS.
 
     The table states only the longest latency, so the shortest is None. A dash in the table means 0 or unknown, so it is
     None; `<top>_csynth.rpt` tells the two apart.

@@ -23,7 +23,7 @@ def recognises_hls_xml(text: str) -> bool:
 
 
 def parse_hls_xml(text: str, source: Path) -> tuple[VendorReport, ...]:
-    """The report in `text`.
+    """Parse `csynth.xml` of Vivado HLS or Vitis HLS.
 
     Raises:
         ReportError: it is cut off, declares entities, or lacks an element that every such report has.

@@ -96,7 +96,7 @@ def _mixes_scales(names: Sequence[str]) -> bool:
 
 
 def _rows_of(family: str, families: Mapping[str, list[str]], rows: Sequence[ModuleRow]) -> list[ModuleRow]:
-    """The rows of that sort.
+    """Rows of this kind.
 
     hls4ml replaces a convolution of width 1 by a pointwise one with a new number. So the numbers give the order of
     convolutions only if none or all of them were replaced.

@@ -38,7 +38,7 @@ def recognises_quartus_fit(text: str) -> bool:
 
 
 def parse_quartus_fit(text: str, source: Path) -> tuple[VendorReport, ...]:
-    """The report in `text`.
+    """Parse the fitter report of Quartus.
 
     An ALM is no LUT, and a block of 10 or 20 Kb is no block of 18 Kb: `other` counts both, and `bram18` is None. `lut`
     counts ALUTs, which only a `.fit.rpt` states, in its table by entity; in families without ALMs it counts four-input

@@ -71,7 +71,7 @@ class _Stream:
         return self.offered, self.taken
 
     def leaving(self, stops: bool) -> Cycles:
-        """The same, or, unless it `stops` what makes it, as if each beat were taken as soon as it is offered."""
+        """Cycles in which beats are offered and taken; a source that `stops` not counts as read at once."""
         return (self.offered if stops else self.taken), self.taken
 
     def settle(self) -> bool:
@@ -100,7 +100,7 @@ class _Step:
     seen: dict[str, list[int]] = field(default_factory=dict)
 
     def cycles(self, stops: bool) -> tuple[list[Cycles], list[Cycles]]:
-        """Those of the streams that it reads, and of those that leave it."""
+        """Cycles of the beats of all input streams and of all output streams."""
         return [stream.cycles for stream in self.reads], [stream.leaving(stops) for stream in self.leaves]
 
     def is_new(self, what: str) -> bool:

@@ -78,7 +78,7 @@ class Needed:
         return cls(top, floor)
 
     def ends(self, path: Pipeline) -> list[tuple[int, int]]:
-        """For each number that `path` reads, how many of its bits it reads, and how many of the lowest of them not."""
+        """Bits that `path` reads of each operand, and the number of its lowest bits that it does not read."""
         if path.trees is not None:
             return [(path.trees.before, 0) if used else (0, 0) for used in path.trees.used]
         found = [(0, 0)] * len(path.circuit.inputs)
@@ -90,7 +90,7 @@ class Needed:
 
 
 def _bits_read(circuit: Circuit, node: Node, number: int, bits: int, floor: int) -> tuple[int, int]:
-    """Of operand `number`, the bits of which `bits` of the value without the lowest `floor` ones are made."""
+    """Bits of operand `number` that the value needs: its `bits` bits without the lowest `floor`."""
     whole = circuit.nodes[node.args[number]].width
     match node.op:
         case "add" | "sub":
@@ -169,7 +169,7 @@ def _count_sum(node: Node, args: list[Node], bits: int, free: int, found: Counts
 
 
 def zeros_of(node: Node) -> int:
-    """How many of its lowest bits are always zero, of a constant or of what was shifted."""
+    """Number of lowest bits of a value that are always zero, for a constant or a shifted value."""
     if node.op == "const":
         return (node.low & -node.low).bit_length() - 1 if node.low else node.width
     return node.params[0] if node.op == "shl" else 0

@@ -46,7 +46,7 @@ class Fabric:
         }
 
     def mapped(self, counts: Counts) -> Counts:
-        """`counts` with memories, tables and products as what this family makes of them."""
+        """Map memories, tables and products of `counts` to the cells of this family."""
         found = Counts()
         for name, count in counts.items():
             kind, *sizes = name.split("_")
@@ -115,7 +115,7 @@ class Fabric:
 
 @cache
 def find_fabric(name: str) -> Fabric:
-    """The device family of that name in `hw/calibration/verilog.toml`.
+    """Device family called `name` in `hw/calibration/verilog.toml`.
 
     Raises:
         EstimateError: nothing was fitted for the family.

@@ -124,7 +124,7 @@ def _wire(beats: int) -> Passing:
 
 
 def _store(beats: int, delay: int, places: int) -> Passing:
-    """It offers a beat `delay` cycles after it took it, and holds so many."""
+    """Part that offers a beat `delay` cycles after it took the beat, and that holds `places` beats."""
     return Passing((beats,), lambda ins, _: [ins[0][1] + delay], lambda _, outs: [later(outs[0][1], places) + 1])
 
 

@@ -65,7 +65,7 @@ def _datapath(parts: Sequence[Part]) -> Pipeline | None:
 
 
 def _shifting(part: Instance, used: Sequence[bool]) -> Counts:
-    """Those of a window or of gathered beats, of which only some values are `used` by what comes behind."""
+    """Counts of a window or of gathered beats, of which only the values `used` are read."""
     places = part["BEATS"] if part.module == "fp_gather" else part["KH"] * part["KW"]
     lanes, bits = len(used), part["WIDTH"] * places
     if not lanes or lanes % places or bits % lanes:

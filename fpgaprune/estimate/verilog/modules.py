@@ -136,7 +136,7 @@ def _window(i: Instance) -> Mapping[str, float]:
 
 
 def count_window(i: Instance, used: Sequence[bool], width: int) -> Counts:
-    """Those of a window whose values have `width` bits; `used` says which of them, tap by tap, are read."""
+    """Counts of a window of values of `width` bits; `used` tells, tap by tap, which values are read."""
     high, wide, columns = i["KH"], i["KW"], i["COLUMNS"]
     channels = i["WIDTH"] // width
     found = Counts(_window_counters(i))
@@ -161,7 +161,7 @@ def count_window(i: Instance, used: Sequence[bool], width: int) -> Counts:
 
 
 def count_gather(i: Instance, used: Sequence[bool], width: int) -> Counts:
-    """Those of gathered beats whose values have `width` bits; `used` says which of them are read."""
+    """Counts of gathered beats of values of `width` bits; `used` tells which values are read."""
     lanes, found = i["WIDTH"] // width, Counts(_counters(i["BEATS"] - 1))
     for lane in range(lanes):
         _shifted(found, used[lane::lanes], width)
@@ -188,7 +188,7 @@ def _accumulate(i: Instance) -> Mapping[str, float]:
 
 
 def count_signed_accumulate(i: Instance) -> Counts:
-    """Those of sums of numbers that may be negative: the first of a sample is chosen in all its bits."""
+    """Counts of an accumulator of signed numbers: the first number of a sample is selected in all bits."""
     found = count_instance(i)
     found["choice_bit"] += found["pair_bit"]
     return found

@@ -59,7 +59,7 @@ class PlainTrees:
 
 @dataclass
 class _Level:
-    """What is left to be added, column by column, in each the earliest first, and of those the least shifted."""
+    """Summands left to add, column by column; the earliest first, then the least shifted."""
 
     column: Ints
     shift: Ints

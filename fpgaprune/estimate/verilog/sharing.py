@@ -44,7 +44,7 @@ def sharing_terms(repeated: float, again: float, digits: float, width: float) ->
 
 @dataclass(frozen=True)
 class Counting:
-    """What is known of the adders of one matrix.
+    """Counts of the adders that multiply by one matrix.
 
     Attributes:
         plain: those of trees without sharing.
@@ -60,7 +60,7 @@ class Counting:
 
     @classmethod
     def of(cls, matrix: Ints, low: Ints, high: Ints) -> Counting:
-        """Those for inputs between `low` and `high`, one of each for each input."""
+        """Counts for inputs between `low` and `high`, with one bound for each input."""
         # A search for a layout asks for the same few matrices again and again.
         return _counted(matrix.shape, *(np.ascontiguousarray(part, np.int64).tobytes() for part in (matrix, low, high)))
 
@@ -71,7 +71,7 @@ class Counting:
         return float(np.exp(np.clip(self.terms @ np.array(_laws()[law]), -2.5, 0.35)))
 
     def exits(self) -> tuple[Counted | None, ...]:
-        """The sums."""
+        """Range and exponent of each sum; None for a sum without a weight."""
         plain = self.plain
         rows = zip(plain.low.tolist(), plain.high.tolist(), plain.exponent.tolist(), self.by_column, strict=True)
         return tuple(Counted(low, high, exponent) if count else None for low, high, exponent, count in rows)
@@ -104,7 +104,7 @@ class DigitCounter:
     levels: int = 1
 
     def trees(self, matrix: Ints, stream: Stream) -> Trees:
-        """Those that multiply each beat of `stream` by `matrix` (inputs, outputs), all at once."""
+        """Adders that multiply each beat of `stream` by `matrix` (inputs, outputs) in one pipeline."""
         counting = Counting.of(*_unshifted(matrix, stream))
         plain, left = counting.plain, counting.left("adders")
         chain = plain.chain_bits * counting.left("chain_bits")
@@ -123,7 +123,7 @@ class DigitCounter:
         )
 
     def serial(self, matrix: Ints, lane: tuple[int, bool, int, int], wanted: int | None) -> SerialTrees:
-        """Those that multiply them bit by bit; arguments as for `SerialSums.of`."""
+        """Adders that multiply bit by bit; arguments as for `SerialSums.of`."""
         width, _, low, high = lane
         lows, highs = (np.full(len(matrix), bound, np.int64) for bound in (low, high))
         counting = Counting.of(matrix, lows, highs)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_flow(config: Flow, progress: Progress | None = None) -> Dataset:
-    """The flow's data; they fit the configuration and the weights. Nothing is written.
+    """Load the flow's data and check them against the configuration and the weights; write nothing.
 
     Args:
         config: the flow.

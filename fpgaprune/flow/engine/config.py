@@ -82,7 +82,7 @@ def read_config(path: Path | None) -> Flow:
 
 
 def _after_a_run(config: Flow) -> Flow:
-    """`config` with the last network of a run where `train.model` names the folder of that run."""
+    """Replace a run folder in `train.model` by the last network of that run."""
     train = config[TrainConfig]
     if train.model is None or kind_of(train.model) != "run":
         return config
@@ -178,7 +178,7 @@ def _keys_at(location: tuple[int | str, ...]) -> list[str]:
 
 @cache
 def _forms(model: type[Section]) -> dict[str, type[Section]]:
-    """The word that names the kind of a table, as `rounds` in [finetune.schedule], to the section of that kind."""
+    """Map the `kind` of a table, as `rounds` in [finetune.schedule], to the class of its section."""
     found: dict[str, type[Section]] = {}
     for field in model.model_fields.values():
         for section in sections_in(field.annotation)[0]:

@@ -110,7 +110,7 @@ def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
 
 
 def _finish(stages: Iterable[FlowStage[Any]], context: StageContext) -> None:
-    """Brings `stages` up to date, and writes the certificate."""
+    """Bring `stages` up to date, and write the certificate."""
     try:
         for stage in stages:
             _bring_up_to_date(stage, context)
@@ -121,7 +121,7 @@ def _finish(stages: Iterable[FlowStage[Any]], context: StageContext) -> None:
 
 
 def _bring_up_to_date(stage: FlowStage[Any], context: StageContext) -> None:
-    """Runs `stage`, unless it has run with the same inputs and settings."""
+    """Run `stage`, unless it has run with the same inputs and settings."""
     run, progress = context.run, context.progress
     earlier = STAGES[: STAGES.index(stage)]
     files = artefacts_at(earlier, run)

@@ -69,7 +69,7 @@ def kind_of(path: Path) -> str | None:
 
 
 def require_kind(path: Path, wanted: Literal["flow", "model", "run", "design"], where: str = "") -> None:
-    """Check that `path` may be what is wanted: it is of that kind, or there is nothing at `path`.
+    """Check that `path` is a file of the wanted kind, or that nothing is there yet.
 
     Args:
         path: what the user named.

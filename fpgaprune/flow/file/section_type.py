@@ -30,7 +30,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
     def beside(self, folder: Path) -> Self:
-        """The same section with absolute paths; relative ones count from `folder`.
+        """Make the paths of the section absolute; relative paths count from `folder`.
 
         A path, the `file.py` of a function, and a text that ends with `.npz` or `.toml` name files.
         """
@@ -75,7 +75,7 @@ def require(check: Callable[[_Value], Any], value: _Value) -> Any:
 
 
 def read_by(check: Callable[[str], Any], *words: str) -> AfterValidator:
-    """Requires that `check` can read a text, or each text of a tuple or a table; `words` and None need no check."""
+    """Require that `check` can read a text, or each text of a tuple or a table; `words` and None need no check."""
 
     def checked(value: _Value) -> _Value:
         texts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
@@ -100,7 +100,7 @@ LossLimit = Annotated[str, BeforeValidator(_with_unit)]
 
 
 def one_of(known: Iterable[str]) -> AfterValidator:
-    """Requires that a text is one of `known`."""
+    """Require that a text is one of `known`."""
 
     def checked(name: str) -> str:
         if name not in known:
@@ -128,7 +128,7 @@ def _beside(value: object, folder: Path) -> Any:
 
 
 def sections_in(annotation: object) -> tuple[list[type[Section]], bool]:
-    """The sections that a key of this type may hold, and whether it holds many of them by name."""
+    """Sections that a key of this type may hold, and whether it holds many sections by name."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return [annotation], False

@@ -119,7 +119,7 @@ def _verilog_of(run: RunDirectory, design: Design, folder: Path) -> VerilogProje
 
 
 def _of_folder(folder: Path) -> tuple[bytes, bytes, int, Results]:
-    """What is sent, what must come back, how many samples, and how results stand in bytes."""
+    """Words to send, words to expect, the number of samples, and the layout of results in bytes."""
     about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     try:
         line: dict[str, Any] = about["line"]

@@ -38,7 +38,7 @@ _NO_PLACE = "place and route found no place for all of it"
 
 @dataclass(frozen=True)
 class BoardBuild:
-    """What was built of a run for a board.
+    """Bitstream of a run for a board, with the layout that was taken.
 
     Attributes:
         design: the network, as the board takes its samples.

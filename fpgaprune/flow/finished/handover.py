@@ -280,7 +280,7 @@ def _hls(run: RunDirectory, design: Design, receiver: str, out: Path) -> HandOve
 
 
 def _write_golden(draft: Path, design: Design, x: list[Array]) -> None:
-    """Write the golden samples and what the emulation makes of them to `golden.npz`, as real numbers."""
+    """Write the golden samples and their emulated outputs to `golden.npz`, as real numbers."""
     write_npz(draft / "golden.npz", {"x": x[0], "y": emulate(design, x[0])})
 
 

@@ -91,7 +91,7 @@ def epochs_shown(progress: Progress, total: int, passed: int = 0) -> Any:
 
 
 def flat_figures(logs: Mapping[str, object]) -> dict[str, Any]:
-    """Name to value of Keras's metrics; one that has a dict of values has an entry for each of them."""
+    """Flatten Keras's metrics to name and value; a metric with a dict of values gives one entry for each."""
     found: dict[str, Any] = {}
     for name, value in logs.items():
         found.update(flat_figures(value) if isinstance(value, Mapping) else {name: value})

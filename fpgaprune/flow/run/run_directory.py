@@ -55,7 +55,7 @@ class RunDirectory:
 
     @classmethod
     def existing(cls, path: Path) -> RunDirectory:
-        """The run at `path`.
+        """Open the run at `path`.
 
         Raises:
             RunError: there is none.
@@ -141,7 +141,7 @@ class RunDirectory:
         self.write_manifest()
 
     def write_certificate(self, certificate: Mapping[str, object]) -> None:
-        """Writes `certificate.json`; the manifest holds its digest."""
+        """Write `certificate.json`; the manifest holds its digest."""
         self.write_json(CERTIFICATE, certificate)
         self.manifest[CERTIFICATE] = digest_tree(self.file(CERTIFICATE))
         self.write_manifest()
@@ -200,7 +200,7 @@ class RunDirectory:
             return False
 
     def _drop_drafts(self, folders: Iterable[str]) -> None:
-        """Deletes what a killed run had begun to write; nobody else writes now."""
+        """Delete what a killed run had begun to write; nobody else writes now."""
         hidden = (entry for folder in folders for entry in self.file(folder).rglob(".*"))
         for entry in [*self.path.iterdir(), *hidden]:
             if is_draft(entry.name):

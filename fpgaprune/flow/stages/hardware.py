@@ -68,7 +68,7 @@ class ProjectSettings:
     def project(
         self, model: keras.Model, folder: Path, judge: Callable[..., Judge], searched: Path, progress: Progress
     ) -> HlsProject:
-        """Makes the project of `model` in `folder`.
+        """Make the project of `model` in `folder`.
 
         `judge` gives a metric for labels that are not class numbers. The file `searched` holds the measurements of a
         search of widths; a killed search continues from it.
@@ -123,7 +123,7 @@ class ProjectSettings:
         return settled_types(rounded, self._samples[0])
 
     def with_types(self, types: Types) -> ProjectSettings:
-        """The same hardware for a network that was trained under `types`: layer to role to type, or empty."""
+        """Hardware of a network that was trained under `types`: layer to role to type, or empty."""
         if not types:
             return self
         own = {name: {key: entry[key] for key in entry if key not in _WIDTHS} for name, entry in self.layers.items()}

@@ -112,7 +112,7 @@ def hardware_of(config: Flow, data: Dataset) -> ProjectSettings:
 
 
 def rounding_settings(config: Flow) -> Any:
-    """What decides how a network rounds; how its project is simulated and built does not."""
+    """Settings that decide how a network rounds, without those of simulation and builds."""
     only_project = {"simulate", "simulate_s", "build", "build_timeout_s"}
     hls = config[HlsConfig].model_dump(mode="json", exclude=only_project)
     return [hls, section_json(config[TargetConfig])]

@@ -252,7 +252,7 @@ class MeasureStage(FlowStage[MeasureResult]):
         return [section_json(settings), config[TargetConfig].part, *(_tools(settings) if settings.asks else ())]
 
     def claims(self, run: RunDirectory) -> Iterator[str]:
-        """Whether the Verilog computes its layers, and the bitstream has the digest that `measure.json` has of it."""
+        """Faults of the Verilog and of the bitstream: other layers, or another digest than `measure.json` has."""
         yield from _other_verilog(run)
         made = _made(run)
         if made is None:

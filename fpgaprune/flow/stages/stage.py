@@ -86,7 +86,7 @@ class Artefacts:
         return {NETWORK: network.model, MASKS: network.masks, TYPES: network.types, HELD: network.held}.get(name, name)
 
     def proven(self, links: Links, *further: LinkCheck) -> tuple[LinkCheck, ...]:
-        """`further` and `links`, read from the files; all of them hold.
+        """Read `further` and `links` from the files, and require that every link holds.
 
         Raises:
             CertificateError: a link does not hold.
@@ -148,7 +148,7 @@ class StageContext:
         return read_task(self.config[TrainConfig], model, self.data)
 
     def judge(self, model: keras.Model, some: slice = slice(None)) -> Judge:
-        """The judge for held-out samples, or for `some` of them; `model` has the outputs that are judged."""
+        """Judge of the outputs of `model` on held-out samples, or on `some` of them."""
         weights = self.data.sample_weight_test
         return self.judge_of(model, at(self.data.y_test, some), None if weights is None else at(weights, some))
 
@@ -167,7 +167,7 @@ class StageContext:
 
 @dataclass
 class Known:
-    """What is known before anything is trained; `shapes` maps weight path to shape, None is unknown."""
+    """Facts known before training: configuration, data, and `shapes` from weight path to shape; None if unknown."""
 
     config: Flow
     data: Dataset | None
@@ -278,7 +278,7 @@ class FlowStage(ABC, Generic[R]):
 
     @abstractmethod
     def run(self, context: StageContext) -> R | None:
-        """Does the work; returns what it found, None where the flow asks for nothing of this stage."""
+        """Run the stage; return its result, None if the flow does not ask for the stage."""
 
     def settings(self, config: Flow) -> object:
         """The part of the configuration on which the result depends, as JSON data."""
@@ -289,7 +289,7 @@ class FlowStage(ABC, Generic[R]):
         return iter(())
 
     def foresee(self, config: Flow, data: Dataset, model: keras.Model) -> Iterator[str]:
-        """What is wrong with the untrained Keras model, line by line; asked again only if `settings` change."""
+        """Problems of the untrained Keras model, line by line; found again only if `settings` change."""
         return iter(())
 
     def claims(self, run: RunDirectory) -> Iterator[str]:
@@ -309,7 +309,7 @@ class FlowStage(ABC, Generic[R]):
         return ()
 
     def needs(self) -> Iterable[Row]:
-        """The rows of `doctor`."""
+        """Rows of `fpgaprune doctor` for the stage."""
         return ()
 
     @property
@@ -325,7 +325,7 @@ class FlowStage(ABC, Generic[R]):
             tell_end(progress, self.name, seconds, result.left_out, result.notes or ())
 
     def result_in(self, run: RunDirectory) -> R | None:
-        """What the stage found in `run`; None where the flow asked for nothing of it.
+        """Result of the stage in `run`; None if the flow did not ask for the stage.
 
         Raises:
             RunError: the stage has not run, or its record is damaged.

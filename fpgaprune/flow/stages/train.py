@@ -61,7 +61,7 @@ def _save_early(context: StageContext, model: keras.Model) -> None:
 
 
 def _read_shapes(known: Known) -> None:
-    """Fills in the shapes of the weights of a named model, unless tf_keras saved it."""
+    """Fill in the shapes of the weights of a named model, unless tf_keras saved it."""
     model = known.config[TrainConfig].model
     if model is None or (model.exists() and is_tf_keras(model)):
         return
@@ -75,7 +75,7 @@ def _read_shapes(known: Known) -> None:
 
 
 def _onnx(path: Path) -> OnnxNetwork:
-    """The network in the ONNX file at `path`, before a model is made of it.
+    """Read the ONNX file at `path` as a plan of layers.
 
     Raises:
         ConfigError: it cannot come in.
@@ -87,7 +87,7 @@ def _onnx(path: Path) -> OnnxNetwork:
 
 
 def _fit_data(known: Known, data: Dataset) -> None:
-    """Puts inputs and outputs of the data into the network's order; fills in the shapes of the built-in network."""
+    """Put inputs and outputs of the data into the network's order; fill in the shapes of the built-in network."""
     known.data = _fitting(known.config, data)
     if known.config[TrainConfig].model is None:
         known.shapes = small_cnn_shapes(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)

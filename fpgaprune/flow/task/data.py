@@ -80,7 +80,7 @@ class Dataset:
         return int(max(arrays_of(y)[0].max() for y in labels)) + 1
 
     def in_order(self, inputs: Sequence[str], outputs: Sequence[str]) -> Dataset:
-        """The same data with named inputs and outputs in the network's order.
+        """Bring named inputs and outputs into the network's order.
 
         Raises:
             DataError: a name is missing or unknown to the network.

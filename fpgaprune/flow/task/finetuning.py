@@ -79,7 +79,7 @@ class Finetuning:
         self._losses: list[float] = []
 
     def run(self, early: Weights | None = None) -> Finetuned:
-        """Fine-tunes `model`; every element that its schedule locks is zero at the end.
+        """Fine-tune `model`; every element that its schedule locks is zero at the end.
 
         Rounds go back to the weights `early`, if they are given.
 

@@ -51,7 +51,7 @@ class Narrowed:
 
 
 def narrowed(model: keras.Model, masks: MaskSet) -> Narrowed:
-    """`model`, which is unchanged, with the locks of `masks` at zero and without the channels that they end.
+    """Copy `model` with the locks of `masks` at zero and without the channels that die of them.
 
     Raises:
         MaskError: a locked filter hands on a constant other than zero, so that there is no way back.
@@ -70,7 +70,7 @@ def narrowed(model: keras.Model, masks: MaskSet) -> Narrowed:
 
 
 def folded_under(model: keras.Model, masks: MaskSet) -> tuple[Any, MaskSet]:
-    """`model` with the locks of `masks` at zero and each BatchNorm in the layer before it, and the masks of that.
+    """Set the locks of `masks` to zero, fold each BatchNorm into the layer before it, and return model and masks.
 
     Raises:
         UnsupportedLayerError: a layer cannot be rounded.

@@ -74,7 +74,7 @@ def training_weights(
     questions: Sequence[str],
     model: keras.Model,
 ) -> Samples | None:
-    """The weight of each training sample, and of each place of it, in the loss; None if all of them are 1.
+    """Weights of the training samples, and of their positions, in the loss; None if all are 1.
 
     Args:
         own: the weights of the data set.

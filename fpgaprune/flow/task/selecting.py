@@ -239,7 +239,7 @@ def _compiled(settings: TrainConfig, model: keras.Model, data: Dataset) -> Task:
 
 
 def _judge(settings: TrainConfig, task: Task, model: keras.Model, data: Dataset) -> Judge:
-    """Judges a saved `model`, which is compiled, by the held-out samples."""
+    """Judge a saved `model`, which is compiled, by the held-out samples."""
     from fpgaprune.flow.task.metric import Judge
 
     return Judge(settings, task, model, data.y_test, data.sample_weight_test)

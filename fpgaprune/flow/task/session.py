@@ -30,7 +30,7 @@ def start_session(seed: int) -> None:
 
 @contextlib.contextmanager
 def quiet_standard_error() -> Iterator[None]:
-    """Discards what native code writes to standard error in the block, unless the block raises.
+    """Discard what native code writes to standard error in the block, unless the block raises.
 
     TensorFlow reports missing GPUs and CPU features there at import, before its log level counts.
     """

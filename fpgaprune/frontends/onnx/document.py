@@ -270,7 +270,7 @@ Name = tuple[str, str]
 
 
 def without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """`model` with every call of a function of its own replaced by the nodes of that function.
+    """Inline the functions that `model` defines: each call becomes the nodes of its function.
 
     Raises:
         ValueError: a function calls itself, or the calls make too many nodes.

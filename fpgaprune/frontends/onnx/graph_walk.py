@@ -80,7 +80,7 @@ class _Network:
         self.given_by: dict[str, list[str]] = {}
 
     def enter(self, name: str, shape: tuple[int | None, ...]) -> None:
-        """Adds the input `name`."""
+        """Add the input `name`."""
         sizes = tuple(int(size or 0) for size in shape[1:])
         if not sizes:
             raise ModelImportError(
@@ -91,7 +91,7 @@ class _Network:
         self._note(name, self.plan.enter(input_name(name), sizes, axes))
 
     def take(self, node: onnx.NodeProto) -> None:
-        """Adds the layers of `node`, or computes it."""
+        """Add the layers of `node`, or compute it."""
         given = tuple(self._tensor(node, name) for name in node.input)
         if node.op_type == "Shape" and isinstance(given[0], Value):
             start, end = (attributes(node).get(key, default) for key, default in (("start", 0), ("end", None)))

@@ -49,7 +49,7 @@ class Grid:
 
     @property
     def offset(self) -> Floats:
-        """What is added to that product."""
+        """Constant that is added to the scaled product."""
         return self.lift * self.scale
 
     def whole(self, x: Array) -> NDArray[np.float64]:
@@ -66,12 +66,12 @@ class Grid:
         return np.rint((y.astype(np.float64) / self.scale - self.lift) / self.gain * places) / places
 
     def along(self, shape: Sequence[int]) -> Grid:
-        """The same with every constant of several numbers in the shape `shape`."""
+        """Reshape every constant of several numbers to `shape`, so that the numbers lie along one axis."""
         parts = {name: getattr(self, name) for name in ("divisor", "zero", "lift", "scale")}
         return replace(self, **{name: one.reshape(shape if one.size > 1 else (1,)) for name, one in parts.items()})
 
     def in_one_type(self) -> Grid:
-        """The same without a scale, if every scale is a power of two, so that the types alone do it."""
+        """Express the grid by its type alone, if its scale is a power of two; else return it unchanged."""
         plain = not self.zero.any() and not self.lift.any() and are_powers(self.scale)
         if not plain or len(self.kinds) != 1 or self.divisor.size != 1 or self.gain != 1:
             return self

@@ -90,7 +90,7 @@ class _Parts:
         self.absolute = dict.fromkeys(self.ends, 0.0)
 
     def compare(self, given: list[Array], theirs: dict[str, Array]) -> None:
-        """Compares what the parts make of the samples `given`, and of what onnxruntime gives to each part."""
+        """Compare what the parts make of the samples `given`, and of what onnxruntime gives to each part."""
         starts: dict[str, Array] = {}
         for rounding, quantiser in zip(self.plan.roundings, self.quantisers, strict=True):
             x, y = (as_keras(theirs[name], rounding.given) for name in rounding.names)

@@ -103,7 +103,7 @@ class LayerPlan:
         settings: Mapping[str, Any] | None = None,
         weights: Mapping[str, Parameter] | None = None,
     ) -> str:
-        """Adds a layer and returns its name."""
+        """Add a layer and return its name."""
         free = self.free_name(name)
         self.layers[free] = PlannedLayer(
             kind, free, tuple(value.layer for value in given), dict(settings or {}), dict(weights or {}), tuple(shape)
@@ -111,22 +111,22 @@ class LayerPlan:
         return free
 
     def enter(self, name: str, sizes: tuple[int, ...], axes: tuple[int, ...]) -> Value:
-        """Adds an input whose shape in ONNX is `sizes`, with its axes in the order `axes`."""
+        """Add an input whose shape in ONNX is `sizes`, with its axes in the order `axes`."""
         shape = tuple(sizes[axis - 1] for axis in axes)
         value = Value(self.add("Input", name, (), shape, {"shape": shape}), shape, axes, len(sizes) + 1)
         self.inputs.append(value)
         return value
 
     def each(self, kind: str, name: str, value: Value, settings: Mapping[str, object], *, nonnegative: bool) -> Value:
-        """Adds a layer that treats each element alone."""
+        """Add a layer that treats each element alone."""
         return value.given_by(self.add(kind, name, (value,), value.shape, settings), nonnegative=nonnegative)
 
     def scaled(self, name: str, value: Value, scale: float, offset: float) -> Value:
-        """Adds a layer that computes `value * scale + offset`."""
+        """Add a layer that computes `value * scale + offset`."""
         return self.each("Rescaling", name, value, {"scale": scale, "offset": offset}, nonnegative=False)
 
     def scaled_channels(self, name: str, value: Value, axis: int, scale: Parameter, offset: Parameter) -> Value:
-        """Adds a layer that computes `value * scale + offset` with a number for each entry of the axis `axis`.
+        """Add a layer that computes `value * scale + offset` with a number for each entry of the axis `axis`.
 
         A BatchNormalization whose variance plus epsilon is 1 is exact.
         """
@@ -142,7 +142,7 @@ class LayerPlan:
         return value.given_by(self.add("BatchNormalization", name, (value,), value.shape, settings, weights))
 
     def times(self, name: str, value: Value, factor: NDArray[np.float32], offset: Parameter | None = None) -> Value:
-        """Adds a layer that computes `value * factor + offset`, each one number or one for each entry of the last axis.
+        """Add a layer that computes `value * factor + offset`, each one number or one for each entry of the last axis.
 
         Without an offset, a later layer may take the factor into its own numbers.
         """

@@ -52,7 +52,7 @@ class NodeStep:
     batch: int | None
 
     def refuse(self, reason: str) -> NoReturn:
-        """Ends the import.
+        """Raise the error that ends the import.
 
         Raises:
             ModelImportError: always; the message names the file, the node and the operator.

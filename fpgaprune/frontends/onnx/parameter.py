@@ -26,7 +26,7 @@ class Codes:
     kind: FixedType
 
     def moved(self, move: Callable[[Array], Array]) -> Codes:
-        """The same with the elements in other places."""
+        """Move the elements to other places by `move`."""
         return Codes(move(self.whole), move(self.scale), self.kind)
 
     def for_outputs(self, axis: int) -> NDArray[np.float32] | None:

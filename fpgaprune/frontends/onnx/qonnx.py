@@ -246,7 +246,7 @@ class _Spelled:
 
 
 def without_quantisers(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy of `model` in which each quantiser hands on its input, so that ONNX's own checks know every node."""
+    """Copy `model` with identities in place of quantisers, so that ONNX's own checks know every node."""
     copy = type(model).FromString(model.SerializeToString())
     for node in copy.graph.node:
         if is_quantiser(node):

@@ -14,5 +14,5 @@ RULES: dict[type, LayerRule] = {kind: rule for family in _FAMILIES for kind, rul
 
 
 def rule_of(kind: type) -> LayerRule | None:
-    """The rule of this class, or of that of Keras whose computation it does; None where nothing is known of it."""
+    """Rule of this class, or of the class of Keras that it computes as; None if there is no rule."""
     return RULES.get(class_of_keras(kind) or kind) or vars(kind).get("channel_rule")
