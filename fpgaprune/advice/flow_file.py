@@ -79,7 +79,7 @@ def with_keys(document: Mapping[str, Any], keys: Settings) -> dict[str, Any]:
 
 
 def _layers(own: Mapping[str, Any], entries: Mapping[str, Any], stale: set[str]) -> dict[str, Any]:
-    """The table `[hls.layers]`: `own` without the keys `stale`, and `entries`, which stand last because they count."""
+    """Table `[hls.layers]`: `own` without the keys `stale`, then `entries`, which override them."""
     kept = {name: {key: value for key, value in entry.items() if key not in stale} for name, entry in own.items()}
     found = dict(kept)
     for name, entry in entries.items():

@@ -117,7 +117,7 @@ _HEAD = """\
 
 
 def write_calibration(path: Path, calibrated: Calibration, origin: str) -> Path:
-    """`path` is a TOML file for `read_calibration`; numbers are rounded to five digits.
+    """Write a TOML file for `read_calibration` to `path`; numbers are rounded to five digits.
 
     Args:
         path: the file.

@@ -38,7 +38,7 @@ class Hardware:
         self.bram18_placed += other.bram18_placed
 
     def repeat(self, times: int) -> None:
-        """The quantities are multiplied by `times`; latency and interval stay."""
+        """Multiply the quantities by `times`; latency and interval stay."""
         for quantities in (self.lut, self.ff):
             for name in quantities:
                 quantities[name] *= times

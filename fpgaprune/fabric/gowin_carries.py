@@ -15,7 +15,7 @@ _ADDS = {"ALU_MODE": f"{2:032b}"}
 
 
 def keep_carries_in_chains(module: dict[str, Any]) -> int:
-    """Give logic each carry by a sum, if the chain goes on behind it; returns how many carries there were.
+    """Give logic each carry by a sum, if the chain goes on behind it; return the number of such carries.
 
     A cell that adds 1 and 0 to the carry hands it on, and its sum is the carry's inverse.
     """

@@ -82,7 +82,7 @@ class Handoff:
 
 
 def write_handoff(project: VerilogProject, part: str, vectors: Vectors, output_dir: str | os.PathLike[str]) -> Handoff:
-    """`output_dir` holds the project's Verilog, constraints, scripts and a self-checking test bench.
+    """Write the project's Verilog, constraints, scripts and a self-checking test bench to `output_dir`.
 
     For AMD parts: `clock.xdc`, `vivado.tcl` (non-project mode, out of context) and `simulate.tcl`. For Intel parts:
     `clock.sdc`, `quartus.tcl` (all pins virtual) and `simulate.do`. In the folder, `vivado -mode batch -source

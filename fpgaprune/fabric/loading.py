@@ -38,7 +38,7 @@ def loader_version() -> str:
 
 
 def load_bitstream(board: Board, bitstream: str | os.PathLike[str], *, flash: bool = False) -> list[str]:
-    """Load `bitstream` into `board`, until it is switched off, or with `flash` for good; returns what the loader says.
+    """Load `bitstream` into `board`, until it is switched off, or with `flash` for good; return the loader's output.
 
     Raises:
         ToolError: openFPGALoader is missing, or the board is loaded by another program.

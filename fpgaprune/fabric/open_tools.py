@@ -65,7 +65,7 @@ class Found:
         stop: Callable[[], bool] | None = None,
         on_line: Callable[[str], None] | None = None,
     ) -> float:
-        """The tool ran in `folder`; returns the wall-clock seconds that it took. `on_line` gets what it prints.
+        """Run the tool in `folder`; return its wall-clock seconds. `on_line` gets the lines that it prints.
 
         Raises:
             ToolTimeoutError, ToolError: as for `run_tool`.

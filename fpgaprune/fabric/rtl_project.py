@@ -43,7 +43,7 @@ def to_verilog(
     solver_seconds: float = 600.0,
     **changes: object,
 ) -> RtlProject:
-    """`output_dir` holds the design as Verilog-2001, bit-exact with `emulate`, and `project.json` lists the files.
+    """Write the design as Verilog-2001, bit-exact with `emulate`, to `output_dir`; `project.json` lists the files.
 
     Every layer is a module in a file of its own, or in several where one would be too long. Streams are AXI4-Stream,
     one pixel of all channels a beat, raw integers of the type of the layer at that end, channel 0 in the lowest bits.

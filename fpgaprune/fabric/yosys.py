@@ -101,7 +101,7 @@ def make_netlist(
 
 
 def run_yosys(folder: Path, yosys: Found, timeout_s: float, stop: Callable[[], bool] | None = None) -> float:
-    """The script `SCRIPT` ran in `folder`, with its log in `LOG`; returns the seconds that it took.
+    """Run the script `SCRIPT` in `folder`, with its log in `LOG`; return the seconds that it took.
 
     Raises:
         ToolTimeoutError: yosys ran too long.

@@ -153,7 +153,7 @@ class Descent:
         return slow or found
 
     def _expected(self, name: str, moved: Knobs, layout: str, size: float) -> tuple[bool, float, float]:
-        """Return the order of a move: limits of time kept, the expected loss for each halving of the size, the size."""
+        """Return the sort key of a move: too slow or not, expected loss for each halving of the size, relative size."""
         slow = not self.estimates.is_in_time(moved)
         return slow, self.rates.get(name, 0.0), self.estimates.size(layout, moved) / size
 

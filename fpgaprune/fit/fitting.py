@@ -1,4 +1,4 @@
-"""`fit` and `fit_flow`: part, clock and largest loss in, the best network out."""
+"""`fit` and `fit_flow`: search the best network for a part, a clock and a largest loss."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _NEVER_REPACK = ("oneAPI", "Libero")
 def shaped(
     layers: Sequence[LayerSpec], outputs: Sequence[str], names: Mapping[str, str], target: Target
 ) -> tuple[list[LayerSpec], list[str]]:
-    """`layers` and the names of those that make the outputs, as the project for `target` has them.
+    """Layers of the project for `target`, with its reshapes and repackings, and the names of the output layers.
 
     Args:
         layers: in the order of execution, the inputs first.

@@ -131,7 +131,7 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
 
 
 def rounds_channels(model: keras.Model) -> bool:
-    """`model` holds a layer that rounds to a type for each channel, so that its data have all their types."""
+    """Whether `model` has a layer that rounds to a type for each channel, so that all its data have types."""
     return any(isinstance(layer, RoundedChannels) for layer in model.layers)
 
 

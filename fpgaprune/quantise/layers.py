@@ -62,7 +62,7 @@ class RoundedAverage(Rounded):
         self.count, self.fraction = count, fraction
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """`inputs` are averages, near enough that the sum of which they are can be told."""
+        """Round averages `inputs`; they are near enough to recover the exact sum."""
         averages = ops.cast(inputs, "float64")
         total = rounded(averages * float(self.count), FixedType(48, 48 - self.fraction, True, "RND"))
         raw = rounded(total * 2.0**self.fraction / float(self.count), FixedType(48, 48, True, "TRN_ZERO"))
@@ -84,7 +84,7 @@ class RoundedLeakyReLU(Rounded):
         self.incoming = incoming if isinstance(incoming, FixedType) else FixedType.parse(incoming)
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """`inputs` are products, near enough that the numbers that the layer read can be told."""
+        """Round products `inputs`; they are near enough to recover the factors that the layer read."""
         given = ops.cast(inputs, "float64")
         read = on_grid(ops.where(given > 0, given, given / self.slope), replace(self.incoming, rounding="RND"))
         product = ops.where(given > 0, read, read * self.slope)

@@ -135,7 +135,7 @@ class ImportedBits:
 
     @classmethod
     def of(cls, model: keras.Model, library: str, notes: tuple[str, ...] = ()) -> ImportedBits:
-        """`model` with its zeros as masks."""
+        """Result of an import: `model`, with its zeros as masks."""
         kernels: Mapping[str, Any] = {
             path: weight for path, weight in named_weights(model).items() if path.endswith("/kernel")
         }

@@ -116,7 +116,7 @@ class FrontReport:
 
 
 def write_front(out_dir: str | os.PathLike[str], report: FrontReport) -> Path:
-    """`out_dir` holds the page of a search, report.html; equal searches give equal bytes."""
+    """Write report.html, the page of a search, to `out_dir`; equal searches give equal bytes."""
     page = (
         environment()
         .get_template("front.html")

@@ -22,7 +22,7 @@ _COLOURS = ("#cfe0ee", "#6ba3cc", "#2f74a8", "#0b2c47")
 
 
 def kernel_norm_png(norms: ArrayLike, title: str, path: str | os.PathLike[str]) -> Path:
-    """`path` is a heat map of `norms` (C_in, C_out), input channels down and output channels across.
+    """Write a heat map of `norms` (C_in, C_out) to `path`, input channels down and output channels across.
 
     A kernel that is exactly zero is drawn white, unlike one that is merely small. Equal input gives equal bytes.
 

@@ -21,7 +21,7 @@ class ReportPaths(NamedTuple):
 
 
 def write_report(out_dir: str | os.PathLike[str], report: RunReport) -> ReportPaths:
-    """`out_dir` holds report.html and report.json; equal reports give equal bytes.
+    """Write report.html and report.json to `out_dir`; equal reports give equal bytes.
 
     Raises:
         ReportError: the report contradicts itself; nothing is written.

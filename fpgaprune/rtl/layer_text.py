@@ -152,7 +152,7 @@ class _Writer:
         self._plans: dict[int, Schedule] = {}
 
     def row(self, links: Sequence[Link], start: str, bits: int) -> tuple[str, int]:
-        """The body has `links`, one after another, behind stream `start`; returns name and bits of the last stream."""
+        """Add `links` to the body, in order, behind stream `start`; return name and bits of the last stream."""
         self.rows.append([])
         name = start
         rest = list(links)
@@ -338,7 +338,7 @@ class _Writer:
         )
 
     def _window(self, window: Module, data: str, valid: str, after: str) -> tuple[str, str]:
-        """The body has the windows of a stream; returns the names of their data and of the wire that is 1 with each."""
+        """Add the windows of a stream to the body; return the names of their data and of their valid wire."""
         self._placed(_instance(window))
         self.library.update(_NEEDED[window.name])
         self.body += (

@@ -75,7 +75,7 @@ def _beats(layer: LayerSpec, project: VerilogProject) -> Iterator[NDArray[np.int
 
 
 def _dense(layer: LayerSpec, weight: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Raw kernels (taps, inputs, outputs); those of a depthwise convolution from each channel to itself."""
+    """Raw kernels (taps, inputs, outputs); a depthwise kernel is zero between different channels."""
     if not layer.is_depthwise:
         return weight.reshape(-1, *weight.shape[-2:])
     taps = weight.reshape(-1, layer.output_shape[-1])

@@ -130,7 +130,7 @@ def _sums_of(words: list[int], given: dict[str, int], group: int, starts: int) -
 
 
 def _kernels(project: VerilogProject, layer: RtlLayer, given: dict[str, int]) -> list[int]:
-    """The word of each step; of a layer whose weights can be loaded, those that its memory begins with."""
+    """Word of each step; for loadable weights, the words with which the memory starts."""
     words = _words(project, layer, "kernels", given["STEPS"])
     if "weights[" not in _text(project, layer, f"{layer.module}_kernels"):
         return words

@@ -12,6 +12,6 @@ class Counts(dict[str, float]):
         return 0.0
 
     def more(self, other: Mapping[str, float], times: float = 1) -> None:
-        """`other` is added, so many `times`."""
+        """Add `other`, multiplied by `times`."""
         for name, count in other.items():
             self[name] += count * times

@@ -117,7 +117,7 @@ def _bits_read(circuit: Circuit, node: Node, number: int, bits: int, floor: int)
 
 
 def free_bits(node: Node, circuit: Circuit) -> int:
-    """The lowest bits of a sum that are wires: those of what is not shifted, unless they are taken off."""
+    """Lowest bits of a sum that are plain wires: the unshifted operand's bits, unless it is subtracted."""
     low, high = (shift + zeros_of(circuit.nodes[arg]) for arg, shift in zip(node.args, node.params, strict=True))
     return max(low, high) if node.op == "add" else high
 

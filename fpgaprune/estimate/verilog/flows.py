@@ -48,7 +48,7 @@ def _row(
     last: str,
     found: list[tuple[Passing, list[str], list[str]]],
 ) -> tuple[str, int]:
-    """The flows of `parts` behind stream `name` are in `found`; the name and the beats of the stream that leaves."""
+    """Append the flows of `parts` behind stream `name` to `found`; return name and beats of the last stream."""
     runs = _runs(parts)
     for number, run in enumerate(runs):
         flow = _flow(run, beats)

@@ -33,7 +33,7 @@ class Passing:
 
 
 class Ticks:
-    """The cycles in which registers move that all stop while the beat that leaves them is not taken.
+    """Cycles in which registers move, if all of them stop while the beat at their end is not taken.
 
     Attributes:
         offered: in which cycle each beat is offered to the reader.

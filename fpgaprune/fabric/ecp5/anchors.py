@@ -77,7 +77,7 @@ def grid_of(part: Part) -> Grid:
 
 
 def anchor_registers(module: Mapping[str, Any], part: Part, timeout_s: float) -> int:
-    """Registers of a flat module of yosys's JSON are tied to tiles of `part`; returns how many.
+    """Tie registers of a flat module of yosys's JSON to tiles of `part`; return the number of registers.
 
     A small netlist gets none, and neither does one that fills the device, because it needs every tile.
 

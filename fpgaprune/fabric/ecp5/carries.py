@@ -9,7 +9,7 @@ _CARRY, _OUT = "CCU2C", "COUT"
 
 
 def free_unread_carries(modules: Mapping[str, Any]) -> int:
-    """The modules of a yosys netlist have no carry outputs that nothing reads; returns how many there were.
+    """Remove unread carry outputs from the modules of a yosys netlist; return the number removed.
 
     yosys leaves a wire at the last carry of every chain. nextpnr treats that wire as one that is read, and adds a CCU2C
     (two LUTs) that leads the carry out of the chain. In the designs counted, this added a sixth to the chains' LUTs.

@@ -17,7 +17,7 @@ Cell = dict[str, Any]
 
 
 def register_multipliers(module: dict[str, Any]) -> int:
-    """The multipliers of a flat module of yosys's JSON hold the registers around them; returns how many hold some.
+    """Move registers into the multipliers of a flat module of yosys's JSON; return how many multipliers hold some.
 
     yosys leaves these registers outside, so that one cycle has to last for a wire to the multiplier and, in it, for the
     whole product. Registers go in for both factors or for none, because nextpnr knows the timing of these cases alone,

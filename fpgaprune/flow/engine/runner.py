@@ -27,7 +27,7 @@ from fpgaprune.values import MaskSet
 
 
 def run_flow(config: Flow, out: Path, progress: Progress | None = None, *, replace: bool = False) -> RunDirectory:
-    """`out` holds every artefact of the flow; stages whose inputs and settings are unchanged did not run.
+    """Run the flow, and write every artefact to `out`; a stage with unchanged inputs and settings is skipped.
 
     Args:
         config: the flow.

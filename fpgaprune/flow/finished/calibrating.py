@@ -28,7 +28,7 @@ from fpgaprune.vendor import CompareRow, Comparison
 
 
 def calibrate_folders(folders: Iterable[Path], out: Path) -> dict[str, Any]:
-    """`out` holds coefficients that fit the reports in `folders`; the result says what changed.
+    """Fit coefficients to the reports in `folders`, and write them to `out`; the result says what changed.
 
     Args:
         folders: run folders or hls4ml projects, with the reports of a vendor tool inside.

@@ -71,7 +71,7 @@ class EstimateResult(StageResult, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def _estimate_verilog(context: StageContext, design: Design, part: Part) -> EstimateResult:
-    """`estimate.json` holds the estimate of our Verilog of `design`, or null if there is none."""
+    """Write the estimate of our Verilog of `design` to `estimate.json`; null if there is none."""
     try:
         made = verilog_on(design, part)
     except (EstimateError, RtlError, UnsupportedLayerError) as error:

@@ -108,7 +108,7 @@ class FinetuneStage(FlowStage[FinetuneResult]):
     result = FinetuneResult
 
     def run(self, context: StageContext) -> FinetuneResult:
-        """`finetuned.keras` is the fine-tuned network; every element that `masks.npz` locks is exactly zero."""
+        """Write `finetuned.keras`: the fine-tuned network, in which every locked element is exactly zero."""
         from fpgaprune.flow.task import Finetuning, counts, folded_under, guard_masks, narrowed, read_model
         from fpgaprune.lowering import carry_masks
         from fpgaprune.quantise import unrounded, without_last_rounding

@@ -292,7 +292,7 @@ class HlsStage(FlowStage[HlsResult]):
         ]
 
     def foresee(self, config: Flow, data: Dataset, model: keras.Model) -> Iterator[str]:
-        """hls4ml takes every layer of the network, with the settings of `[hls]` and `[target]`."""
+        """Problems that hls4ml would have with the network under `[hls]` and `[target]`, line by line."""
         from fpgaprune.hls import check_model
 
         settings, hardware = config[HlsConfig], hardware_of(config, data)

@@ -80,7 +80,7 @@ class QuantiseConfig(Section):
 
 
 def _train(context: StageContext, rounded: object, masks: MaskSet) -> HeldValues:
-    """`rounded` is trained on under `masks`; what it holds at cheap values in the end."""
+    """Train `rounded` on under `masks`; return the values that it holds at cheap values in the end."""
     from fpgaprune.flow.run import epochs_shown
     from fpgaprune.flow.task import FINETUNE_RATE, Resume, shuffled_batches, steps_in_epoch, steps_together
     from fpgaprune.quantise import kernel_types, without_last_rounding

@@ -78,7 +78,7 @@ class RemoveStage(FlowStage[RemoveResult]):
     result = RemoveResult
 
     def run(self, context: StageContext) -> RemoveResult:
-        """`removed.keras` is the network without dead and unread channels, proven equal in float64."""
+        """Write `removed.keras`: the network without dead and unread channels, proven equal in float64."""
         from fpgaprune.remove import Reference, apply_removal, plan_removal
 
         model = context.model("finetuned.keras")

@@ -183,7 +183,7 @@ class TrainStage(FlowStage[TrainResult]):
     result = TrainResult
 
     def run(self, context: StageContext) -> TrainResult:
-        """`trained.keras` is the trained network; the result holds its metric on held-out samples.
+        """Write `trained.keras`, the trained network; return its metric on held-out samples.
 
         `early.npz` holds its weights after the epoch that a schedule goes back to, if there is one.
         """

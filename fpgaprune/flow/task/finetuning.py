@@ -95,7 +95,7 @@ class Finetuning:
         return self._gradual(schedule)
 
     def _one_shot(self) -> Finetuned:
-        """The selection is locked all the time."""
+        """Train with the selection locked from the first step to the last."""
         self._compile()
         self._train(self.selection, start=self.checkpoint.load())
         return Finetuned(self.selection, losses=self._losses)

@@ -65,7 +65,7 @@ def load_saved_model(path: Path) -> keras.Model:
 def convert_network(
     source: Path, out: Path, masks: Path | None = None, weights: Path | None = None, *, trusted: bool = False
 ) -> LoadedNetwork:
-    """`out` holds the Keras 3 form of the network at `source`; `masks`, if given, what is locked in it.
+    """Write the network at `source` in the Keras 3 form to `out`, and its locks to `masks` if that is given.
 
     Args:
         source: a file or folder that `load` takes.

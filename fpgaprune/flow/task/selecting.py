@@ -74,7 +74,7 @@ def choose_masks(
 def first_masks(
     model: keras.Model, settings: SelectConfig, data: Data | None, seed: int, on_step: OnStep | None = None
 ) -> tuple[MaskSet, list[dict[str, Any]]]:
-    """The locks that are there before `sparsity` counts: named ones and whole filters; those that follow from filters.
+    """Locks set before `sparsity` counts: named ones, whole filters, and the locks that follow from filters.
 
     Raises:
         MaskError: as `choose_masks`.
