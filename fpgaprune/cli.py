@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from fpgaprune import __version__, commands
+from fpgaprune.commands import print_problem
 from fpgaprune.errors import CertificateError, ExportError, FpgaPruneError, HlsError, ToolError
 from fpgaprune.files import storage_error
-from fpgaprune.terminal import print_problem
 
 
 def _print_version(wanted: bool) -> None:

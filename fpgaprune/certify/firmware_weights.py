@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.certificate import LayerCounts
 from fpgaprune.certify.adder_weights import read_adder_weights
 from fpgaprune.design import Dense, Design, LayerSpec
 from fpgaprune.errors import CertificateError, DesignError, FirmwareError
@@ -26,6 +25,7 @@ from fpgaprune.files import (
     read_weight_arrays,
     stored_forms,
 )
+from fpgaprune.measure import LayerCounts
 from fpgaprune.values import Array, FixedType
 
 # hls4ml names the array of a role by these letters and the layer's number.

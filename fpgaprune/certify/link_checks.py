@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from fpgaprune.certificate import LayerCounts, LinkCheck, LockCertificate, check_link
 from fpgaprune.certify.firmware_weights import (
     as_numbers,
     by_path,
@@ -20,7 +19,8 @@ from fpgaprune.certify.onnx_weights import read_onnx_weights
 from fpgaprune.certify.parted_files import read_parted
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
-from fpgaprune.keras_file import read_keras_weights
+from fpgaprune.measure import LayerCounts, LinkCheck, LockCertificate, check_link
+from fpgaprune.network import read_keras_weights
 from fpgaprune.values import Array, MaskSet, by_weight_path, gathered, named_weights
 
 if TYPE_CHECKING:

@@ -23,3 +23,8 @@ from .runs import run as run
 from .runs import verify as verify
 from .select_commands import select as select
 from .select_commands import sensitivity as sensitivity
+from .terminal import folded as folded
+from .terminal import print_line as print_line
+from .terminal import print_problem as print_problem
+from .terminal import show_table as show_table
+from .watcher import Watcher as Watcher

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from fpgaprune.terminal import folded, print_line
+from fpgaprune.commands.terminal import folded, print_line
 
 if TYPE_CHECKING:
     from fpgaprune.layout import Advice

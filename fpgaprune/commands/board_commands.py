@@ -8,7 +8,7 @@ import typer
 
 from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, Quiet, one_of
 from fpgaprune.commands.next_step import print_next
-from fpgaprune.terminal import print_json, print_line, print_problem
+from fpgaprune.commands.terminal import print_json, print_line, print_problem
 
 # So many classes are printed.
 _SHOWN = 20

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fpgaprune.terminal import print_line, print_problem
+from fpgaprune.commands.terminal import print_line, print_problem
 
 if TYPE_CHECKING:
     from fpgaprune.report import Verdict

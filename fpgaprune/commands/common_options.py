@@ -9,7 +9,7 @@ import typer
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.files import shipped_names
-from fpgaprune.loss_limit import loss_text, parse_loss
+from fpgaprune.values import loss_text, parse_loss
 
 DATA_HELP = "'digits', an .npz file, or package.module:function (its code runs)."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]

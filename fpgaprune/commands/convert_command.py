@@ -7,8 +7,8 @@ import typer
 
 from fpgaprune.commands.common_options import AsJson, Quiet
 from fpgaprune.commands.next_step import WITH_A_NETWORK, print_next
-from fpgaprune.terminal import print_json, print_line, show_table
-from fpgaprune.watcher import Watcher
+from fpgaprune.commands.terminal import print_json, print_line, show_table
+from fpgaprune.commands.watcher import Watcher
 
 # What else an import found, and its name.
 _FACTS = {

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from fpgaprune.commands.common_options import Quiet
+from fpgaprune.commands.terminal import print_line
 from fpgaprune.errors import RunError
 from fpgaprune.files import shipped_folder, write_bytes
-from fpgaprune.terminal import print_line
 
 
 def examples(

@@ -10,8 +10,8 @@ from fpgaprune.commands.board_commands import print_bitstream
 from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, Quiet, one_of
 from fpgaprune.commands.next_step import print_next
 from fpgaprune.commands.printed_tables import print_counts
-from fpgaprune.terminal import print_json, print_line
-from fpgaprune.watcher import Watcher
+from fpgaprune.commands.terminal import print_json, print_line
+from fpgaprune.commands.watcher import Watcher
 
 
 def export(

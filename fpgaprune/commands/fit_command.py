@@ -10,9 +10,9 @@ from fpgaprune.commands.checks import print_answers
 from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, MaxLoss, Quiet, Replace, read_max_loss
 from fpgaprune.commands.next_step import print_next, receiver_of
 from fpgaprune.commands.printed_tables import print_counts
+from fpgaprune.commands.terminal import print_json, print_line, show_table
+from fpgaprune.commands.watcher import Watcher
 from fpgaprune.errors import ConfigError
-from fpgaprune.terminal import print_json, print_line, show_table
-from fpgaprune.watcher import Watcher
 
 if TYPE_CHECKING:
     from fpgaprune.fit import Fit, SearchStatus

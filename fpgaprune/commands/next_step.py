@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.commands.common_options import SERIAL_BOARDS
-from fpgaprune.terminal import print_line
+from fpgaprune.commands.terminal import print_line
 
 # What a network needs on the command line.
 WITH_A_NETWORK = ("--data", "DATA.npz", "--part", "PART", "--sparsity", "0.6")

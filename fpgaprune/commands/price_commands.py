@@ -13,10 +13,10 @@ from fpgaprune.commands.checks import end_by_verdict, print_verdicts
 from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, ClockNs, Quiet, one_of
 from fpgaprune.commands.next_step import print_next, receiver_of
 from fpgaprune.commands.printed_tables import print_counts, print_table
+from fpgaprune.commands.terminal import Cell, print_json, print_line, print_problem, show_table
+from fpgaprune.commands.watcher import Watcher
 from fpgaprune.errors import ConfigError
 from fpgaprune.files import shipped_names
-from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
-from fpgaprune.watcher import Watcher
 
 if TYPE_CHECKING:
     from fpgaprune.measure import Estimate, LayerEstimate

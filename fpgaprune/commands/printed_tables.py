@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fpgaprune.terminal import Cell, print_line, show_table
+from fpgaprune.commands.terminal import Cell, print_line, show_table
 
 if TYPE_CHECKING:
     from fpgaprune.measure import StagedCounts

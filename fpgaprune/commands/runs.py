@@ -19,12 +19,12 @@ from fpgaprune.commands.common_options import (
     read_max_loss,
 )
 from fpgaprune.commands.next_step import WITH_A_NETWORK, print_next, print_next_of_run
-from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
-from fpgaprune.watcher import Watcher
+from fpgaprune.commands.terminal import Cell, print_json, print_line, print_problem, show_table
+from fpgaprune.commands.watcher import Watcher
 
 if TYPE_CHECKING:
-    from fpgaprune.certificate import LinkCheck
     from fpgaprune.flow import RunDirectory, VerifiedBitstream
+    from fpgaprune.measure import LinkCheck
 
 
 def run(
@@ -115,9 +115,9 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check every file and every locked weight of a run again. The exit status is 1 if something is wrong."""
-    from fpgaprune.certificate import ALL_INPUTS
     from fpgaprune.errors import ConfigError
     from fpgaprune.flow import is_handed_over, require_kind, verify_bitstream, verify_run
+    from fpgaprune.measure import ALL_INPUTS
 
     if file is not None and not bitstream:
         raise ConfigError(f"{file} is given without --bitstream; add it, so that the bitstream is read back")
@@ -156,7 +156,7 @@ def verify(
 
 
 def _print_bitstream(found: "VerifiedBitstream") -> None:
-    from fpgaprune.certificate import ALL_INPUTS
+    from fpgaprune.measure import ALL_INPUTS
 
     for claim in found.link.claims:
         if claim.holds:

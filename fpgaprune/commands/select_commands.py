@@ -8,8 +8,8 @@ import typer
 
 from fpgaprune.commands.common_options import DATA_HELP, AsJson, Quiet, Sparsity, by_pattern, parse_sparsity
 from fpgaprune.commands.next_step import print_next
-from fpgaprune.terminal import print_json, print_line, show_table
-from fpgaprune.watcher import Watcher
+from fpgaprune.commands.terminal import print_json, print_line, show_table
+from fpgaprune.commands.watcher import Watcher
 
 _MODEL_HELP = "A .keras, .h5 or .onnx file, of tf_keras and TF-MOT too, or a SavedModel folder."
 Model = Annotated[Path, typer.Argument(help=_MODEL_HELP)]

@@ -15,8 +15,7 @@ import onnx
 from fpgaprune.errors import ExportError, RemovalError
 from fpgaprune.export.running import outputs_of, require_runs, session_of
 from fpgaprune.files import IR_VERSION, LAYOUT_KEY, Graph, write_bytes
-from fpgaprune.keras_functions import keras_class
-from fpgaprune.network import cloned, copied, find_folds, folded_weights, graph_of, unconnected
+from fpgaprune.network import cloned, copied, find_folds, folded_weights, graph_of, keras_class, unconnected
 from fpgaprune.values import Array, uncomputed_names
 
 if TYPE_CHECKING:

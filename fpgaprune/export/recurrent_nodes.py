@@ -17,7 +17,7 @@ import numpy as np
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import ExportError
 from fpgaprune.files import replace_entries
-from fpgaprune.keras_functions import activation_of, keras_class
+from fpgaprune.network import activation_of, keras_class
 from fpgaprune.values import Array
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from fpgaprune.fit.search import FitSearch
 from fpgaprune.fit.tracking import Tracker, find_tracker
 from fpgaprune.fit.workers import WorkerOptions
 from fpgaprune.flow import Flow, Progress, Silent, TargetConfig, parse_config
-from fpgaprune.keras_file import save_keras
+from fpgaprune.network import save_keras
 from fpgaprune.target import Target
 from fpgaprune.values import Array
 

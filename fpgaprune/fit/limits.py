@@ -11,7 +11,7 @@ from msgspec import structs
 from fpgaprune.errors import ConfigError
 from fpgaprune.fit.result import VALIDATION, FitPoint
 from fpgaprune.layout import DesignLayout
-from fpgaprune.loss_limit import parse_loss
+from fpgaprune.values import parse_loss
 
 # There are few validation samples if the standard error is more than this share of the largest loss.
 _FEW = 2 / 3

@@ -11,7 +11,7 @@ from fpgaprune.design import Design
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.measure import LABELS, interval_words, to_plain
 from fpgaprune.report import About, Verdict
-from fpgaprune.summary import Summary
+from fpgaprune.values import Summary
 
 # The samples that judge trials: `x_valid`, or training samples that the trials are not trained on. The best network is
 # judged on held-out samples.

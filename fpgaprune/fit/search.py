@@ -41,9 +41,9 @@ from fpgaprune.flow import (
     start_session,
     starting_model,
 )
-from fpgaprune.keras_file import trained_bits
 from fpgaprune.layout import joined
 from fpgaprune.measure import LABELS
+from fpgaprune.network import trained_bits
 
 if TYPE_CHECKING:
     import keras

@@ -14,7 +14,7 @@ from fpgaprune.frontends.architecture import is_architecture, whole_model
 from fpgaprune.frontends.loaded import ImportDifference, LoadedNetwork, zero_masks
 from fpgaprune.frontends.onnx.front import load_onnx
 from fpgaprune.frontends.tfmot_model import import_tfmot, is_tf_keras
-from fpgaprune.keras_file import trained_bits
+from fpgaprune.network import trained_bits
 from fpgaprune.processes import bounded_memory
 
 if TYPE_CHECKING:

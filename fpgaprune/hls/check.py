@@ -10,7 +10,6 @@ from fpgaprune.backends import BACKENDS, VERILOG, backend_named, faults_of
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError, RemovalError
 from fpgaprune.hls.accelerator_boards import board_problems
 from fpgaprune.hls.call_hls4ml import option_problems
-from fpgaprune.keras_functions import activation_in
 from fpgaprune.lowering import (
     PROJECT_NAMES,
     depthwise_names,
@@ -24,7 +23,7 @@ from fpgaprune.lowering import (
     outline,
     size_problems,
 )
-from fpgaprune.network import graph_of
+from fpgaprune.network import activation_in, graph_of
 from fpgaprune.target import Target
 from fpgaprune.values import FixedType
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fpgaprune.keras_functions import IDENTITIES
+from fpgaprune.network import IDENTITIES
 
 # The classes that become operations of a design.
 SUPPORTED = frozenset(

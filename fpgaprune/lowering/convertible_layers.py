@@ -6,10 +6,9 @@ import keras
 
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.keras_functions import activation_in, described, keras_class
 from fpgaprune.lowering.classes import class_problem
 from fpgaprune.lowering.gru_lstm import RECURRENT, recurrent_reason
-from fpgaprune.network import calls_of, count_uses
+from fpgaprune.network import activation_in, calls_of, count_uses, described, keras_class
 
 _ACTIVATIONS = frozenset({"softmax"} | {function.name for function in FUNCTIONS.values() if function.converts})
 _NO_OPERATION = "for which there is no hardware here"

@@ -14,8 +14,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from fpgaprune.keras_functions import activation_in, keras_class
 from fpgaprune.lowering.keras_operations import scaled_and_shifted
+from fpgaprune.network import activation_in, keras_class
 
 _PAIRWISE = (keras.layers.Add, keras.layers.Multiply, keras.layers.Maximum, keras.layers.Minimum)
 _JOINED = (*_PAIRWISE, keras.layers.Average, keras.layers.Concatenate)

@@ -14,7 +14,6 @@ from typing import Any
 
 import keras
 
-from fpgaprune.keras_functions import keras_class
 from fpgaprune.lowering.expansions import expanded, expands
 from fpgaprune.lowering.layer_names import free_name
 from fpgaprune.network import (
@@ -22,6 +21,7 @@ from fpgaprune.network import (
     calls_of,
     copied,
     is_model,
+    keras_class,
     nested_graph,
     producer,
     role_of,

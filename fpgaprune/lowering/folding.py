@@ -12,7 +12,6 @@ import keras
 import numpy as np
 
 from fpgaprune.errors import HlsError, RemovalError, UnsupportedLayerError
-from fpgaprune.keras_functions import LINEAR, Activation, activation_in, keras_class
 from fpgaprune.lowering.convertible_layers import check_classes, check_layers
 from fpgaprune.lowering.flattening import flattened
 from fpgaprune.lowering.gru_lstm import RECURRENT, functions_of, gates_of
@@ -22,7 +21,19 @@ from fpgaprune.lowering.last_axis import on_last_axis
 from fpgaprune.lowering.layer_names import free_name
 from fpgaprune.lowering.plain_convolutions import plain_convolutions
 from fpgaprune.lowering.split import split_separable
-from fpgaprune.network import cloned, copied, find_folds, folded_weights, graph_of, producer, readers_of
+from fpgaprune.network import (
+    LINEAR,
+    Activation,
+    activation_in,
+    cloned,
+    copied,
+    find_folds,
+    folded_weights,
+    graph_of,
+    keras_class,
+    producer,
+    readers_of,
+)
 from fpgaprune.quantise import is_rounded, rounds_channels, unrounded
 from fpgaprune.values import Array, FixedType
 

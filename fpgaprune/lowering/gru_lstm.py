@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import FUNCTIONS
-from fpgaprune.keras_functions import activation_of, described
-from fpgaprune.network import producer
+from fpgaprune.network import activation_of, described, producer
 from fpgaprune.values import Array
 
 RECURRENT = (keras.layers.GRU, keras.layers.LSTM)

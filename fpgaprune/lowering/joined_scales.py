@@ -17,9 +17,8 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.keras_functions import Activation, activation_in
 from fpgaprune.lowering.keras_operations import scaled_and_shifted
-from fpgaprune.network import cloned, copied, producer, readers_of, scale_and_shift
+from fpgaprune.network import Activation, activation_in, cloned, copied, producer, readers_of, scale_and_shift
 from fpgaprune.quantise import RoundedChannels
 from fpgaprune.values import FixedType, integer_bits
 

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.keras_functions import keras_class
-from fpgaprune.network import calls_of, cloned, copied, normalization
+from fpgaprune.network import calls_of, cloned, copied, keras_class, normalization
 
 _MERGES: Mapping[str, Any] = {
     "Add": keras.layers.Add,

@@ -15,11 +15,10 @@ from typing import Any
 import keras
 import numpy as np
 
-from fpgaprune.keras_functions import activation_in
 from fpgaprune.lowering.keras_operations import scaled_and_shifted
 from fpgaprune.lowering.layer_names import free_name
 from fpgaprune.lowering.layer_operations import MERGES
-from fpgaprune.network import cloned, copied, scale_and_shift
+from fpgaprune.network import activation_in, cloned, copied, scale_and_shift
 
 # Layers that compute each value by itself, if their activation is no softmax.
 _EACH_VALUE = (keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReLU, keras.layers.ELU)

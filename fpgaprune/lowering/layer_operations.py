@@ -12,7 +12,7 @@ import numpy as np
 import fpgaprune.design as op
 from fpgaprune.design import FUNCTIONS, NOTHING
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.keras_functions import activation_in, activation_of
+from fpgaprune.network import activation_in, activation_of
 from fpgaprune.quantise import RoundedChannels
 from fpgaprune.values import FixedType
 

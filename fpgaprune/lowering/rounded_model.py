@@ -12,7 +12,6 @@ import numpy as np
 
 from fpgaprune.design import FUNCTIONS, Design
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.keras_functions import Activation, activation_in
 from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
 from fpgaprune.lowering.folding import DEPTHWISE, fold, quantise_weights
 from fpgaprune.lowering.lowered import AnyPrecision, LayerSettings, make_design
@@ -20,7 +19,7 @@ from fpgaprune.lowering.precision import AVERAGES, MOVES, Precision
 from fpgaprune.lowering.ranges import Samples, trained_types
 from fpgaprune.lowering.split import depthwise_names
 from fpgaprune.lowering.width_search import Labels
-from fpgaprune.network import copied, producer
+from fpgaprune.network import Activation, activation_in, copied, producer
 from fpgaprune.quantise import ROUNDED, Rounded, RoundedAverage, RoundedLeakyReLU, is_rounded, rounded_types, unrounded
 from fpgaprune.target import Target
 from fpgaprune.values import FixedType, MaskSet, weight_arrays

@@ -11,9 +11,8 @@ from typing import Any
 
 import keras
 
-from fpgaprune.keras_functions import keras_class
 from fpgaprune.lowering.layer_names import free_name
-from fpgaprune.network import cloned, copied
+from fpgaprune.network import cloned, copied, keras_class
 
 _HALVES: Mapping[type | None, Any] = {
     keras.layers.SeparableConv1D: (keras.layers.DepthwiseConv1D, keras.layers.Conv1D),

@@ -16,10 +16,9 @@ import keras
 
 from fpgaprune.backends import AP_BACKENDS
 from fpgaprune.design import FUNCTIONS, ScalarFunction
-from fpgaprune.keras_functions import activation_in
 from fpgaprune.lowering.gru_lstm import RECURRENT, functions_of
 from fpgaprune.lowering.layer_options import LayerOptions
-from fpgaprune.network import producer
+from fpgaprune.network import activation_in, producer
 from fpgaprune.values import FixedType
 
 # hls4ml's size of a table, which is the smallest chosen here: in 8 bits it is one block memory.

@@ -18,7 +18,6 @@ import keras
 import numpy as np
 
 from fpgaprune import __version__
-from fpgaprune.comparison import share_lost
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError
@@ -29,6 +28,7 @@ from fpgaprune.lowering.layer_options import LayerOptions, with_widths
 from fpgaprune.lowering.precision import Precision, Types, choose_types
 from fpgaprune.lowering.ranges import Range, Samples
 from fpgaprune.lowering.widths import AutoPrecision, FoundWidths
+from fpgaprune.measure import share_lost
 from fpgaprune.network import producer
 from fpgaprune.processes import OnStep
 from fpgaprune.values import Array

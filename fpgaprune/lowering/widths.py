@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fpgaprune.errors import HlsError
-from fpgaprune.loss_limit import parse_loss
+from fpgaprune.values import parse_loss
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The vocabulary of measurement: what hardware takes and offers, at which stage, and the results that state it."""
+"""Results: what hardware takes and offers at which stage, certificates of locks, and differences of models."""
 
 import lazy_loader
 

@@ -20,8 +20,8 @@ from fpgaprune.measure.measurement import (
 )
 from fpgaprune.measure.occupancy import Occupancy, Taken, occupancy_of
 from fpgaprune.measure.resources import LABELS, Figure, Resources
-from fpgaprune.summary import Summary
 from fpgaprune.target import Target
+from fpgaprune.values import Summary
 
 # The stages that are estimated, earliest first.
 PRICED = (ANALYTIC_CSYNTH, ANALYTIC_SYNTH)

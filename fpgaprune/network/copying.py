@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.keras_functions import OwnFunction, described, keras_class, own_functions
+from fpgaprune.network.functions import OwnFunction, described, keras_class, own_functions
 from fpgaprune.network.graph import producer
 from fpgaprune.values import Array
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import RemovalError
-from fpgaprune.keras_functions import LINEAR, activation_in
 from fpgaprune.network.channels import CHANNELWISE, KERNEL, Ids, Role
+from fpgaprune.network.functions import LINEAR, activation_in
 from fpgaprune.network.graph import calls_of, graph_of, nested_graph, producer, readers_of
 from fpgaprune.values import Array
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.keras_functions import is_of_keras
+from fpgaprune.network.functions import is_of_keras
 from fpgaprune.values import Array
 
 if TYPE_CHECKING:

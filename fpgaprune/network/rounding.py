@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.keras_functions import activation_in
+from fpgaprune.network.functions import activation_in
 from fpgaprune.network.graph import Call, calls_of, graph_of, nested_graph, unconnected, value_of
 from fpgaprune.network.weight_axes import Weight
 from fpgaprune.values import Array

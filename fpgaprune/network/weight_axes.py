@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.keras_functions import keras_ancestor
 from fpgaprune.network.channels import Role
 from fpgaprune.network.flat import role_of
+from fpgaprune.network.functions import keras_ancestor
 from fpgaprune.values import Array, named_weights
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ import numpy as np
 
 from fpgaprune.errors import MaskError, ModelImportError, RemovalError, UnsupportedLayerError
 from fpgaprune.files import check_names, in_a_line, read_configuration, read_weights
-from fpgaprune.keras_file import trained_bits
-from fpgaprune.network import graph_of
+from fpgaprune.network import graph_of, trained_bits
 from fpgaprune.quantise.channels import RoundedChannels
 from fpgaprune.quantise.rebuild import ImportedBits, Rebuild, as_float32, exact_activation
 from fpgaprune.values import Mask, MaskSet, named_weights

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import ModelImportError, RemovalError, UnsupportedLayerError
 from fpgaprune.files import layer_configs, read_configuration, read_weights
-from fpgaprune.keras_file import trained_bits
-from fpgaprune.network import graph_of, producer, scale_and_shift
+from fpgaprune.network import graph_of, producer, scale_and_shift, trained_bits
 from fpgaprune.quantise.keras2_file import as_hdf5, float_model, stored_arrays
 from fpgaprune.quantise.qkeras_quantizers import QkerasQuantizer, read_quantizer
 from fpgaprune.quantise.rebuild import ImportedBits, Rebuild, as_float32

@@ -11,8 +11,7 @@ import keras
 import numpy as np
 
 from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
-from fpgaprune.keras_functions import activation_in, described, keras_class
-from fpgaprune.network import calls_of, copied, count_uses, producer, structures
+from fpgaprune.network import activation_in, calls_of, copied, count_uses, described, keras_class, producer, structures
 from fpgaprune.quantise.channels import RoundedChannels
 from fpgaprune.values import Array, FixedType, MaskSet, named_weights
 

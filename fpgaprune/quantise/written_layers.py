@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import ModelImportError, RemovalError, UnsupportedLayerError
 from fpgaprune.files import layer_configs, read_configuration, read_weights
-from fpgaprune.keras_file import trained_bits
-from fpgaprune.network import copied, graph_of
+from fpgaprune.network import copied, graph_of, trained_bits
 from fpgaprune.quantise.channels import RoundedChannels
 from fpgaprune.quantise.keras2_file import float_model, stored_arrays
 from fpgaprune.quantise.rebuild import ImportedBits, Rebuild

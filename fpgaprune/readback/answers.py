@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.certificate import ALL_INPUTS, BitstreamLink, Claim, on_samples
 from fpgaprune.errors import ReadbackError
 from fpgaprune.fabric import cells_file, find_board, find_board_router
 from fpgaprune.files import digest_file
+from fpgaprune.measure import ALL_INPUTS, BitstreamLink, Claim, on_samples
 from fpgaprune.readback.chip import Chip
 from fpgaprune.readback.comparison import CellComparison, compare_cells
 from fpgaprune.readback.decode import read_netlist

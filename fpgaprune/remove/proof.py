@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from fpgaprune.comparison import Equivalence
 from fpgaprune.errors import EquivalenceError
+from fpgaprune.measure import Equivalence
 from fpgaprune.network import TIMES, UNIT, graph_of, is_model, rounding_noise, structures, unit_of, value_of
 from fpgaprune.remove.rebuilding import rebuild, squashing_functions
 from fpgaprune.values import Array

@@ -13,14 +13,17 @@ import numpy as np
 
 from fpgaprune.errors import RemovalError
 from fpgaprune.files import in_a_line
-from fpgaprune.keras_functions import IDENTITIES, activation_in, is_of_a_user, keras_class
 from fpgaprune.network import (
+    IDENTITIES,
     Call,
     Role,
+    activation_in,
     calls_of,
     copied,
     graph_of,
     is_model,
+    is_of_a_user,
+    keras_class,
     nested_graph,
     producer,
     role_of,

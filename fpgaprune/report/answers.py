@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from fpgaprune.loss_limit import loss_text as limit_of_file
 from fpgaprune.measure import ANALYTIC_SYNTH
 from fpgaprune.report.contents import Check, LinkSummary, RunReport
 from fpgaprune.report.estimate_tables import figure_of
@@ -13,6 +12,7 @@ from fpgaprune.report.estimates import RESOURCES
 from fpgaprune.report.fitting import fit_answer
 from fpgaprune.report.numbers import change_text, count_text, time_text
 from fpgaprune.report.verdict import ADVICE, limit_text, loss_text, value_text, verdicts
+from fpgaprune.values import loss_text as limit_of_file
 
 
 @dataclass(frozen=True)

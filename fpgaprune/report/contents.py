@@ -10,12 +10,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.certificate import ALL_INPUTS, BitstreamLink, LinkCheck
 from fpgaprune.errors import ReportError
 from fpgaprune.layout import Advice
-from fpgaprune.measure import Estimate, Measured, Occupancy, StagedCounts, VerilogPrice, to_plain
-from fpgaprune.summary import Summary
+from fpgaprune.measure import (
+    ALL_INPUTS,
+    BitstreamLink,
+    Estimate,
+    LinkCheck,
+    Measured,
+    Occupancy,
+    StagedCounts,
+    VerilogPrice,
+    to_plain,
+)
 from fpgaprune.target import Target
+from fpgaprune.values import Summary
 
 FORMAT = 1
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.certificate import LinkCheck, check_link
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import CertificateError
+from fpgaprune.measure import LinkCheck, check_link
 from fpgaprune.rtl.project import RtlLayer, VerilogProject
 from fpgaprune.rtl.read_datapath import Datapath, has_datapath
 from fpgaprune.rtl.read_memory import read_memory

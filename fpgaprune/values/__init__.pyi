@@ -6,6 +6,8 @@ from .fixed import count_digits as count_digits
 from .fixed import integer_bits as integer_bits
 from .fixed import signed_digits as signed_digits
 from .held import HeldValues as HeldValues
+from .loss_limit import loss_text as loss_text
+from .loss_limit import parse_loss as parse_loss
 from .masks import Mask as Mask
 from .masks import MaskSet as MaskSet
 from .real_arrays import MOST_CLASSES as MOST_CLASSES
@@ -17,6 +19,8 @@ from .slices import expand_indices as expand_indices
 from .slices import parse_slice as parse_slice
 from .spread_kernels import gathered as gathered
 from .spread_kernels import spread as spread
+from .summary import LINES as LINES
+from .summary import Summary as Summary
 from .weights import NamedWeights as NamedWeights
 from .weights import by_weight_path as by_weight_path
 from .weights import every_path as every_path

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.files import read_npz, write_npz
-from fpgaprune.summary import Summary
 from fpgaprune.values.slices import expand_indices, parse_slice
+from fpgaprune.values.summary import Summary
 from fpgaprune.values.weights import by_weight_path, match_paths, near_misses, weight_shapes
 
 if TYPE_CHECKING:

@@ -40,8 +40,8 @@ from fpgaprune.fit import (  # noqa: E402
     size_of,
 )
 from fpgaprune.flow import load_data, parse_config  # noqa: E402
-from fpgaprune.loss_limit import loss_text  # noqa: E402
 from fpgaprune.target import Target  # noqa: E402
+from fpgaprune.values import loss_text  # noqa: E402
 
 NAMES = ("sparsity", "weight_bits", "activation_bits")
 # A sample every cycle: the layout is one, so that the price of a combination does not depend on the limit.

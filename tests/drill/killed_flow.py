@@ -26,7 +26,7 @@ from fpgaprune.files import write_bytes, write_npz
 from fpgaprune.flow.engine import parse_config, runner
 from fpgaprune.flow.run import Silent
 from fpgaprune.flow.stages import FlowStage, StageResult, report
-from fpgaprune.keras_file import save_keras
+from fpgaprune.network import save_keras
 
 _CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.chmod", "os.truncate"}
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT

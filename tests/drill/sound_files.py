@@ -13,8 +13,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from fpgaprune.certificate import LayerCounts, LockCertificate, check_link
 from fpgaprune.design import Design
+from fpgaprune.measure import LayerCounts, LockCertificate, check_link
 from fpgaprune.remove import RemovalPlan
 from fpgaprune.target import hardware_path
 from fpgaprune.values import MaskSet

@@ -22,7 +22,7 @@ from fpgaprune.flow.engine import read_config, verify_run
 from fpgaprune.flow.finished import compare_folders
 from fpgaprune.flow.run import RunDirectory, price
 from fpgaprune.flow.task import load_data
-from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights
+from fpgaprune.network import read_keras_ends, read_keras_layers, read_keras_weights
 from fpgaprune.remove import read_plan
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import read_parts

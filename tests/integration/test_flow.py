@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 import pytest
 
-from fpgaprune.keras_file import read_keras_weights
+from fpgaprune.network import read_keras_weights
 from fpgaprune.values import MaskSet
 
 from ..unit.fabric.fake_tools import fake_yosys, write_program

@@ -14,7 +14,7 @@ import fpgaprune as fp
 from fpgaprune.certify import count_firmware
 from fpgaprune.errors import CertificateError
 from fpgaprune.export import run_onnx
-from fpgaprune.keras_file import save_keras
+from fpgaprune.network import save_keras
 
 pytest.importorskip("hls4ml")
 

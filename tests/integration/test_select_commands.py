@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fpgaprune.keras_file import read_keras_weights, save_keras
+from fpgaprune.network import read_keras_weights, save_keras
 from fpgaprune.values import MaskSet
 from tests.integration.warm_commands import command
 from tests.unit.select.networks import plain

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.flow import parse_config, run_flow, verify_run
-from fpgaprune.keras_file import read_keras_weights
+from fpgaprune.network import read_keras_weights
 from fpgaprune.values import HeldValues
 
 pytestmark = pytest.mark.flow

@@ -8,12 +8,12 @@ import h5py
 import numpy as np
 import pytest
 
-from fpgaprune.certificate import LinkCheck, LockCertificate, check_link
 from fpgaprune.certify import certify, count_firmware, read_firmware_weights
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
 from fpgaprune.hls import layer_of
-from fpgaprune.keras_file import read_keras_weights
+from fpgaprune.measure import LinkCheck, LockCertificate, check_link
+from fpgaprune.network import read_keras_weights
 from fpgaprune.values import FixedType, MaskSet
 
 SMALLEST = np.float32(1e-45)

@@ -10,8 +10,15 @@ import tensorflow as tf
 from keras import layers
 
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.keras_file import read_keras_weights, save_keras
-from fpgaprune.keras_functions import Activation, activation_in, activation_of, described, keras_class
+from fpgaprune.network import (
+    Activation,
+    activation_in,
+    activation_of,
+    described,
+    keras_class,
+    read_keras_weights,
+    save_keras,
+)
 
 NAMES = ("linear", "relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "selu", "softplus", "softsign", "softmax")
 

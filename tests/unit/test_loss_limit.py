@@ -8,7 +8,7 @@ import fpgaprune as fp
 from fpgaprune.errors import ConfigError, HlsError
 from fpgaprune.fit import Limits
 from fpgaprune.flow import VerdictConfig, parse_config
-from fpgaprune.loss_limit import loss_text, parse_loss
+from fpgaprune.values import loss_text, parse_loss
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from fpgaprune.certify import certify
 from fpgaprune.errors import ConfigError
 from fpgaprune.files import check_names, read_configuration, read_weights, require_layers
-from fpgaprune.keras_file import read_keras_ends, read_keras_weights
+from fpgaprune.network import read_keras_ends, read_keras_weights
 from fpgaprune.values import MaskSet, named_weights
 
 from ..drill.sound_files import keras_model, kernel

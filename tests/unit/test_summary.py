@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fpgaprune as fp
-from fpgaprune.certificate import LinkCheck, LockCertificate, WeightCheck
 from fpgaprune.fit import Fit, Knobs
-from fpgaprune.measure import Estimate, Figure, LayerEstimate, Resources
-from fpgaprune.summary import LINES, Summary
+from fpgaprune.measure import Estimate, Figure, LayerEstimate, LinkCheck, LockCertificate, Resources, WeightCheck
+from fpgaprune.values import LINES, Summary
 from tests.unit.fit.made_up import LIMITS, made_point
 from tests.unit.report.samples import run_report
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fpgaprune.terminal import folded, print_line, show_table
+from fpgaprune.commands import folded, print_line, show_table
 
 HEADERS = ("part", "family", "LUT", "FF", "DSP")
 ROWS = [("xcvu9p", "Virtex UltraScale+", 1_182_240, 2_364_480, 6840), ("total", "[conv2]", 9_999, 999_600, None)]

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from fpgaprune.watcher import Watcher
+from fpgaprune.commands import Watcher
 
 
 def wait_for(text, capsys, seconds=10.0):
@@ -106,7 +106,7 @@ def steps_at(watcher, clock, *steps):
 @pytest.fixture
 def clock(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("fpgaprune.watcher.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("fpgaprune.commands.watcher.time.monotonic", lambda: now[0])
     return now
 
 
@@ -144,7 +144,7 @@ def test_other_work_of_a_stage_has_an_expected_time_of_its_own(clock):
 HIDDEN = """
 import time
 from fpgaprune.flow.task import quiet_standard_error
-from fpgaprune.watcher import Watcher
+from fpgaprune.commands import Watcher
 with Watcher(quiet=False, every_s=0.05) as watcher:
     watcher.stage("train", "running")
     with quiet_standard_error():
@@ -161,7 +161,7 @@ def test_a_stage_is_seen_while_the_messages_of_an_import_are_hidden():
 
 SHOWN = """
 import time
-from fpgaprune.watcher import Watcher
+from fpgaprune.commands import Watcher
 with Watcher(quiet=False) as watcher:
     watcher.stage("train", "running")
     watcher.step(60, 12_000, "epoch 12 of 24, loss 0.31, sparse categorical accuracy 0.912")

@@ -8,7 +8,7 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.errors import CertificateError, LockError, MaskError
 from fpgaprune.flow.task import small_cnn, small_cnn_shapes
-from fpgaprune.keras_file import read_keras_weights, save_keras
+from fpgaprune.network import read_keras_weights, save_keras
 from fpgaprune.report import layer_reports
 from fpgaprune.select import close, from_fixed, guard, regrow, rewind
 from fpgaprune.train import LockedOptimizer, freeze

@@ -10,9 +10,9 @@ from fpgaprune.errors import ConfigError
 from fpgaprune.flow.engine.config import parse_config, read_config
 from fpgaprune.flow.file import Flow, TrainConfig, kind_of, needed_with_model, require_kind, with_names_in_keras
 from fpgaprune.frontends import is_onnx, plan_onnx
-from fpgaprune.keras_file import trained_bits
 from fpgaprune.layout import joined
 from fpgaprune.lowering import is_project_name
+from fpgaprune.network import trained_bits
 
 # Option to its section and key. An option that is left out changes nothing.
 _KEYS = {

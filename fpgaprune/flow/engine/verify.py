@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.certificate import LinkCheck
 from fpgaprune.errors import CertificateError, DesignError, FpgaPruneError, MaskError, RtlError, RunError
 from fpgaprune.files import read_json
 from fpgaprune.flow.run import CERTIFICATE, MANIFEST, RunDirectory, touched
 from fpgaprune.flow.stages import STAGES, artefacts_at
+from fpgaprune.measure import LinkCheck
 from fpgaprune.values import MaskSet
 
 

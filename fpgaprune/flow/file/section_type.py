@@ -12,8 +12,8 @@ from pydantic_core import PydanticCustomError
 
 from fpgaprune.errors import FpgaPruneError
 from fpgaprune.flow.file.user_function import beside
-from fpgaprune.loss_limit import loss_text, parse_loss
 from fpgaprune.lowering import PROJECT_NAMES, is_project_name
+from fpgaprune.values import loss_text, parse_loss
 
 # The type of a problem whose message is complete: it names the value.
 WHOLE = "whole"

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from fpgaprune.certificate import BitstreamLink, LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RunError
@@ -19,6 +18,7 @@ from fpgaprune.flow.finished.export_certificate import proven_modules, read_cert
 from fpgaprune.flow.finished.handover import golden_samples
 from fpgaprune.flow.finished.loading import ABOUT, find_bitstream
 from fpgaprune.flow.run import RunDirectory, known_verilog, verilog_of
+from fpgaprune.measure import BitstreamLink, LinkCheck
 from fpgaprune.readback import BitstreamCheck, Results, check_bitstream
 from fpgaprune.rtl import LayerProof, VerilogProject
 

@@ -22,7 +22,7 @@ from fpgaprune.measure import (
     to_plain,
 )
 from fpgaprune.report import NO_BREAK, Metric, change_text, count_text, percent_text, value_text
-from fpgaprune.summary import Summary
+from fpgaprune.values import Summary
 
 _SETTINGS = "settings that differ"
 # Keys of a flow that say nothing of the network or its hardware.

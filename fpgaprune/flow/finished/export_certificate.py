@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from fpgaprune import __version__
-from fpgaprune.certificate import BitstreamLink, LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, RunError
 from fpgaprune.files import read_json
 from fpgaprune.flow.run import CERTIFICATE, RunDirectory
 from fpgaprune.flow.stages import MASKS, STAGES, artefacts_at
+from fpgaprune.measure import BitstreamLink, LinkCheck
 from fpgaprune.rtl import VERILOG_LINK, LayerProof, VerilogProject, check_verilog, prove_project
 
 # What the link of the exported Verilog is called.

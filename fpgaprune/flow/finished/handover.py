@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune import __version__
-from fpgaprune.certificate import BitstreamLink
 from fpgaprune.design import Design, Input
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ConfigError, ReadbackError, RtlError, RunError, TargetError, ToolError
@@ -42,7 +41,7 @@ from fpgaprune.flow.finished.export_certificate import certify_export
 from fpgaprune.flow.finished.handover_readme import board_readme, hls_readme, vendor_readme
 from fpgaprune.flow.run import CERTIFICATE, Progress, RunDirectory, Silent, staged_counts, verilog_of
 from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS, accelerator_form
-from fpgaprune.measure import StagedCounts
+from fpgaprune.measure import BitstreamLink, StagedCounts
 from fpgaprune.readback import Results, check_bitstream
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import Target, find_part, hardware_path

@@ -26,7 +26,7 @@ from fpgaprune.flow.file import (
 from fpgaprune.flow.stages.hls_config import HlsConfig, hardware_of, require_exact_types, rounding_settings, unroundable
 from fpgaprune.flow.stages.stage import FlowStage, Known, MaskCounts, OutcomeLine, ReportPart, StageContext
 from fpgaprune.flow.task import Dataset, Reading, predict, steps_in_epoch
-from fpgaprune.keras_file import save_keras, trained_bits
+from fpgaprune.network import save_keras, trained_bits
 from fpgaprune.select import Addition
 from fpgaprune.values import weight_arrays, weight_shapes
 

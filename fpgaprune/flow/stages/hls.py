@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 from msgspec import Struct, structs
 
-from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify import check_design, check_firmware
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
@@ -34,10 +33,10 @@ from fpgaprune.flow.stages.stage import (
 )
 from fpgaprune.flow.stages.verilog_measurements import OTHER_BITS
 from fpgaprune.flow.task import Dataset, Loss, Reading, Samples, arrays_of, at, count_of, for_keras, in_shape, predict
-from fpgaprune.loss_limit import parse_loss
 from fpgaprune.lowering import FoundWidths
+from fpgaprune.measure import LinkCheck
 from fpgaprune.report import Check, loss_unit
-from fpgaprune.values import uncomputed_names
+from fpgaprune.values import parse_loss, uncomputed_names
 from fpgaprune.vendor import TOOLS, find_tools
 
 if TYPE_CHECKING:

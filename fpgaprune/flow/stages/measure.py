@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar
 from msgspec import structs
 from pydantic import Field, field_validator
 
-from fpgaprune.certificate import BitstreamLink, LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, EstimateError, RtlError, TargetError, ToolError, UnsupportedLayerError
 from fpgaprune.estimate import verilog_price
@@ -38,7 +37,7 @@ from fpgaprune.flow.stages.verilog_measurements import (
 )
 from fpgaprune.flow.task import at, count_of, for_keras
 from fpgaprune.layout import choose_layout
-from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured, Occupancy
+from fpgaprune.measure import ROUTE_ECP5, BitstreamLink, ChosenLayout, LinkCheck, Measured, Occupancy
 from fpgaprune.report import NO_BREAK, LinkSummary, seconds_text
 from fpgaprune.rtl import VERILOG_LINK, LayerProof, VerilogProject, check_verilog, prove_project
 from fpgaprune.target import find_part, require_clock

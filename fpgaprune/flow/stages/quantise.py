@@ -10,7 +10,6 @@ import numpy as np
 from msgspec import Struct
 from pydantic import Field, field_validator
 
-from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify import check_keras_file
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.file import FinetuneConfig, Flow, Section, judging, require, section_json
@@ -29,7 +28,8 @@ from fpgaprune.flow.stages.stage import (
     StageResult,
 )
 from fpgaprune.flow.task import Dataset, Loss, Reading, predict
-from fpgaprune.keras_file import save_keras
+from fpgaprune.measure import LinkCheck
+from fpgaprune.network import save_keras
 from fpgaprune.report import Check
 from fpgaprune.select import parse_hold
 from fpgaprune.values import HeldValues, MaskSet

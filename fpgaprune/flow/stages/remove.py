@@ -13,7 +13,7 @@ from fpgaprune.flow.file import Flow, judging
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.flow.stages.stage import FlowStage, NetworkFiles, ReportPart, StageContext, StageResult
 from fpgaprune.flow.task import Reading, for_keras, predict
-from fpgaprune.keras_file import read_keras_weights, save_keras
+from fpgaprune.network import read_keras_weights, save_keras
 from fpgaprune.remove import read_plan
 from fpgaprune.report import Check, layer_reports
 from fpgaprune.values import MaskSet
@@ -29,7 +29,7 @@ def _equivalence(found: RemovalDifference, what: str) -> Check:
 
 
 class RemovalDifference(Struct, frozen=True, kw_only=True):
-    """The differences of two networks, as `fpgaprune.comparison.Equivalence` has them; inf and NaN are texts."""
+    """The differences of two networks, as `fpgaprune.Equivalence` has them; inf and NaN are texts."""
 
     first: str
     second: str

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from fpgaprune.flow.file import DataConfig, Flow, Section, TargetConfig, VerdictConfig, section_json
 from fpgaprune.flow.stages.stage import FlowStage, StageContext, StageResult
 from fpgaprune.flow.task import Reading
-from fpgaprune.loss_limit import parse_loss
 from fpgaprune.report import ADVICE, Check, LinkSummary, Metric, RunReport, loss_unit, stage_times, write_report
+from fpgaprune.values import parse_loss
 
 
 def _metric(readings: Mapping[str, Reading], settings: VerdictConfig, data: str) -> Metric:

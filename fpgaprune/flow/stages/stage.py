@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.errors import RunError
 from fpgaprune.files import read_npz
 from fpgaprune.flow.file import Flow, Section, TrainConfig
 from fpgaprune.flow.run import MANIFEST, Progress, RunDirectory, tell_end
 from fpgaprune.flow.stages.requirements import Row
 from fpgaprune.flow.task import Dataset, Reading, Samples, at
+from fpgaprune.measure import LinkCheck, LockCertificate
 from fpgaprune.report import Check, LinkSummary
 from fpgaprune.select import Addition
 from fpgaprune.values import HeldValues, MaskSet

@@ -27,8 +27,8 @@ from fpgaprune.flow.stages.requirements import Row, package
 from fpgaprune.flow.stages.stage import FlowStage, Known, OutcomeLine, ReportPart, StageContext, StageResult
 from fpgaprune.flow.task import Dataset, Reading, Samples, arrays_of, in_layout_of, predict, small_cnn, small_cnn_shapes
 from fpgaprune.frontends import OnnxNetwork, is_onnx, is_tf_keras, plan_onnx
-from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
 from fpgaprune.lowering import class_problem
+from fpgaprune.network import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
 from fpgaprune.values import NamedWeights, weight_arrays
 
 if TYPE_CHECKING:

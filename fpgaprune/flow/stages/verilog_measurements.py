@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.certificate import BitstreamLink
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ReadbackError, ToolError
@@ -31,7 +30,7 @@ from fpgaprune.fabric import (
 )
 from fpgaprune.files import digest_file
 from fpgaprune.flow.task import arrays_of
-from fpgaprune.measure import ROUTE_ECP5, Kernels, Measured, Simulated, VerilogPrice
+from fpgaprune.measure import ROUTE_ECP5, BitstreamLink, Kernels, Measured, Simulated, VerilogPrice
 from fpgaprune.processes import OnStep
 from fpgaprune.readback import Results, check_bitstream
 from fpgaprune.report import Check

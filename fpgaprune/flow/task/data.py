@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.certificate import digest_array
 from fpgaprune.errors import DataError, shown
 from fpgaprune.files import read_npz
 from fpgaprune.flow.file import FORMS, is_function_name, named_function
 from fpgaprune.flow.task.batched_data import as_arrays
 from fpgaprune.flow.task.sample_weights import read_weights
 from fpgaprune.flow.task.samples import Samples, arrays_of, at
+from fpgaprune.measure import digest_array
 from fpgaprune.processes import OnStep
 from fpgaprune.values import Array, class_numbers, real_array
 

@@ -11,7 +11,7 @@ from fpgaprune.errors import ConfigError
 from fpgaprune.flow.task.data import Dataset
 from fpgaprune.flow.task.samples import arrays_of
 from fpgaprune.frontends import LoadedNetwork, is_onnx, load, plan_onnx
-from fpgaprune.keras_file import save_keras
+from fpgaprune.network import save_keras
 from fpgaprune.report import kernel_norm_png
 from fpgaprune.values import NamedWeights, keras_names, named_weights
 

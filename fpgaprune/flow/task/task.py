@@ -19,8 +19,7 @@ from fpgaprune.flow.task.labels import check_labels
 from fpgaprune.flow.task.sample_weights import training_weights
 from fpgaprune.flow.task.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.frontends import is_onnx
-from fpgaprune.keras_functions import activation_in, is_of_keras
-from fpgaprune.network import producer
+from fpgaprune.network import activation_in, is_of_keras, producer
 from fpgaprune.values import class_numbers
 
 # Learning rates if neither the model nor the flow names one.

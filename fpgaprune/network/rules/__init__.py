@@ -5,7 +5,7 @@ A layer of fpgaprune's own that stands above this package says its rule itself, 
 
 from __future__ import annotations
 
-from fpgaprune.keras_functions import class_of_keras
+from fpgaprune.network.functions import class_of_keras
 from fpgaprune.network.rules import activations, convolution, dense, merging, normalization, operations, sequence, shape
 from fpgaprune.network.site import LayerRule
 

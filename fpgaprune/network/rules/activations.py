@@ -11,8 +11,8 @@ import numpy as np
 from keras import layers
 
 from fpgaprune.design import FUNCTIONS
-from fpgaprune.keras_functions import IDENTITIES, activation_of
 from fpgaprune.network.channels import AxisChannels, Channels, Ids, Role
+from fpgaprune.network.functions import IDENTITIES, activation_of
 from fpgaprune.network.graph import value_of
 from fpgaprune.network.site import LayerRule, Site
 

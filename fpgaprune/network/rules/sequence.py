@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from keras import layers
 
-from fpgaprune.keras_functions import IDENTITIES, keras_class
 from fpgaprune.network.channels import AxisChannels, Channels, Role, positions
+from fpgaprune.network.functions import IDENTITIES, keras_class
 from fpgaprune.network.graph import value_of
 from fpgaprune.network.in_use import in_parts
 from fpgaprune.network.rules.activations import activate

@@ -13,7 +13,7 @@ import tensorflow as tf
 from keras import layers
 
 import fpgaprune as fp
-from fpgaprune.keras_file import save_keras
+from fpgaprune.network import save_keras
 
 from ._asking import refused
 

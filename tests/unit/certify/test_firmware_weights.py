@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from fpgaprune.certificate import LayerCounts
 from fpgaprune.certify import count_firmware, firmware_folder, read_firmware_weights, read_layer_integers
 from fpgaprune.errors import CertificateError
+from fpgaprune.measure import LayerCounts
 
 from .projects import KIND, design, layer, write
 

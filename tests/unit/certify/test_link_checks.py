@@ -8,11 +8,11 @@ import numpy as np
 import onnx
 import pytest
 
-from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify import certify
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
 from fpgaprune.files import LAYOUT_KEY
+from fpgaprune.measure import LinkCheck
 from fpgaprune.values import MaskSet
 
 from ..select.fakes import fake_model

@@ -13,8 +13,8 @@ from msgspec import structs
 
 from fpgaprune.fit import SPARSITIES, WIDTHS, FitPoint, Knobs, Limits, Trial, Workers
 from fpgaprune.layout import DesignLayout
-from fpgaprune.loss_limit import loss_text
 from fpgaprune.measure import Figure, Resources
+from fpgaprune.values import loss_text
 
 LIMIT = 0.01
 TOLERANCE = (0.6, 3, 3)

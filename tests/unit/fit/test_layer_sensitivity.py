@@ -12,7 +12,7 @@ import fpgaprune as fp
 from fpgaprune.advice import widths_of, with_widths
 from fpgaprune.errors import DesignError
 from fpgaprune.fit import Knobs, LayerSensitivity, Limits, LossSurrogate, Neighbourhood, Ranking
-from fpgaprune.loss_limit import loss_text
+from fpgaprune.values import loss_text
 from tests.unit.fit.made_up import LIMIT, MadeUp, laid_out, made
 
 # With four bits of activations three quarters of the largest loss are lost, with three one and a half of it.

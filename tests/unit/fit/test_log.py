@@ -19,7 +19,7 @@ from fpgaprune.fit import (
     limit_words,
     seen_samples,
 )
-from fpgaprune.loss_limit import loss_text
+from fpgaprune.values import loss_text
 from tests.unit.fit.made_up import MadeUp, made
 
 TOLERANCE = (0.6, 3, 3)

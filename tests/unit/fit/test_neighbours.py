@@ -19,7 +19,7 @@ from fpgaprune.fit import (
     Neighbourhood,
     Ranking,
 )
-from fpgaprune.loss_limit import loss_text
+from fpgaprune.values import loss_text
 from tests.unit.fit.made_up import LIMIT, MadeUp, laid_out, made, made_point
 
 NAMES = ("sparsity", "weight_bits", "activation_bits")

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from fpgaprune.fit import Knobs, LayerSensitivity, Limits, Phases, Ranking, RunTimes, Training
-from fpgaprune.loss_limit import loss_text
+from fpgaprune.values import loss_text
 from tests.unit.fit.made_up import LIMIT, MadeUp, made
 
 TOLERANCE = (0.6, 3, 3)

@@ -6,7 +6,7 @@ import pytest
 from fpgaprune.errors import ConfigError
 from fpgaprune.fit import search_document
 from fpgaprune.flow import parse_config
-from fpgaprune.keras_file import save_keras
+from fpgaprune.network import save_keras
 
 
 def network(layer):

@@ -6,7 +6,7 @@ import pytest
 
 from fpgaprune.fit import Knobs, Training, expected_seconds, most_samples
 from fpgaprune.flow import Dataset, parse_config
-from fpgaprune.keras_file import save_keras
+from fpgaprune.network import save_keras
 from tests.unit.fit.made_up import TOLERANCE, MadeUp, made
 
 

@@ -8,7 +8,7 @@ from fpgaprune.errors import CertificateError
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.flow.stages import StageContext, stage_named
-from fpgaprune.keras_file import save_keras
+from fpgaprune.network import save_keras
 from fpgaprune.values import MaskSet
 
 LOCKED = np.array([[True, False, True]])

@@ -11,7 +11,7 @@ from fpgaprune.flow.run import RunDirectory, Silent
 from fpgaprune.flow.stages import StageContext, stage_named
 from fpgaprune.flow.task import check_data, start_session
 from fpgaprune.frontends import load_keras
-from fpgaprune.keras_file import save_keras
+from fpgaprune.network import save_keras
 from fpgaprune.values import MaskSet, weight_arrays
 
 

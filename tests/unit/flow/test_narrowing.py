@@ -13,7 +13,7 @@ from fpgaprune.flow.run import RunDirectory, Silent
 from fpgaprune.flow.stages import StageContext, stage_named
 from fpgaprune.flow.task import check_data, choose_masks, first_masks, narrowed, read_task
 from fpgaprune.frontends import load_keras
-from fpgaprune.keras_file import save_keras
+from fpgaprune.network import save_keras
 from fpgaprune.remove import apply_removal, plan_removal
 from fpgaprune.values import MaskSet, weight_arrays
 from tests.unit.select.networks import filled, plain, residual, samples

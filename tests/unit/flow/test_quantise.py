@@ -25,8 +25,8 @@ from fpgaprune.flow.stages import (
 )
 from fpgaprune.flow.task import check_data, predict, start_session
 from fpgaprune.frontends import load_keras
-from fpgaprune.keras_file import save_keras
 from fpgaprune.lowering import Precision, quantize
+from fpgaprune.network import save_keras
 from fpgaprune.quantise import without_last_rounding
 from fpgaprune.target import Target
 from fpgaprune.values import FixedType, HeldValues, MaskSet, count_digits, weight_arrays

@@ -11,7 +11,7 @@ import pytest
 
 from fpgaprune.errors import ConfigError, ModelImportError
 from fpgaprune.flow.engine import flow_from_options, parse_config
-from fpgaprune.keras_file import trained_bits
+from fpgaprune.network import trained_bits
 from fpgaprune.quantise import import_hgq
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import DesignError, ModelImportError, UnsupportedLayerError
-from fpgaprune.keras_file import trained_bits
+from fpgaprune.network import trained_bits
 from fpgaprune.quantise import import_qkeras, read_quantizer
 from fpgaprune.values import FixedType
 

@@ -12,7 +12,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import ModelImportError, UnsupportedLayerError
-from fpgaprune.keras_file import trained_bits
+from fpgaprune.network import trained_bits
 from fpgaprune.quantise import import_layers, import_qkeras
 
 FILES = Path(__file__).with_name("qkeras")

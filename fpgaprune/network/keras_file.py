@@ -36,7 +36,7 @@ from fpgaprune.files import (
     storage,
     write_bytes,
 )
-from fpgaprune.keras_functions import described, own_functions
+from fpgaprune.network import described, own_functions
 from fpgaprune.values import Array, NamedWeights, keras_names
 
 _KERNEL_BIAS = ("kernel", "bias")

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.summary import Summary
-from fpgaprune.values import MaskSet
+from fpgaprune.values import MaskSet, Summary
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 # Whether a claim was proven or tried.
