@@ -19,7 +19,7 @@ _TITLES: dict[str, dict[str, str]] = {
         "SelectionWarning close from_fixed guard prune_rounds regrow rewind sensitivity snapshot",
     },
     "Lock and train": {"train": "Frozen freeze"},
-    "Prove": {"certify": "", "certificate": "LockCertificate", "comparison": "Equivalence"},
+    "Prove": {"certify": "", "measure": "LockCertificate Equivalence"},
     "Remove": {"remove": "RemovalPlan find_groups split_groups"},
     "Export and hls4ml": {"export": "", "hls": "HlsProject StrategyWarning"},
     "A design in numbers": {
