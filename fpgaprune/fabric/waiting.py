@@ -7,7 +7,7 @@ import math
 import os
 import time
 
-# Processor seconds of `_work` on a free core of the machine on which the laws were measured.
+# Processor seconds of `reference_work` on a free core of the machine on which the laws were measured.
 _REFERENCE_S = 0.0165
 # Family to the placed LUTs of one run, its seconds of synthesis, place and route on a free core, and the power of the
 # LUTs by which they grow. Gowin: hw/synth/place_shares.csv, where the law is within a factor of 1.5 of each row that
@@ -15,7 +15,7 @@ _REFERENCE_S = 0.0165
 _LAWS = {"gowin": (2851, 32.0, 1.75), "ecp5": (7000, 61.0, 1.1)}
 # Seconds of the start of yosys for one module, and seconds and power of the estimated LUTs of all modules; a second row
 # for the families with small maps. The sums are processor seconds of tests/benchmarks/measure_time_rows.csv, doubled,
-# for `_work` then took half of the reference. The power is that of larger networks: 14,000 to 36,000 LUT.
+# for `reference_work` then took half of the reference. The power is that of larger networks: 14,000 to 36,000 LUT.
 _SYNTHESIS = {"xc7": (2.84, 1.86e-3), "xcup": (2.84, 1.86e-3)}
 _OTHER_SYNTHESIS, _SYNTHESIS_POWER = (1.26, 1.24e-3), 1.2
 # Seconds of the simulator's build, by each LUT more, and of a LUT in one cycle of a sample.
@@ -69,14 +69,14 @@ def slowness() -> float:
     took = []
     for _ in range(3):
         started = time.process_time()
-        _work()
+        reference_work()
         took.append(time.process_time() - started)
     cores = os.cpu_count() or 1
     crowded = max(1.0, (os.getloadavg()[0] + 1) / cores) if hasattr(os, "getloadavg") else 1.0
     return crowded * sorted(took)[1] / _REFERENCE_S
 
 
-def _work() -> None:
+def reference_work() -> None:
     total = 0
     for number in range(120_000):
         total = (total * 31 + number) & 0xFFFFFFFF

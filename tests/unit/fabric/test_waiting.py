@@ -49,7 +49,7 @@ def test_the_speed_of_this_machine_is_a_number_above_0():
 
 
 def test_a_machine_on_which_much_else_runs_takes_longer_by_its_share(monkeypatch):
-    monkeypatch.setattr(waiting, "_work", lambda: None)
+    monkeypatch.setattr(waiting, "reference_work", lambda: None)
     monkeypatch.setattr(waiting.time, "process_time", iter([0.0, 0.0165] * 9).__next__)
     monkeypatch.setattr(waiting.os, "cpu_count", lambda: 2)
     for load, wanted in ((0.0, 1.0), (1.0, 1.0), (5.0, 3.0)):

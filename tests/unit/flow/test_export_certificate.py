@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from fpgaprune.certificate import BitstreamLink, Claim
 from fpgaprune.errors import CertificateError
 from fpgaprune.flow import certify_export
 from fpgaprune.flow.run import RunDirectory
+from fpgaprune.measure import BitstreamLink, Claim
 from fpgaprune.rtl import to_verilog
 from fpgaprune.values import MaskSet
 
