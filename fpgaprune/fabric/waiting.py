@@ -77,6 +77,7 @@ def slowness() -> float:
 
 
 def reference_work() -> None:
+    """Compute what the reference machine was timed with."""
     total = 0
     for number in range(120_000):
         total = (total * 31 + number) & 0xFFFFFFFF
