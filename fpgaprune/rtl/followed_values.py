@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.rtl.read_expression import Tree, names_of, value_of
-from fpgaprune.rtl.read_lines import BUS, DatapathText, UndecidedError
+from fpgaprune.rtl.read_expression import Tree, UndecidedError, names_of, value_of
+from fpgaprune.rtl.read_lines import BUS, DatapathText
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Convolution, Dense, Design, LayerSpec, LookUp, Map, Quantise
-from fpgaprune.emulate import Exact, computed, steps_of
-from fpgaprune.errors import CertificateError
+from fpgaprune.design import Convolution, Dense, Design, Input, LayerSpec, LookUp, Map, Softmax
+from fpgaprune.emulate import Exact, computed, exponentials_of, inverses_of, steps_of
+from fpgaprune.errors import CertificateError, DesignError, UnsupportedLayerError
 from fpgaprune.rtl.followed_values import FollowedValues, Sum
 from fpgaprune.rtl.project import RtlLayer, VerilogProject
-from fpgaprune.rtl.read_lines import DatapathText, UndecidedError
+from fpgaprune.rtl.read_back import read_weights
+from fpgaprune.rtl.read_expression import UndecidedError
+from fpgaprune.rtl.read_lines import DatapathText
 from fpgaprune.values import FixedType
 
 # Values for which the text is evaluated: all that a sum or an input can have, up to so many.
@@ -53,6 +55,10 @@ class LayerProof:
         return f"module {self.module}: {self.found}"
 
 
+class _WrongNumbersError(CertificateError):
+    """A stored number is another than the design's, whatever comes in."""
+
+
 def prove_project(project: VerilogProject, design: Design) -> list[LayerProof]:
     """What each module that computes at once does for all inputs.
 
@@ -76,16 +82,16 @@ def _proofs(project: VerilogProject, design: Design, row: RtlLayer) -> Iterator[
             raise CertificateError(f"{project.path}: {error.filename} is gone; write the Verilog again") from error
         if f"module {module} " not in text or "out_data" not in text:
             continue
-        if "fp_serial_" in text:
-            yield LayerProof(row.layer, module, "computed bit by bit", holds=None)
-            continue
+        serial = "fp_serial_" in text
         try:
-            said = _decide(project, design, row, found[1])
+            said = _decide(project, design, row, "products" if serial else found[1])
             yield LayerProof(row.layer, module, said, holds=True)
-        except UndecidedError as error:
+        except (UndecidedError, DesignError, UnsupportedLayerError) as error:
             yield LayerProof(row.layer, module, str(error), holds=None)
         except CertificateError as error:
-            yield LayerProof(row.layer, module, str(error), holds=False)
+            sure = isinstance(error, _WrongNumbersError) or _is_sure(design, row.layer)
+            said = str(error) if sure else f"{error}, if the layer before gives any number of its type"
+            yield LayerProof(row.layer, module, said, holds=False if sure else None)
 
 
 def _decide(project: VerilogProject, design: Design, row: RtlLayer, role: str) -> str:
@@ -95,13 +101,28 @@ def _decide(project: VerilogProject, design: Design, row: RtlLayer, role: str) -
         CertificateError: it computes something else; `UndecidedError`: that was not decided.
     """
     layers = {layer.name: layer for layer in design.layers}
+    if role == "products":
+        _require_matrix(project, layers[row.layer])
+        raise UndecidedError("its weights, read back, are the integer matrix; what it makes of them was not proven")
+    if isinstance(layers[row.layer].operation, Softmax) and role == "softmax":
+        _require_tables(DatapathText.read(project, row, role), design, layers[row.layer])
+        raise UndecidedError("its tables are right in every entry; what it makes of them was not proven")
     if role == "sums":
         return _prove_sums(DatapathText.read(project, row, role), design, layers[row.layer])
     # A function that is computed behind a layer's sums is called after its own layer.
     for layer in (layers.get(f"{row.layer}_{role}"), layers[row.layer], *_readers(design, row.layer)):
-        if layer is not None and isinstance(layer.operation, LookUp | Map | Quantise) and len(layer.inputs) == 1:
+        if layer is not None and isinstance(layer.operation, LookUp | Map) and len(layer.inputs) == 1:
             return _prove_function(DatapathText.read(project, row, role), design, layer, layers[row.layer])
     raise UndecidedError("neither sums of products at once nor a function of one number")
+
+
+def _is_sure(design: Design, name: str) -> bool:
+    """Whether the layer reads an input of the network, so that it may get every number of its type.
+
+    The text of a later layer is made for what the one before can give, which may be less.
+    """
+    layers = {layer.name: layer for layer in design.layers}
+    return any(isinstance(layers[source].operation, Input) for source in layers[name].inputs)
 
 
 def _readers(design: Design, name: str) -> list[LayerSpec]:
@@ -135,7 +156,8 @@ def _prove_sums(text: DatapathText, design: Design, layer: LayerSpec) -> str:
     for output, (column, start) in enumerate(zip(matrix.T, starts, strict=True)):
         wanted = Sum.of({place: int(value) for place, value in enumerate(column)}, 0)
         known = walk.output(output)
-        if known.base != wanted.base:
+        # A sum of which no bit is left is a constant.
+        if known.base not in ((), wanted.base):
             raise CertificateError(f"output {output} {_unlike(known.base, wanted)}")
         low, high = walk.bounds(wanted.base)
         if high - low >= MOST_VALUES:
@@ -161,6 +183,46 @@ def _prove_sums(text: DatapathText, design: Design, layer: LayerSpec) -> str:
         f"{matrix.shape[1]:,} sums of {len(matrix):,} inputs are the integer matrix, with no bit lost; what follows "
         f"each sum was tried for all of its values, {checked:,} together"
     )
+
+
+def _require_matrix(project: VerilogProject, layer: LayerSpec) -> None:
+    """Check that the weights in a layer's memories, or in its adders of bits, are its integers times a power of two.
+
+    Raises:
+        CertificateError: one is another; the message names the first.
+    """
+    wanted = layer.weights["weight"]
+    try:
+        came = read_weights(project, layer)
+    except CertificateError as error:
+        raise UndecidedError(str(error)) from None
+    axis = tuple(range(wanted.ndim - 1))
+    largest = np.abs(came).max(axis=axis), np.abs(wanted).max(axis=axis)
+    scale = np.where(largest[1] > 0, largest[0] // np.maximum(largest[1], 1), 1)
+    if (scale < 1).any() or (scale & (scale - 1)).any() or (came != wanted * scale).any():
+        place = np.argwhere(came != wanted * np.maximum(scale, 1))
+        first = [int(at) for at in place[0]] if len(place) else []
+        raise _WrongNumbersError(f"the weight at {first} of layer {layer.name!r} is another than the design's")
+
+
+def _require_tables(text: DatapathText, design: Design, layer: LayerSpec) -> None:
+    """Check every entry of a softmax's tables.
+
+    Raises:
+        CertificateError: one is wrong; the message names the first.
+    """
+    (step,) = [one for one in steps_of(design) if one.layer.name == layer.name]
+    wanted = [
+        table.integers().reshape(-1) for table in (exponentials_of(step).into(step.type("accum")), inverses_of(step))
+    ]
+    for name, entries in text.tables.items():
+        wrong = [np.flatnonzero(np.asarray(entries) != table) for table in wanted if len(table) == len(entries)]
+        nearest = min(wrong, key=len, default=None)
+        if nearest is None or len(nearest):
+            where = "" if nearest is None else f" in entry {int(nearest[0])}"
+            raise _WrongNumbersError(
+                f"table {name} is neither the exponential nor the inverse of {layer.name!r}{where}"
+            )
 
 
 def _matrix(layer: LayerSpec) -> NDArray[np.int64]:
@@ -235,7 +297,7 @@ def _range_of(design: Design, layer: LayerSpec) -> tuple[int, int] | None:
 
 def _stays(total: Exact, kind: FixedType) -> bool:
     """Whether assigning to a type keeps the order of numbers."""
-    widest = FixedType(kind.width + 40, kind.integer + 40, signed=True, rounding=kind.rounding)
+    widest = FixedType(63, kind.integer + 63 - kind.width, signed=True, rounding=kind.rounding)
     rounded = total.into(widest).integers()
     return kind.overflow in ("SAT", "SAT_SYM") or bool(((rounded >= kind.raw_min) & (rounded <= kind.raw_max)).all())
 
@@ -251,7 +313,10 @@ def _prove_function(text: DatapathText, design: Design, layer: LayerSpec, before
     low, high = (kind.raw_min, kind.raw_max) if bounds is None else bounds
     every = np.arange(low, high + 1, dtype=np.int64)
     (step,) = [one for one in steps_of(design) if one.layer.name == layer.name]
-    wanted = computed(step, Exact.of(every.reshape(-1, 1), kind)).integers().reshape(-1)
+    try:
+        wanted = computed(step, Exact.of(every.reshape(-1, 1), kind)).integers().reshape(-1)
+    except (ValueError, IndexError):
+        raise UndecidedError("its channels have functions of their own") from None
     width, tree = text.outputs[0]
     try:
         _require_same(walk.values(tree, width, every), wanted, width, f"the function of layer {layer.name!r}", every)

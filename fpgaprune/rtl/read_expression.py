@@ -23,11 +23,15 @@ _LITERAL = re.compile(r"(\d+)'(s?)([bdh]?)([0-9a-f]+)")
 _BASES = {"b": 2, "d": 10, "h": 16, "": 10}
 
 
+class UndecidedError(CertificateError):
+    """The text may be right, but this proof does not reach it."""
+
+
 def parse_expression(text: str) -> Tree:
     """The tree of an expression.
 
     Raises:
-        CertificateError: the text is in no form that `to_verilog` writes.
+        UndecidedError: the text is in no form that `to_verilog` writes.
     """
     return _Parser(text).whole()
 
@@ -50,8 +54,8 @@ class _Parser:
             raise self._problem()
         return tree
 
-    def _problem(self) -> CertificateError:
-        return CertificateError(f"{self._text!r} is in no form that to_verilog writes")
+    def _problem(self) -> UndecidedError:
+        return UndecidedError(f"{self._text!r} is in no form that to_verilog writes")
 
     def _is(self, *marks: str) -> str | None:
         if self._at < len(self._tokens) and self._tokens[self._at] in marks:

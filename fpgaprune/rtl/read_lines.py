@@ -8,14 +8,10 @@ from dataclasses import dataclass, field
 
 from fpgaprune.errors import CertificateError
 from fpgaprune.rtl.project import RtlLayer, VerilogProject
-from fpgaprune.rtl.read_expression import Tree, parse_expression, to_signed
+from fpgaprune.rtl.read_expression import Tree, UndecidedError, parse_expression, to_signed
 
 # The input bus of a datapath.
 BUS = "in_data"
-
-
-class UndecidedError(CertificateError):
-    """The text may be right, but this proof does not reach it."""
 
 
 @dataclass

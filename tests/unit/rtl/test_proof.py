@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design
+from fpgaprune.design import Design, LayerSpec, Softmax
 from fpgaprune.errors import CertificateError
 from fpgaprune.hls import layer_of
 from fpgaprune.rtl import prove_project, to_verilog
 from fpgaprune.values import FixedType
 
 from ..estimate.designs import weights
+from .networks import parallel_design, random_design
 
 X, W, ACCUM = FixedType(6, 2), FixedType(6, 1), FixedType(16, 6)
 OUT, ACT = (
@@ -156,6 +157,59 @@ def test_what_is_not_decided_is_never_called_proven(tmp_path):
         None,
         "the accumulator rounds each product, so that the sum is none of a matrix",
     )
+
+
+def with_softmax():
+    """The Dense layer, of 32 inputs, and a softmax."""
+    table, short = FixedType(17, 1, False, "RND", "SAT"), FixedType(9, 4, False, "RND", "SAT")
+    types = {"accum": FixedType(20, 4, False), "exp_table": table, "inv_table": table, "inp_norm": short}
+    types |= {"inv_inp": short, "result": FixedType(12, 1, False, "RND", "SAT")}
+    operation = Softmax(table_size=512, exp_table_size=512, inverse_table_size=512)
+    soft = LayerSpec("soft", ("fc",), (5,), types, operation=operation)
+    of = design(inputs=32)
+    return replace(of, layers=(*of.layers[:2], soft), outputs=("soft",), io_type="io_stream")
+
+
+def test_the_tables_of_a_softmax_are_compared_in_every_entry(tmp_path):
+    of = with_softmax()
+    project = to_verilog(of, tmp_path / "verilog")
+    proof = verdicts(project, of)["softmax"]
+    assert proof.holds is None
+    assert proof.found == "its tables are right in every entry; what it makes of them was not proven"
+    for memory in project.path.rglob("soft_softmax_rom*.v"):
+        text = memory.read_text()
+        entry = re.findall(r"^ +\d+'d\d+: data = \d+'h[0-9a-f]+;$", text, re.M)[5]
+        head, _, word = entry.rpartition("'h")
+        memory.write_text(text.replace(entry, f"{head}'h{int(word.strip(';'), 16) ^ 1:x};"))
+        wrong = verdicts(project, of)["softmax"]
+        assert wrong.holds is False
+        assert wrong.found.endswith("is neither the exponential nor the inverse of 'soft' in entry 5")
+        memory.write_text(text)
+
+
+@pytest.mark.parametrize("interval", [16, 64])
+def test_the_weights_of_a_layer_in_several_cycles_are_compared(tmp_path, interval):
+    """In memories, or in adders of one bit."""
+    of = with_softmax()
+    project = to_verilog(of, tmp_path / "verilog", interval=interval)
+    read = [proof for proof in prove_project(project, of) if "its weights, read back" in proof.found]
+    assert [(proof.layer, proof.holds) for proof in read] == [("fc", None)]
+    layer = of.layers[1]
+    weight = layer.weights["weight"].copy()
+    place, output = np.argwhere(weight)[0]
+    weight[place, output] += 2
+    other = replace(layer, weights={**layer.weights, "weight": weight})
+    changed = replace(of, layers=(of.layers[0], other, of.layers[2]))
+    (wrong,) = [proof for proof in prove_project(project, changed) if proof.holds is False]
+    assert wrong.found == f"the weight at [{place}, {output}] of layer 'fc' is another than the design's"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_right_verilog_is_called_wrong(tmp_path, seed):
+    """Networks drawn at random, whose layers are made for less than all numbers of their types."""
+    for kind, of in (("branches", random_design(seed + 12, 2)), ("layers", parallel_design(seed + 3, 3))):
+        project = to_verilog(of, tmp_path / kind, interval=(0, 16, 64)[seed % 3])
+        assert not [proof for proof in prove_project(project, of) if proof.holds is False]
 
 
 def test_an_unknown_line_and_a_lost_file_are_said(project):
