@@ -9,4 +9,4 @@ from .link_checks import check_firmware as check_firmware
 from .link_checks import check_keras_file as check_keras_file
 from .link_checks import check_model as check_model
 from .link_checks import check_onnx_file as check_onnx_file
-from .onnx_weights import read_onnx_weights as read_onnx_weights
+from .link_checks import read_onnx_weights as read_onnx_weights

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from fpgaprune.certify.firmware_weights import (
     as_numbers,
@@ -15,16 +18,16 @@ from fpgaprune.certify.firmware_weights import (
     count_integers,
     read_firmware_weights,
 )
-from fpgaprune.certify.onnx_weights import read_onnx_weights
-from fpgaprune.certify.parted_files import read_parted
 from fpgaprune.design import Design
-from fpgaprune.errors import CertificateError
+from fpgaprune.errors import CertificateError, shown
+from fpgaprune.files import LAYOUT_KEY, PARSER_ERRORS, in_a_line, parse_json, read_configuration, read_onnx
 from fpgaprune.measure import LayerCounts, LinkCheck, LockCertificate, check_link
 from fpgaprune.network import read_keras_weights
 from fpgaprune.values import Array, MaskSet, by_weight_path, gathered, named_weights
 
 if TYPE_CHECKING:
     import keras
+
 
 Values = Mapping[str, Array]
 
@@ -173,3 +176,65 @@ def _require_kernels(link: str, missing: Iterable[str], masks: MaskSet, known: I
                 )
         if masks[path].ndim > 1:
             raise CertificateError(f"{link}: weight {path!r} is locked but missing from it")
+
+
+def read_parted(path: Path) -> dict[str, str]:
+    """The path of each layer that computes with something else than the kernel in the file, to the reason.
+
+    LoRA is merged into the kernel of a `.keras` file, and stands beside it in an `.h5` file.
+
+    Raises:
+        CertificateError: the file is missing, or is no `.keras` or `.h5` file.
+    """
+    config = read_configuration(path, CertificateError).document["config"]
+    return dict(_parted(config.get("layers", []), "", merged=zipfile.is_zipfile(path)))
+
+
+def _parted(layers: Any, nested: str, merged: bool) -> Iterator[tuple[str, str]]:
+    for layer in layers:
+        config = layer["config"]
+        path = f"{nested}{config.get('name')}"
+        inside = [config["layer"]] if isinstance(config.get("layer"), Mapping) else config.get("layers", [])
+        yield from _parted([one for one in inside if isinstance(one.get("config"), Mapping)], f"{path}/", merged)
+        policy = config.get("dtype")
+        settings = policy.get("config") if isinstance(policy, Mapping) else None
+        # Only the policies of quantised layers have a mode.
+        if isinstance(settings, Mapping) and settings.get("mode"):
+            mode = str(settings["mode"]).partition("/")[0]
+            yield (
+                path,
+                f"Keras's quantize({mode!r}) has made other numbers of it; certify the file from before quantize()",
+            )
+        elif config.get("lora_rank") and not merged:
+            yield path, "LoRA adds to it; save the model as .keras, which merges the two"
+
+
+def read_onnx_weights(path: Path) -> dict[str, Array]:
+    """Weight path to array, transposed back to Keras's axes; exact bits.
+
+    For each weight path, the file's metadata under `fpgaprune.layout` names the initialiser, the shape in Keras, and
+    the permutation from Keras's axes to those of the initialiser.
+
+    Raises:
+        CertificateError: the file is missing, is not ONNX, or was not written by `export_onnx`.
+    """
+    from onnx import numpy_helper
+
+    model = read_onnx(path, CertificateError)
+    metadata = {entry.key: entry.value for entry in model.metadata_props}
+    if LAYOUT_KEY not in metadata:
+        raise CertificateError(f"{path} has no metadata {LAYOUT_KEY!r}; write it with fpgaprune's export_onnx")
+    stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    weights: dict[str, Array] = {}
+    try:
+        for weight, place in parse_json(metadata[LAYOUT_KEY]).items():
+            if place["initializer"] not in stored:
+                raise CertificateError(f"{path} has no initialiser {shown(place['initializer'])} for {shown(weight)}")
+            order = place["permutation"]
+            array = stored[place["initializer"]].reshape([place["shape"][axis] for axis in order])
+            weights[weight] = np.transpose(array, np.argsort(order))
+    except CertificateError:
+        raise
+    except PARSER_ERRORS as error:
+        raise CertificateError(f"{path} has damaged metadata {LAYOUT_KEY!r}: {in_a_line(error)}") from error
+    return weights

@@ -1,4 +1,3 @@
-from .advice_text import print_advice as print_advice
 from .board_commands import ask as ask
 from .board_commands import load as load
 from .common_options import by_pattern as by_pattern
@@ -15,6 +14,7 @@ from .price_commands import compare as compare
 from .price_commands import estimate as estimate
 from .price_commands import measure as measure
 from .price_commands import parts as parts
+from .printed_tables import print_advice as print_advice
 from .printed_tables import print_table as print_table
 from .runs import apply as apply
 from .runs import doctor as doctor

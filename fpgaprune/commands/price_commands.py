@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.board_commands import print_bitstream
 from fpgaprune.commands.checks import end_by_verdict, print_verdicts
 from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, ClockNs, Quiet, one_of
 from fpgaprune.commands.next_step import print_next, receiver_of
-from fpgaprune.commands.printed_tables import print_counts, print_table
+from fpgaprune.commands.printed_tables import print_advice, print_counts, print_table
 from fpgaprune.commands.terminal import Cell, print_json, print_line, print_problem, show_table
 from fpgaprune.commands.watcher import Watcher
 from fpgaprune.errors import ConfigError

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.checks import end_by_verdict, print_verdicts
 from fpgaprune.commands.common_options import (
     DATA_HELP,
@@ -19,6 +18,7 @@ from fpgaprune.commands.common_options import (
     read_max_loss,
 )
 from fpgaprune.commands.next_step import WITH_A_NETWORK, print_next, print_next_of_run
+from fpgaprune.commands.printed_tables import print_advice
 from fpgaprune.commands.terminal import Cell, print_json, print_line, print_problem, show_table
 from fpgaprune.commands.watcher import Watcher
 

@@ -32,7 +32,6 @@ from .devices import devices_of as devices_of
 from .ecp5.anchors import anchor_registers as anchor_registers
 from .ecp5.anchors import anchors as anchors
 from .ecp5.anchors import grid_of as grid_of
-from .ecp5.carries import free_unread_carries as free_unread_carries
 from .ecp5.floorplan import cut_again_and_again as cut_again_and_again
 from .ecp5.floorplan import floorplan as floorplan
 from .ecp5.floorplan import partitioner as partitioner
@@ -41,13 +40,14 @@ from .ecp5.multipliers import register_multipliers as register_multipliers
 from .ecp5.router import ECP5 as ECP5
 from .ecp5.router import ECPPACK as ECPPACK
 from .ecp5.router import NEXTPNR_ECP5 as NEXTPNR_ECP5
+from .ecp5.router import free_unread_carries as free_unread_carries
 from .families import OPEN_TOOLS as OPEN_TOOLS
 from .families import ROUTERS as ROUTERS
 from .families import find_router as find_router
 from .families import price_family_of as price_family_of
 from .families import priced_as as priced_as
 from .families import versions_found as versions_found
-from .gowin_carries import keep_carries_in_chains as keep_carries_in_chains
+from .gowin import keep_carries_in_chains as keep_carries_in_chains
 from .handoff import Handoff as Handoff
 from .handoff import write_handoff as write_handoff
 from .harness import harness_of as harness_of

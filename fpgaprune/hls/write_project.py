@@ -12,8 +12,7 @@ from fpgaprune.backends import BACKENDS
 from fpgaprune.design import Design
 from fpgaprune.hls.call_hls4ml import quiet
 from fpgaprune.hls.golden import write_golden
-from fpgaprune.hls.lstm_template import mend_lstm
-from fpgaprune.hls.own_templates import add_templates
+from fpgaprune.hls.own_templates import add_templates, mend_lstm
 from fpgaprune.hls.readme import readme
 from fpgaprune.hls.simulator import write_simulator
 

@@ -13,7 +13,11 @@ from .gru_lstm import RECURRENT as RECURRENT
 from .gru_lstm import observed_states as observed_states
 from .keras_operations import operation_problems as operation_problems
 from .keras_operations import with_layers as with_layers
+from .layer_names import PROJECT_NAMES as PROJECT_NAMES
+from .layer_names import PROJECT_WORDS as PROJECT_WORDS
+from .layer_names import RESERVED as RESERVED
 from .layer_names import free_name as free_name
+from .layer_names import is_project_name as is_project_name
 from .layer_names import project_names as project_names
 from .layer_options import LayerOptions as LayerOptions
 from .layer_options import gather_options as gather_options
@@ -31,10 +35,6 @@ from .precision import choose_types as choose_types
 from .ranges import Range as Range
 from .ranges import Samples as Samples
 from .ranges import observe as observe
-from .reserved import PROJECT_NAMES as PROJECT_NAMES
-from .reserved import PROJECT_WORDS as PROJECT_WORDS
-from .reserved import RESERVED as RESERVED
-from .reserved import is_project_name as is_project_name
 from .rounded_model import carry_masks as carry_masks
 from .rounded_model import quantize as quantize
 from .rounded_model import require_roundable as require_roundable
@@ -43,8 +43,8 @@ from .rounded_model import settled_types as settled_types
 from .softmax_types import BOUND as BOUND
 from .split import depthwise_names as depthwise_names
 from .split import split_separable as split_separable
-from .table_ends import require_within_tables as require_within_tables
 from .table_sizes import entry_type as entry_type
+from .table_sizes import require_within_tables as require_within_tables
 from .table_sizes import size_problems as size_problems
 from .width_search import Labels as Labels
 from .widths import AutoPrecision as AutoPrecision

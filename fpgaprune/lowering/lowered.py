@@ -26,8 +26,7 @@ from fpgaprune.lowering.layout import Layout, settle_layouts
 from fpgaprune.lowering.precision import Precision, Types, choose_types, fitting
 from fpgaprune.lowering.ranges import Range, Samples, as_inputs, cut_off, observe, require_ranges, trained_types
 from fpgaprune.lowering.split import depthwise_names
-from fpgaprune.lowering.table_ends import require_within_tables
-from fpgaprune.lowering.table_sizes import size_problems, table_sizes
+from fpgaprune.lowering.table_sizes import require_within_tables, size_problems, table_sizes
 from fpgaprune.lowering.width_search import Labels, WidthSearch
 from fpgaprune.lowering.widths import AutoPrecision, FoundWidths
 from fpgaprune.processes import OnStep

@@ -12,9 +12,10 @@ from .curve import curve_figure as curve_figure
 from .curve import ticks_within as ticks_within
 from .estimate_tables import estimate_notes as estimate_notes
 from .estimate_tables import layer_resources_table as layer_resources_table
+from .estimate_tables import pair_layers as pair_layers
 from .estimate_tables import speed_table as speed_table
 from .estimate_tables import totals_table as totals_table
-from .estimates import pair_layers as pair_layers
+from .figures import encode_png as encode_png
 from .figures import kernel_states as kernel_states
 from .front import FrontPoint as FrontPoint
 from .front import FrontReport as FrontReport
@@ -40,7 +41,6 @@ from .numbers import rate_text as rate_text
 from .numbers import seconds_text as seconds_text
 from .numbers import time_text as time_text
 from .page import render_page as render_page
-from .png import encode_png as encode_png
 from .run_tables import certificate_table as certificate_table
 from .run_tables import checks_tables as checks_tables
 from .run_tables import kernels_table as kernels_table

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fpgaprune.layout import Advice, DesignLayout, Shortage, Suggestion
-from fpgaprune.report.estimates import RESOURCES
+from fpgaprune.report.estimate_tables import RESOURCES
 from fpgaprune.report.numbers import DASH, NO_BREAK, count_text, percent_text, range_text
 from fpgaprune.report.table import LABELS, Column, Table
 

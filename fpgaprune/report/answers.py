@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from fpgaprune.measure import ANALYTIC_SYNTH
 from fpgaprune.report.contents import Check, LinkSummary, RunReport
-from fpgaprune.report.estimate_tables import figure_of
-from fpgaprune.report.estimates import RESOURCES
+from fpgaprune.report.estimate_tables import RESOURCES, figure_of
 from fpgaprune.report.fitting import fit_answer
 from fpgaprune.report.numbers import change_text, count_text, time_text
 from fpgaprune.report.verdict import ADVICE, limit_text, loss_text, value_text, verdicts

@@ -12,17 +12,18 @@ from fpgaprune.report.contents import RunReport
 from fpgaprune.report.curve import curve_figure
 from fpgaprune.report.estimate_tables import (
     MULTIPLICATIONS,
+    RESOURCES,
     estimate_notes,
     estimate_stages,
     figure_of,
     layer_resources_table,
     layer_speed_table,
     multiplications_table,
+    pair_layers,
     share,
     speed_table,
     totals_table,
 )
-from fpgaprune.report.estimates import RESOURCES, pair_layers
 from fpgaprune.report.figures import (
     Bar,
     axis_end,
