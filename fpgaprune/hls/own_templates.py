@@ -1,4 +1,4 @@
-"""Adds templates of activations that hls4ml 1.3.0 lacks (relu6 for streams, functions with our tables); corrects LSTM."""
+"""Adds templates of activations that hls4ml 1.3.0 lacks (relu6 for streams, our tables), and corrects its LSTM."""
 
 from __future__ import annotations
 
