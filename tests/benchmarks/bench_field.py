@@ -291,6 +291,8 @@ def _measured(turn: Turn, run: Path, seconds: float) -> field_table.Row:
         x, y = file["x"], file["y"]
     found = fp.emulate(fp.Design.load(run / "design.json"), x).reshape(len(x), -1)
     measured = json.loads((run / "measure.json").read_text())
+    if measured is None:
+        raise SystemExit(f"{run}: {flow_files.results(run, 'measure')['left_out']}")
     cells, cycles = measured["synth(open)"]["xc7"]["whole"]["cells"], measured["simulation"]
     if cycles["outputs_unlike_emulation"]:
         raise SystemExit(f"{run}: {cycles['outputs_unlike_emulation']} outputs of the Verilog are unlike the emulation")

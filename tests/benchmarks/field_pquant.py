@@ -18,6 +18,7 @@ Writes OUT.json: accuracy and cells of alkaid's Verilog of the whole network.
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from pathlib import Path
@@ -50,7 +51,7 @@ def main(name: str, seed: int, point: str, epochs: int, out: Path) -> None:
     began = time.process_time()
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     rate = Rate(RATE, masked * steps, epochs * steps)
-    model.compile(keras.optimizers.Adam(rate), loss, metrics=["accuracy"])
+    model.compile(keras.optimizers.Adam(rate), loss, metrics=["accuracy"], steps_per_execution=math.gcd(steps, 16))
     callbacks: list[Any] = [PQuantCallback(config, log_ebops=False, log_keep_ratio=False)]
     if method == "pdp":
         callbacks.append(_GlobalBudget())

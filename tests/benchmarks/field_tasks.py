@@ -214,7 +214,7 @@ TASKS: dict[str, Task] = {
         convolutions1d(16, 16),
         32,
         4,
-        25,
+        27,
     ),
     "keywords": Task(
         "spoken digits 49 × 10, 1-D CNN 24-24-10",
@@ -222,7 +222,7 @@ TASKS: dict[str, Task] = {
         lambda: _keywords(None),
         convolutions1d(24, 24),
         64,
-        interval=49,
+        interval=51,
     ),
     "jets": Task(
         "jets, 8 constituents, MLP 24-32-32-5", FIELD / "jets_constituents_test.npz", _jets, dense(32, 32), 64

@@ -53,7 +53,9 @@ def verilog(
     `inputs_kif` is the type of its input, sign, integer and fractional bits, where its first layer does not say it.
     """
     family, yosys = find_family("xc7"), find_open_tool(YOSYS)
-    logic = trace(*trace_model(model, HWConfig(1, 1, -1), {"hard_dc": 5}, inputs_kif=inputs_kif))
+    # alkaid 0.8.2 stops at tables of values that are 0 or -1, which PQuantML's quantisers leave.
+    solver = {"hard_dc": 5} if inputs_kif is None else {"hard_dc": 5, "binary_lut": False}
+    logic = trace(*trace_model(model, HWConfig(1, 1, -1), solver, inputs_kif=inputs_kif))
     # One adder between two registers, as in our Verilog.
     options = {"flavor": "verilog", "latency_cutoff": 1.2, "ternary_fuse": False, "print_latency": False}
     made = RTLModel(logic, folder / name, name, **options)

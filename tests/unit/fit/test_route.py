@@ -10,12 +10,22 @@ from msgspec import structs
 from fpgaprune.errors import ConfigError, EstimateError
 from fpgaprune.estimate import estimate, verilog_price
 from fpgaprune.fabric import family_of
-from fpgaprune.fit import HlsRoute, Limits, VerilogRoute, find_route, powers_of_two, smallest_part, verilog_instead
+from fpgaprune.fit import (
+    HlsRoute,
+    Knobs,
+    Limits,
+    VerilogRoute,
+    find_route,
+    powers_of_two,
+    smallest_part,
+    verilog_instead,
+)
 from fpgaprune.flow import parse_config
 from fpgaprune.layout import choose_layout
 from fpgaprune.measure import Figure, Resources, occupancy_of
 from fpgaprune.target import Target, find_part, list_parts
 from tests.unit.estimate.designs import cnn
+from tests.unit.fit.made_up import made_point
 from tests.unit.layout.test_choice import network
 from tests.unit.rtl.networks import parallel_design
 from tests.unit.vendor import texts
@@ -121,6 +131,13 @@ def vitis(tmp_path, monkeypatch):
         path.chmod(0o755)
 
     return installed
+
+
+def test_open_synthesis_takes_longer_for_more_luts_and_nobody_knows_what_a_vendors_tool_takes():
+    small, large = (made_point(Knobs("weight"), used={"lut": lut}) for lut in (1_000, 10_000))
+    ours = VerilogRoute(TARGET.part, "xc7")
+    assert 0 < 5 * ours.counting_seconds(small) < ours.counting_seconds(large) < 300
+    assert HlsRoute(TARGET).counting_seconds(large) == 0
 
 
 def test_a_vendors_tool_counts_the_answer_where_it_is_found_unless_the_flow_says_otherwise(vitis):
