@@ -184,14 +184,18 @@ def _task(name: str, rows: list[Row], ways: dict[str, tuple[str, int, bool]]) ->
     best = max(number(row["metric"]) or 0.0 for row in rows)
     rows = [row for row in rows if (number(row["metric"]) or 0.0) > best - far]
     sizes, metrics = zip(*_points(rows, size, "metric"), strict=True)
-    powers = range(math.floor(math.log2(min(sizes))), math.ceil(math.log2(max(sizes))) + 1)
+    first = math.floor(math.log2(min(sizes)))
+    last = max(math.ceil(math.log2(max(sizes))), first + 1)
+    # Labels of more than six powers would touch one another.
+    apart = 1 + (last - first) // 6
+    powers = range(first, last + apart, apart)
     step = 1 if max(metrics) - min(metrics) > 1 else 10
     lowest, highest = (math.floor(step * min(metrics)) / step, math.ceil(step * max(metrics)) / step)
     shown = {way: sorted(_points([row for row in rows if row["way"] == way], size, "metric")) for way in ways}
     return draw(
         name,
         Axis(
-            "LUTs (and LUTs that stand beside a DSP or a memory) × interval",
+            "LUTs, DSPs and memories as LUTs, × interval",
             [2.0**power for power in powers],
             doubles=True,
         ),
