@@ -14,11 +14,9 @@ from fpgaprune.flow.file import require_kind
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.measure import (
     ANALYTIC_CSYNTH,
-    ANALYTIC_OPEN_SYNTH,
     ANALYTIC_SYNTH,
     ESTIMATED,
     LABELS,
-    OPEN_SYNTH,
     to_plain,
 )
 from fpgaprune.report import NO_BREAK, Metric, change_text, count_text, percent_text, value_text
@@ -162,17 +160,17 @@ def _hardware(report: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]
     after, verilog, measured = report.get("after"), report.get("verilog"), report.get("measured")
     if after is not None:
         for stage in (ANALYTIC_CSYNTH, ANALYTIC_SYNTH):
-            yield from _counts(f"hls4ml, {stage}", after["total"].get(stage.step))
-        yield from _cycles(f"hls4ml, {ANALYTIC_SYNTH}", after)
+            yield from _counts(f"hls4ml, estimated {stage.step}", after["total"].get(stage.step))
+        yield from _cycles(f"hls4ml, estimated {ANALYTIC_SYNTH.step}", after)
     if verilog is not None:
-        group = f"our Verilog, {ANALYTIC_OPEN_SYNTH}, {verilog['family']}"
+        group = f"our Verilog, estimated, {verilog['family']}"
         yield from _counts(group, verilog["resources"])
         yield from _cycles(group, verilog)
     for counts in report.get("counts") or ():
         family = counts["where"][0]
         if verilog is None:
-            yield from _counts(f"our Verilog, {ANALYTIC_OPEN_SYNTH}, {family}", counts["estimated"])
-        yield from _counts(f"our Verilog, {OPEN_SYNTH}, {family}", counts["synthesised"])
+            yield from _counts(f"our Verilog, estimated, {family}", counts["estimated"])
+        yield from _counts(f"our Verilog, synthesised, {family}", counts["synthesised"])
         yield from _counts(f"our Verilog, placed, {family}", counts["placed"])
     if measured is not None:
         yield from _cycles("our Verilog, simulated", measured["simulation"])

@@ -50,11 +50,11 @@ def test_every_figure_of_both_stands_in_its_group(runs):
     assert said["answers", "kept"] == ("yes", "unknown")
     assert said["answers", "part"] == ("xc7z020", "xc7z020")
     # The estimates of both stages stay apart.
-    assert said["hls4ml, analytic_csynth", "LUT"] == (1600, 800)
-    assert said["hls4ml, analytic_synth", "LUT"] == (800, 400)
-    assert said["hls4ml, analytic_synth", "latency, cycles"] == (1234, 1234)
-    assert said["our Verilog, analytic_synth(open), xc7", "LUT"] == (5000, None)
-    assert said["our Verilog, synth(open), xc7", "LUT"] == (5432, None)
+    assert said["hls4ml, estimated csynth", "LUT"] == (1600, 800)
+    assert said["hls4ml, estimated synth", "LUT"] == (800, 400)
+    assert said["hls4ml, estimated synth", "latency, cycles"] == (1234, 1234)
+    assert said["our Verilog, estimated, xc7", "LUT"] == (5000, None)
+    assert said["our Verilog, synthesised, xc7", "LUT"] == (5432, None)
     assert said["our Verilog, placed, xc7", "LUT"] == (9000, None)
     assert said["our Verilog, simulated", "interval, cycles"] == (100, None)
     locked, total = (sum(getattr(one, f"kernels_{of}") for one in run_report().layers) for of in ("locked", "total"))
@@ -83,8 +83,8 @@ def _copy(run):
 
 def test_the_change_is_that_of_counts_of_two_runs(runs):
     by_place = {(row.group, row.figure): row.change for row in compare_runs(runs).rows}
-    assert by_place["hls4ml, analytic_synth", "LUT"] == f"{MINUS}50{NO_BREAK}%"
-    assert by_place["our Verilog, synth(open), xc7", "LUT"] == ""
+    assert by_place["hls4ml, estimated synth", "LUT"] == f"{MINUS}50{NO_BREAK}%"
+    assert by_place["our Verilog, synthesised, xc7", "LUT"] == ""
     assert by_place["settings that differ", "select.sparsity"] == ""
     three = compare_runs([*runs, _copy(runs[0])])
     assert {row.change for row in three.rows} == {""}
