@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 from msgspec import structs
 
 from fpgaprune.design import Design
-from fpgaprune.errors import ConfigError, EstimateError
+from fpgaprune.errors import ConfigError, DesignError, EstimateError, RtlError, UnsupportedLayerError
 from fpgaprune.estimate import estimate
 from fpgaprune.fabric import family_of
 from fpgaprune.fit.limits import Limits, Ranking
@@ -187,13 +187,13 @@ class VerilogRoute:
 
     def layouts(self, design: Design) -> list[DesignLayout]:
         """Return `design` at its shortest interval and at longer ones, in both io types."""
-        return list(self._every(design))
+        return list(self.each_layout(design))
 
     def at(self, design: Design, name: str) -> DesignLayout | None:
         """Return `design` at one interval."""
         io_type, interval = name.split()
         factors = (int(interval),) if interval.isdigit() else None
-        return next((layout for layout in self._every(design, io_type, factors) if layout.name == name), None)
+        return next((layout for layout in self.each_layout(design, io_type, factors) if layout.name == name), None)
 
     def own(self, design: Design, config: Flow) -> DesignLayout:
         """Return `design` with the interval of `[measure]`."""
@@ -226,7 +226,7 @@ class VerilogRoute:
         """Return the same Verilog on `part`, estimated for the same family."""
         return replace(self, part=part)
 
-    def _every(
+    def each_layout(
         self, design: Design, io_type: str | None = None, factors: Sequence[int] | None = None
     ) -> Iterator[DesignLayout]:
         """Yield the layouts of one io type, or of both; only those with the intervals `factors`, if they are given."""
@@ -282,17 +282,16 @@ def smallest_part(route: Route, design: Design, config: Flow, share: float) -> P
 
 
 def verilog_instead(route: Route, design: Design, target: Target, limits: Limits) -> DesignLayout | None:
-    """Return the best layout of `design` as our Verilog, if that keeps `limits` and `route` is another; else None."""
+    """Return the fastest layout of `design` as our Verilog that keeps `limits`, if `route` is another; else None."""
     family = family_of(target.part)
     if route.name == VerilogRoute.name or family is None:
         return None
-    try:
-        found = VerilogRoute(target.part, family, limits.share).layouts(design)
-    except EstimateError:
-        return None
     ranking = Ranking(limits, target.clock_ns)
-    best = min(found, key=ranking.rank_layout)
-    return best if ranking.keeps_time(best) and best.share <= limits.share else None
+    # The fastest one comes first, and the last ones take seconds to choose.
+    found = VerilogRoute(target.part, family, limits.share).each_layout(design)
+    with suppress(EstimateError, RtlError, UnsupportedLayerError, DesignError):
+        return next((one for one in found if ranking.keeps_time(one) and one.share <= limits.share), None)
+    return None
 
 
 def find_route(name: str | None, target: Target, share: float = 0.8) -> Route:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, HlsError, RunError, UnsupportedLayerError
 from fpgaprune.files import write_bytes
 from fpgaprune.fit.budget import Training, expected_seconds, most_samples, run_seconds, seconds_of_training
@@ -113,6 +114,9 @@ class FitSearch:
         if (design := estimates.design(start)) is not None:
             # A wrong path of a tool is an error now, not when the search is over.
             self.route.counting(design, document)
+            if estimates.best_layout(start).share > self.limits.share:
+                for sentence in self._our_verilog(design, "the untouched network"):
+                    log.progress.stage("route", "warning", sentence)
         phases = Phases(trials, estimates, log, names, self.notes)
         self._train(phases, start, split, model, more, seen=data.x_valid is None)
         points = tuple(log.points.values())
@@ -126,7 +130,7 @@ class FitSearch:
         if warning := few_samples(best, self.limits):
             self.notes.append(warning)
         if not best.fits:
-            self.notes += [*self._our_verilog(best), self._larger_part(best)]
+            self.notes += [*self._our_verilog(best.design(), "the nearest network"), self._larger_part(best)]
         self.notes += trials.left_out()
         target = self.config[TargetConfig].target()
         found = Fit(
@@ -189,13 +193,13 @@ class FitSearch:
         phases.descend(start, first)
         phases.search_neighbours()
 
-    def _our_verilog(self, best: FitPoint) -> list[str]:
-        """Return a sentence if the nearest network would fit as our Verilog."""
-        layout = verilog_instead(self.route, best.design(), self.config[TargetConfig].target(), self.limits)
+    def _our_verilog(self, design: Design, which: str) -> list[str]:
+        """Return a sentence if `design`, the network `which`, would fit as our Verilog."""
+        layout = verilog_instead(self.route, design, self.config[TargetConfig].target(), self.limits)
         if layout is None:
             return []
         return [
-            f"as our own Verilog the nearest network fits, by its estimate: {layout.share:.0%} of the "
+            f"as our own Verilog {which} fits, by its estimate: {layout.share:.0%} of the "
             f"{LABELS[layout.resource]}s, {layout.latency_cycles:,} cycles; try --route {VerilogRoute.name}"
         ]
 
