@@ -82,7 +82,7 @@ def test_the_answer_is_a_whole_run_that_verifies(searched):
     assert written["best"]["folder"] == str(folder / "out" / "best")
     assert written["best"]["lost"] == found.best.lost
     page = (folder / "out" / "report.html").read_text()
-    assert "Fits: " in page
+    assert "Fits xc7z020: yes" in page
     assert 'href="best/report.html"' in page
     assert "What each layer lost" in page
     assert [row for row in ("hidden", "classes") if f"<span>{row}</span>" not in page] == []

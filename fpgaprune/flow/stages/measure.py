@@ -12,7 +12,15 @@ from msgspec import structs
 from pydantic import Field, field_validator
 
 from fpgaprune.design import Design
-from fpgaprune.errors import CertificateError, EstimateError, RtlError, TargetError, ToolError, UnsupportedLayerError
+from fpgaprune.errors import (
+    CertificateError,
+    DesignError,
+    EstimateError,
+    RtlError,
+    TargetError,
+    ToolError,
+    UnsupportedLayerError,
+)
 from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import (
     OPEN_TOOLS,
@@ -143,14 +151,18 @@ def _proven(files: Artefacts) -> MeasureResult:
     return MeasureResult(links=files.proven({}, link))
 
 
-def _made(run: RunDirectory) -> dict[str, Any] | None:
+def _measured(run: RunDirectory) -> Mapping[str, Any] | None:
+    """What `measure.json` holds; None if nothing was measured, or if it cannot be read, which `verify` has said."""
     try:
         measured = json.loads(run.file("measure.json").read_text())
-        made = None if measured is None else measured["bitstream"]
-        return made if made is not None and {"path", "sha256"} <= made.keys() else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        # `verify` has named the changed file already.
+    except (OSError, ValueError):
         return None
+    return measured if isinstance(measured, dict) else None
+
+
+def _made(run: RunDirectory) -> dict[str, Any] | None:
+    made = (_measured(run) or {}).get("bitstream")
+    return made if isinstance(made, dict) and {"path", "sha256"} <= made.keys() else None
 
 
 def _summary(modules: Sequence[LayerProof]) -> list[LinkSummary]:
@@ -163,12 +175,15 @@ def _summary(modules: Sequence[LayerProof]) -> list[LinkSummary]:
 
 
 def _other_verilog(run: RunDirectory) -> Iterator[str]:
-    """A line for each module of the measured Verilog that does not compute its layer."""
-    if not run.file("rtl").is_dir():
+    """A line for each module of the measured Verilog that does not compute its layer, or for what cannot be read."""
+    if _measured(run) is None or not run.file("rtl").is_dir():
         return
-    for proof in prove_project(VerilogProject.load(run.file("rtl")), Design.load(run.file("design.json"))):
-        if proof.holds is False:
-            yield proof.sentence()
+    try:
+        proofs = prove_project(VerilogProject.load(run.file("rtl")), Design.load(run.file("design.json")))
+    except (RtlError, DesignError, CertificateError) as error:
+        yield str(error)
+        return
+    yield from (proof.sentence() for proof in proofs if proof.holds is False)
 
 
 def _tools(settings: MeasureConfig) -> list[str]:

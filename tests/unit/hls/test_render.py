@@ -123,10 +123,10 @@ def test_a_graph_with_another_type_of_a_channel_is_refused(target, tmp_path, mon
         )
         for places in ((0, 1), (1, 0))
     )
-    render(made, target, tmp_path / "hls")
-    monkeypatch.setattr("fpgaprune.hls.render.layer_list", lambda _: layer_list(made))
+    render.render(made, target, tmp_path / "hls")
+    monkeypatch.setattr("fpgaprune.hls.render.layer_list", lambda _: layer_list.layer_list(made))
     with pytest.raises(HlsError, match=r"layer 'q' with types of channels others; the design has its own"):
-        render(wanted, target, tmp_path / "hls")
+        render.render(wanted, target, tmp_path / "hls")
 
 
 def test_a_layer_that_hls4ml_leaves_out_is_refused_by_name(tmp_path):

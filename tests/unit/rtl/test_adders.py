@@ -121,7 +121,7 @@ def test_solved_adders_are_kept_and_checked_when_read(tmp_path, monkeypatch):
 def test_a_solver_that_gives_another_matrix_is_refused(monkeypatch):
     monkeypatch.setattr(solve, "share", lambda matrix, search=True: AdderGraph(2, (), share(matrix * 0).exits))
     with pytest.raises(RtlError, match="solver 'shared' gave adders of another matrix"):
-        solve.solve(np.array([[3, 5], [7, -9]]), 0, 15, solve.Solver())
+        solve.solve(np.array([[3, 5], [7, -13]]), 0, 15, solve.Solver())
 
 
 def test_da4ml_that_is_missing_is_named_with_its_installation(monkeypatch):
