@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from fpgaprune.measure import ANALYTIC_SYNTH
+from fpgaprune.measure import ANALYTIC_SYNTH, Figure, Measurement
 from fpgaprune.report.contents import Check, LinkSummary, RunReport
 from fpgaprune.report.estimate_tables import RESOURCES, figure_of
 from fpgaprune.report.fitting import fit_answer
@@ -86,6 +86,11 @@ def _saved(report: RunReport) -> Answer:
         + (f", sparsity {locked / total:.2f}" if total else ""),
         f"Parameters: {count_text(parameters[1])}, before {count_text(parameters[0])}",
     ]
+    if report.verilog is not None and report.verilog_before is not None:
+        changes = _changes(report.verilog_before.whole, report.verilog.whole)
+        if changes:
+            others = f"{', '.join(changes[1:])} (estimates of our Verilog, at the same interval)"
+            return Answer(question, changes[0], (others, *lines))
     if report.before is None or report.after is None:
         return Answer(
             question,
@@ -94,11 +99,7 @@ def _saved(report: RunReport) -> Answer:
         )
     # The last stage is nearest to the chip. Figures of another stage cannot be compared with it.
     sides = (report.before, report.after)
-    changes = []
-    for key, label in RESOURCES:
-        old, new = (figure_of(side.at(ANALYTIC_SYNTH), key) for side in sides)
-        if old is not None and new is not None:
-            changes.append(f"{label} {change_text(old.value, new.value)}")
+    changes = _changes(*(side.at(ANALYTIC_SYNTH) for side in sides))
     times = [time_text(side.latency_us) for side in sides]
     speed = f"Latency: {times[1]}, before {times[0]}"
     if not changes:
@@ -106,6 +107,16 @@ def _saved(report: RunReport) -> Answer:
     step = ANALYTIC_SYNTH.step
     others = f"{', '.join(changes[1:])} ({step} estimates)" if len(changes) > 1 else f"{step} estimate"
     return Answer(question, changes[0], (others, speed, *lines))
+
+
+def _changes(before: Measurement[Figure], after: Measurement[Figure]) -> list[str]:
+    """Return the change of each resource that both know, as `LUT` with its per cent."""
+    pairs = [(label, figure_of(before, key), figure_of(after, key)) for key, label in RESOURCES]
+    return [
+        f"{label} {change_text(old.value, new.value)}"
+        for label, old, new in pairs
+        if old is not None and new is not None
+    ]
 
 
 def _proven(report: RunReport) -> Answer:

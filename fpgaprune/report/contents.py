@@ -280,6 +280,7 @@ class RunReport:
         advice: what the removed network lacks on its part and what would help, or None.
         verilog: estimate of our Verilog of the removed network where no tool for the part builds the hls4ml project,
             whose estimates are then None; else None.
+        verilog_before: that of the trained network, at the same interval; None if it is not known.
         measured: what open tools measured of the removed network, or None.
         counted_elsewhere: what the measured design takes of the part that its layout was chosen for; None if that is
             the part of the run, or not known.
@@ -301,6 +302,7 @@ class RunReport:
     after: Estimate | None = None
     advice: Advice | None = None
     verilog: VerilogPrice | None = None
+    verilog_before: VerilogPrice | None = None
     measured: Measured | None = None
     counted_elsewhere: Occupancy | None = None
     counts: Sequence[StagedCounts] = ()

@@ -151,9 +151,14 @@ def _by_verilog(price: VerilogPrice, report: RunReport) -> FitAnswer:
     taken = occupancy_of(price.resources, part)
     lines = [
         f"As our Verilog, with a sample {interval_words(price.interval_cycles)}, it {taken.words} "
-        f"({price.whole.stage}: estimated, without the harness of a board)",
-        f"No tool of {part.vendor} builds an hls4ml project, so that its estimate says nothing here",
+        "(estimate for open synthesis, without the harness of a board)",
     ]
+    if not part.compiles_hls:
+        lines.append(f"No tool of {part.vendor} builds an hls4ml project, so our Verilog is judged")
+    if report.verilog_before is not None:
+        before = occupancy_of(report.verilog_before.resources, part)
+        fitted = {True: "fitted", False: "did not fit", None: "is not known"}[before.fits]
+        lines.append(f"Before it {fitted}: {_nearest(before)}")
     if not taken.fits:
         lines.append("fpgaprune fit looks for a network and a layout that fit")
     reply = _reply(taken.fits, taken.fits_upper)

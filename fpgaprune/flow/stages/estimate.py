@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import ClassVar
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError, RtlError, UnsupportedLayerError
+from fpgaprune.estimate import verilog_price
 from fpgaprune.flow.file import Flow, Section, TargetConfig
 from fpgaprune.flow.run import verilog_on
 from fpgaprune.flow.stages.designs_before_training import own_flow
@@ -18,12 +20,16 @@ from fpgaprune.layout import Advice
 from fpgaprune.measure import Estimate, VerilogPrice, occupancy_of
 from fpgaprune.target import Part
 
+# Why there is no estimate of our Verilog.
+_NO_ESTIMATE = (EstimateError, RtlError, UnsupportedLayerError)
+
 
 class EstimateConfig(Section):
     """The estimate of what the network takes on its part."""
 
     advice: bool = True
-    """Look for changes of the flow that make a network fit which does not; for a large network that takes a minute."""
+    """Look for changes of the flow that make a network fit which does not, and estimate our Verilog of the trained
+    network too; for a large network that takes a minute."""
 
 
 class FitByEstimate(Struct, frozen=True):
@@ -62,24 +68,34 @@ class EstimateResult(StageResult, frozen=True, kw_only=True, omit_defaults=True)
         after: the network after pruning, None without an estimate of its project.
         advice: the advice as JSON data; None if the flow asks for none, UNSET without an estimate.
         verilog: our Verilog of the network after, where no tool for the part builds a project.
+        verilog_before: that of the network before, at the interval of the network after; None without an estimate.
     """
 
     before: FitByEstimate | None = None
     after: FitByEstimate | None = None
     advice: Mapping[str, object] | UnsetType | None = UNSET
     verilog: VerilogFit | None = None
+    verilog_before: VerilogFit | None = None
 
 
-def _estimate_verilog(context: StageContext, design: Design, part: Part) -> EstimateResult:
-    """Write the estimate of our Verilog of `design` to `estimate.json`; null if there is none."""
+def _estimate_verilog(context: StageContext, trained: Design, design: Design, part: Part) -> EstimateResult:
+    """Write the estimates of our Verilog of `design` and of `trained` to `estimate.json`; null if there is none."""
     try:
         made = verilog_on(design, part)
-    except (EstimateError, RtlError, UnsupportedLayerError) as error:
+    except _NO_ESTIMATE as error:
         context.run.write_json("estimate.json", None)
         return EstimateResult(left_out=f"{_no_project(part)}, and our Verilog has no estimate: {error}")
-    context.run.write_json("estimate.json", {"verilog": made.to_json()})
-    words = occupancy_of(made.resources, part).words
-    return EstimateResult(verilog=VerilogFit(words, made.latency_cycles, _no_project(part)))
+    found = {"verilog": made}
+    # At the same interval the two differ by what pruning saved. A search asks for no advice, and compares no runs.
+    if context.config[EstimateConfig].advice:
+        with suppress(*_NO_ESTIMATE):
+            found["verilog_before"] = verilog_price(trained, made.family, interval=made.interval_cycles)
+    context.run.write_json("estimate.json", {side: price.to_json() for side, price in found.items()})
+    fits = {
+        side: VerilogFit(occupancy_of(price.resources, part).words, price.latency_cycles, _no_project(part))
+        for side, price in found.items()
+    }
+    return EstimateResult(verilog=fits["verilog"], verilog_before=fits.get("verilog_before"))
 
 
 def _no_project(part: Part) -> str:
@@ -101,8 +117,8 @@ class EstimateStage(FlowStage[EstimateResult]):
         """Write the estimates of the network before and after to `estimate.json`; null if no calibrated model fits it.
 
         Its `advice` says what the network after lacks on the part, and what each change of the flow would bring. Where
-        no tool for the part builds an hls4ml project, it holds the estimate of our `verilog` of the network after, and
-        nothing else.
+        no tool for the part builds an hls4ml project, it holds the estimates of our `verilog` of the network after and
+        of that before, at the same interval.
         """
         from fpgaprune.advice import advise_on_flow
         from fpgaprune.estimate import estimate as price
@@ -110,7 +126,7 @@ class EstimateStage(FlowStage[EstimateResult]):
         target = context.config[TargetConfig].target()
         trained, design = (Design.load(context.run.file(name)) for name in ("design_trained.json", "design.json"))
         if not context.config[TargetConfig].makes_project:
-            return _estimate_verilog(context, design, target.part)
+            return _estimate_verilog(context, trained, design, target.part)
         try:
             before, after = price(trained, target), price(design, target)
             asked = context.config[EstimateConfig].advice
@@ -132,9 +148,10 @@ class EstimateStage(FlowStage[EstimateResult]):
         figures, target = context.run.read_json("estimate.json") or {}, context.config[TargetConfig].target()
         sides = {side: figures.get(side) and Estimate.from_json(figures[side], target) for side in ("before", "after")}
         advice = figures.get("advice") and Advice.from_json(figures["advice"])
-        verilog = figures.get("verilog") and VerilogPrice.from_json(figures["verilog"])
+        ours = ("verilog", "verilog_before")
+        prices = {side: figures.get(side) and VerilogPrice.from_json(figures[side]) for side in ours}
         no_project = None if result.verilog is None else result.verilog.no_project
-        return ReportPart({**sides, "advice": advice, "verilog": verilog}, left_out=result.left_out or no_project)
+        return ReportPart({**sides, **prices, "advice": advice}, left_out=result.left_out or no_project)
 
     def outcome(self, result: EstimateResult) -> Iterator[OutcomeLine]:
         if result.left_out is not None:
@@ -149,8 +166,10 @@ class EstimateStage(FlowStage[EstimateResult]):
         if result.verilog is not None:
             made = result.verilog
             yield OutcomeLine(f"price       {made.no_project}; our Verilog is judged")
-            cycles = f"{made.latency_cycles:,} cycles"
-            yield OutcomeLine(f"after       {made.words}; {cycles} (estimate for open synthesis, without a harness)")
+            for side, verilog in (("before", result.verilog_before), ("after", made)):
+                if verilog is not None:
+                    cycles = f"{verilog.latency_cycles:,} cycles (estimate for open synthesis, without a harness)"
+                    yield OutcomeLine(f"{side:<11} {verilog.words}; {cycles}")
 
 
 STAGE = EstimateStage()

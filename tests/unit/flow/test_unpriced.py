@@ -8,11 +8,14 @@ from dataclasses import replace
 import pytest
 
 from fpgaprune.errors import EstimateError
+from fpgaprune.estimate import verilog_price
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.finished import compare_folders
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.flow.stages import StageContext, stage_named
 from tests.unit.estimate.designs import cnn
+from tests.unit.layout.test_choice import network
+from tests.unit.rtl.networks import parallel_design
 from tests.unit.vendor.texts import csynth
 
 
@@ -47,3 +50,17 @@ def test_a_vendor_report_is_shown_without_an_estimate_beside_it(tmp_path):
     (folder / "hls" / "digits_csynth.rpt").write_text(csynth(design="digits", total=total, instances={}))
     row = next(row for row in compare_folders([folder]).rows if row.figure == "lut" and not row.layer)
     assert [value for value in row.values.values() if value is not None] == [120]
+
+
+def test_our_verilog_is_estimated_before_pruning_too_at_the_same_interval(tmp_path):
+    run, target = run_with(tmp_path / "run", network()), {"part": "GW2A-18"}
+    parallel_design(3, 3).save(run.file("design.json"))
+    config = parse_config({"name": "net", "target": target}, "flow.toml")
+    found = stage_named("estimate").run(StageContext(run, config, None, None))
+    written = json.loads((run.path / "estimate.json").read_text())
+    assert written["verilog_before"]["design"] == "network"
+    trained = verilog_price(network(), "gowin", interval=written["verilog"]["interval_cycles"])
+    assert found.verilog_before.latency_cycles == trained.latency_cycles
+    # A search compares no runs.
+    config = parse_config({"name": "net", "target": target, "estimate": {"advice": False}}, "flow.toml")
+    assert stage_named("estimate").run(StageContext(run, config, None, None)).verilog_before is None

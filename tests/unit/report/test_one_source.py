@@ -18,6 +18,8 @@ from fpgaprune.measure import (
     VerilogPrice,
 )
 from fpgaprune.report import (
+    MINUS,
+    NO_BREAK,
     Check,
     LinkSummary,
     Metric,
@@ -182,11 +184,24 @@ def test_where_no_tool_builds_the_project_our_verilog_is_judged_and_that_is_said
     assert any("LUT 18,000 of 20,736 (86.8 %), FF 9,000 of 15,552" in line for line in answer.lines)
     too_big = run_report(**given, verilog=price(18000, 23700))
     assert verdicts(too_big)[1].tone == "bad"
+    # An AMD part's tools do build one: the flow asked for our Verilog.
+    asked = run_report(**{**given, "target": Target.of("xc7z020clg400-1")}, verilog=price(18000, 9000))
+    assert not any("builds an hls4ml project" in line for line in give_answers(asked)[1].lines)
     assert verdicts(too_big)[1].text == "Fits gw2a-18: no (FF 23,690–23,710 of 15,552, estimate for open synthesis)"
     # A count stands in place of the estimate, in both directions.
     said = verdicts(replace(too_big, measured=counted(18000, 9000)))[1]
     assert said.text == "Fits gw2a-18: yes (LUT 18,000 of 20,736, counted by open synthesis, not placed)"
     assert verdicts(replace(fits, measured=counted(18000, 23700)))[1].reply == "no"
+
+
+def test_what_our_verilog_saved_is_said_where_the_trained_network_has_an_estimate_too():
+    given = {"target": GOWIN, "before": None, "after": None, "advice": None, "verilog": price(9000, 9000)}
+    report = run_report(**given, verilog_before=price(18000, 23700))
+    saved = give_answers(report)[2]
+    assert saved.verdict == f"LUT {MINUS}50{NO_BREAK}%"
+    assert saved.lines[0] == f"FF {MINUS}62{NO_BREAK}% (estimates of our Verilog, at the same interval)"
+    assert "Before it did not fit: FF 23,690–23,710 of 15,552" in give_answers(report)[1].lines
+    assert "kernels locked" in give_answers(run_report(**given))[2].verdict
 
 
 def test_what_fits_only_as_our_verilog_is_said_to_fit_as_that():
