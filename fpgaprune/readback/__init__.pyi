@@ -8,4 +8,9 @@ from .chip import Chip as Chip
 from .comparison import CellComparison as CellComparison
 from .comparison import compare_cells as compare_cells
 from .functions import Functions as Functions
+from .netlist import BlockMemory as BlockMemory
+from .netlist import BlockPort as BlockPort
+from .netlist import Lut as Lut
+from .netlist import Netlist as Netlist
 from .synthesised import Synthesised as Synthesised
+from .synthesised import SynthesisedCell as SynthesisedCell

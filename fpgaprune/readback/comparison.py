@@ -61,7 +61,7 @@ def compare_cells(
 class _Pairs:
     def __init__(self, netlist: Netlist, synthesised: Synthesised) -> None:
         self._netlist, self._wanted = netlist, synthesised
-        self._functions = Functions()
+        self._functions, self._read = Functions(), netlist.read_nets()
         self._synthesised = SynthesisedFunctions(synthesised, self._functions)
         # Net of the bitstream -> its function.
         self._came: dict[int, int] = {ZERO: ZERO, ONE: ONE, OPEN: self._functions.free()}
@@ -218,9 +218,9 @@ class _Pairs:
             at = next(at for at in range(len(content)) if content[at] != cell.content[at])
             yield f"the content (word {at // 18}, bit {at % 18}, {cell.content[at]} instead of {content[at]})"
         for port in cell.ports:
-            yield from self._of_port(port, wanted)
+            yield from self._of_port(cell, port, wanted)
 
-    def _of_port(self, port: BlockPort, wanted: SynthesisedCell) -> Iterator[str]:
+    def _of_port(self, cell: BlockMemory, port: BlockPort, wanted: SynthesisedCell) -> Iterator[str]:
         given = _port(wanted, port)
         if _settings(wanted, port) != (port.width, port.registered, port.mode if port.data else 0):
             yield f"the width or the mode of port {port.letter}"
@@ -234,8 +234,18 @@ class _Pairs:
         if port.registered:
             yield from self._wires(f"the output enable of port {port.letter}", (port.output_enable,), given["OCE"])
         if port.data:
-            nets = tuple(port.data[at] for at in _lanes(wanted, port))
-            yield from self._wires(f"the data of port {port.letter}", nets, given["DI"][: len(nets)])
+            pairs = [
+                (port.data[at], bit)
+                for at, bit in zip(_lanes(wanted, port), given["DI"], strict=False)
+                if self._is_read(cell, at)
+            ]
+            yield from self._wires(f"the data of port {port.letter}", *map(tuple, zip(*pairs, strict=True)))
+
+    def _is_read(self, cell: BlockMemory, lane: int) -> bool:
+        """Tell whether a lane of a memory may be read: place and route writes anything into one that is not."""
+        if len({port.width for port in cell.ports}) > 1:
+            return True
+        return any(lane < len(port.outputs) and port.outputs[lane] in self._read for port in cell.ports)
 
     def _wires(self, what: str, nets: Sequence[int], bits: Sequence[int | str]) -> Iterator[str]:
         came = [self._came[net] for net in nets]
@@ -275,6 +285,16 @@ def _port(wanted: SynthesisedCell, port: BlockPort) -> dict[str, list[int | str]
     """The wires of a port of a memory."""
     kind, wires = wanted.type.replace("X9", ""), wanted.connections
     fixed: dict[str, list[int | str]] = {"WRE": ["0"], "OCE": ["1"]}
+    if kind in ("SP", "pROM") and _is_split(wanted):
+        # Place and route gives each half of a word a port of its own, and each port its half of the byte enables.
+        half, words = int(port.letter == "B"), ("DI", "DO")
+        halves = {
+            name: wires[name][half * len(wires[name]) // 2 :][: len(wires[name]) // 2]
+            for name in words
+            if name in wires
+        }
+        address = [*wires["AD"][2 * half : 2 * half + 2], "0", "0", str(half), *wires["AD"][5:]]
+        return {**fixed, **wires, **halves, "AD": address}
     if kind in ("SP", "pROM"):
         return {**fixed, **wires}
     names = ("AD", "DI", "DO", "CE", "WRE", "OCE")
@@ -287,11 +307,17 @@ def _port(wanted: SynthesisedCell, port: BlockPort) -> dict[str, list[int | str]
     return {**fixed, "AD": wires["ADB"], "CE": wires["CEB"], "DO": wires["DO"], "OCE": wires["OCE"]}
 
 
+def _is_split(wanted: SynthesisedCell) -> bool:
+    """Whether a memory with one port has words as wide as two ports."""
+    return wanted.number("BIT_WIDTH") >= 32
+
+
 def _settings(wanted: SynthesisedCell, port: BlockPort) -> tuple[int, bool, int]:
     """Width in bytes of nine, whether a register follows, and the mode while a port that writes does so."""
     kind, number = wanted.type.replace("X9", ""), int(port.letter == "B")
     alone = kind in ("SP", "pROM")
     width = wanted.number("BIT_WIDTH" if alone else f"BIT_WIDTH_{number}")
+    width //= 2 if alone and _is_split(wanted) else 1
     registered = wanted.number(f"READ_MODE{number}" if kind == "DPB" else "READ_MODE")
     mode = wanted.number("WRITE_MODE" if alone else f"WRITE_MODE{number}") if port.data else 0
     writes_only = kind == "SDPB" and not number

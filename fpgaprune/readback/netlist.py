@@ -120,13 +120,17 @@ class Netlist:
     @property
     def reads_open(self) -> bool:
         """Whether a cell reads a wire that is connected to nothing."""
+        return OPEN in self.read_nets()
+
+    def read_nets(self) -> set[int]:
+        """Return the nets that a cell or the output reads."""
         cells: list[Lut | SmallMemory | Multiplier] = [*self.luts, *self.small, *self.multipliers]
         nets = [net for cell in cells for net in _inputs(cell)]
         nets += [net for one in self.registers for net in (one.data, one.enable, one.reset)]
         nets += [net for one in self.small for net in (*one.write, one.enable, one.data)]
         ports = [port for block in self.blocks for port in block.ports]
         nets += [net for port in ports for net in (*port.address, *port.data, port.enable, port.write)]
-        return OPEN in nets or self.output == OPEN
+        return {*nets, self.output}
 
     def counts(self) -> dict[str, int]:
         """How many cells of each kind were decoded, of those that the output depends on."""

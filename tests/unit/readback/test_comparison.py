@@ -10,7 +10,17 @@ import pytest
 pytest.importorskip("apycula", reason="Apycula, which knows Gowin's fuses, is not here")
 
 from fpgaprune.errors import ReadbackError
-from fpgaprune.readback import Functions, Synthesised, compare_cells, netlist_of
+from fpgaprune.readback import (
+    BlockMemory,
+    BlockPort,
+    Functions,
+    Lut,
+    Netlist,
+    Synthesised,
+    SynthesisedCell,
+    compare_cells,
+    netlist_of,
+)
 
 from .mixed import BOARD, kept_cells, kept_chip
 from .test_readback import flip
@@ -177,3 +187,72 @@ def test_equal_functions_have_equal_numbers_and_others_have_others():
         functions.made(0b0110, (a, b)),
         functions.made(0b1001, (b, a)),
     }
+
+
+ZERO, ONE = 0, 1
+_CLOCK, _INPUT, _OUTPUT = 10, 11, 12
+
+
+def _memory(kind, width, ports, connections, **parameters):
+    """A bitstream and a netlist of one memory, whose output is one of bit 0 of port A and the last bit of port B."""
+    buffers = {
+        name: SynthesisedCell(kind, {outer: [port], inner: [net]})
+        for name, kind, outer, inner, port, net in (
+            ("clk", "IBUF", "I", "O", 2, _CLOCK),
+            ("in", "IBUF", "I", "O", 3, _INPUT),
+            ("out", "OBUF", "O", "I", 4, _OUTPUT),
+        )
+    }
+    given = {"F": [_OUTPUT], "I0": [100], "I1": [100 + width - 1]}
+    table = SynthesisedCell("LUT2", given, {"INIT": "0110"}, "X2Y3/LUT0")
+    memory = SynthesisedCell(kind, connections, parameters, "X5Y9/BSRAM")
+    whole = {"clk": [2], "serial_in": [3], "serial_out": [4]}
+    synthesised = Synthesised.of(whole, {**buffers, "table": table, "memory": memory})
+    block = BlockMemory(bytes(18 * 1024), ports, "R10C6_BSRAM")
+    inputs = (ports[0].outputs[0], ports[1].outputs[-1], ZERO, ZERO)
+    lut = Lut(0x6666, inputs, _OUTPUT, "R4C3_table0")
+    netlist = Netlist(nets=200, luts=[lut], blocks=[block], pins={"9": 3}, output=_OUTPUT, clock="1")
+    return netlist, synthesised
+
+
+def test_a_memory_of_36_bits_has_a_port_for_each_half():
+    def port(letter, half):
+        address = (ZERO, ZERO, ZERO, ZERO, half, 3, *[ZERO] * 8)
+        return BlockPort(
+            letter, 18, address, (), tuple(range(20 + 18 * half, 38 + 18 * half)), ONE, ZERO, ONE, False, 0
+        )
+
+    wires = {"AD": [*"00000", _INPUT, *"00000000"], "DI": ["0"] * 36, "DO": list(range(100, 136))}
+    wires |= {"CE": ["1"], "WRE": ["0"], "OCE": ["1"], "CLK": [_CLOCK]}
+    netlist, synthesised = _memory("SPX9", 36, (port("A", 0), port("B", 1)), wires, BIT_WIDTH="100100")
+    assert compare_cells(netlist, synthesised).first is None
+    # The halves the wrong way round, in the netlist and in the address of one of them.
+    turned = {**wires, "DO": [*wires["DO"][18:], *wires["DO"][:18]]}
+    other = compare_cells(netlist, changed(synthesised, "memory", connections=turned))
+    assert other.first == "the table 'table' at R4C3_table0 computes something else than synthesis made it for"
+    both = (port("A", 0), replace(port("B", 1), address=port("A", 0).address))
+    netlist.blocks[0] = replace(netlist.blocks[0], ports=both)
+    assert compare_cells(netlist, synthesised).first.startswith("the address of port B of 'memory'")
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_a_lane_of_a_memory_that_nothing_reads_may_hold_anything(read):
+    """Place and route leaves the data of an unread lane at a wire of its own choice."""
+
+    def port(letter, start, data=()):
+        address = (ZERO, ZERO, ZERO, 3, *[ZERO] * 10)
+        write = ONE if data else ZERO
+        return BlockPort(letter, 9, address, data, tuple(range(start, start + 9)), ONE, write, ONE, False, 0)
+
+    # Lane 8 of port B is the last one that the output reads, or lane 7.
+    last = 8 if read else 7
+    wires = {"CLKA": [_CLOCK], "CLKB": [_CLOCK], "WREA": ["1"], "WREB": ["0"], "DIB": ["0"] * 18}
+    for letter, first in (("A", 100), ("B", 120)):
+        wires |= {f"AD{letter}": [*"000", _INPUT, *"0000000000"], f"CE{letter}": ["1"], f"OCE{letter}": ["1"]}
+        wires[f"DO{letter}"] = list(range(first, first + 18))
+    wires["DIA"] = [_INPUT] * 8 + ["0"] * 10
+    ports = (port("A", 20, (*[3] * 8, 21)), port("B", 40))
+    netlist, synthesised = _memory("DPX9B", 20 + last + 1, ports, wires, BIT_WIDTH_0="1001", BIT_WIDTH_1="1001")
+    netlist.luts[0] = replace(netlist.luts[0], inputs=(20, 40 + last, ZERO, ZERO))
+    first = compare_cells(netlist, synthesised).first
+    assert first == ("the data of port A of 'memory' at R10C6_BSRAM is not what synthesis made it" if read else None)
