@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -22,11 +22,19 @@ from fpgaprune.values import MaskSet, Summary
 Count = Annotated[int, msgspec.Meta(ge=0)]
 # Whether a claim was proven or tried.
 ALL_INPUTS = "for all inputs"
+_Record = TypeVar("_Record")
 
 
 def on_samples(count: int) -> str:
     """The other word beside `ALL_INPUTS`: a claim that was tried on so many samples."""
     return f"on {count:,} sample{'s' * (count != 1)}"
+
+
+def _converted(data: object, kind: type[_Record], advice: str) -> _Record:
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise CertificateError(f"certificate is malformed: {error}; {advice}") from error
 
 
 @dataclass(frozen=True)
@@ -126,10 +134,7 @@ class LinkCheck:
         Raises:
             CertificateError: `data` has another form.
         """
-        try:
-            return msgspec.convert(data, cls)
-        except msgspec.ValidationError as error:
-            raise CertificateError(f"certificate is malformed: {error}; run the flow again") from error
+        return _converted(data, cls, "run the flow again")
 
 
 @dataclass(frozen=True)
@@ -195,10 +200,7 @@ class BitstreamLink:
         Raises:
             CertificateError: `data` has another form.
         """
-        try:
-            return msgspec.convert(data, cls)
-        except msgspec.ValidationError as error:
-            raise CertificateError(f"certificate is malformed: {error}; export the run again") from error
+        return _converted(data, cls, "export the run again")
 
 
 @dataclass(frozen=True)
