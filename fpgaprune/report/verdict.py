@@ -64,7 +64,7 @@ def _kept(metric: Metric) -> tuple[Reply, str]:
     if metric.max_loss is None:
         # A loss within its standard error is none.
         kept = metric.lost <= (metric.lost_error or 0.0)
-        limit = "no limit was named: verdict.max_loss"
+        limit = "no limit was named: --max-loss or verdict.max_loss"
         return ("yes" if kept else "unknown"), f"{name} {'kept' if kept else loss_text(metric)} ({figures}; {limit})"
     if metric.holds:
         return "yes", f"{name} kept ({figures}; {limit_text(metric)})"

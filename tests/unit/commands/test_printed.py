@@ -163,16 +163,19 @@ def test_advice_is_printed_with_its_notes(capsys):
 
 
 @pytest.mark.parametrize(
-    ("kept", "fits", "suggestions", "said"),
+    ("kept", "lost", "fits", "suggestions", "said"),
     [
-        ("no", "yes", [], "run r/flow.toml --epochs 100 --out r"),
-        ("yes", "probably", [{"place": "model"}, {"place": "flow file"}], "apply r 2"),
-        ("yes", "no", [{"place": "model"}], "export r --for vivado"),
-        ("yes", "yes", [{"place": "flow file"}], "export r --for vivado"),
+        ("no", 0.5, "yes", [], "run r/flow.toml --epochs 100 --out r"),
+        ("unknown", 0.5, "yes", [], "run r/flow.toml --epochs 100 --out r"),
+        ("unknown", None, "yes", [], "export r --for vivado"),
+        ("yes", 0.0, "probably", [{"place": "model"}, {"place": "flow file"}], "apply r 2"),
+        ("yes", 0.0, "no", [{"place": "model"}], "export r --for vivado"),
+        ("yes", 0.0, "yes", [{"place": "flow file"}], "export r --for vivado"),
     ],
 )
-def test_the_next_command_follows_from_the_two_answers(capsys, kept, fits, suggestions, said):
+def test_the_next_command_follows_from_the_two_answers(capsys, kept, lost, fits, suggestions, said):
     report = {
+        "metric": {"lost": lost},
         "verdicts": {"metric": {"reply": kept}, "fit": {"reply": fits}},
         "advice": {"suggestions": suggestions},
         "target": {"part": {"name": "xc7none", "vendor": "AMD"}},
@@ -205,7 +208,8 @@ def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
     answers = {"metric": "Accuracy kept", "fit": "Fits xc7z020: yes"}
     verdicts = {about: {"text": text, "tone": "good", "reply": "yes"} for about, text in answers.items()}
     target = {"part": {"name": "xc7z020", "vendor": "AMD"}}
-    (out / "report.json").write_text(json.dumps({"checks": [], "verdicts": verdicts, "target": target}))
+    answered = {"metric": {"lost": 0.0}, "verdicts": verdicts, "target": target}
+    (out / "report.json").write_text(json.dumps({**answered, "checks": []}))
     monkeypatch.setattr("fpgaprune.flow.run_flow", lambda *_, **__: finished)
     estimated = "1,234 cycles (analytic estimate for logic synthesis)"
     *lines, _, following = printed("run", "--out", out).splitlines()
