@@ -243,7 +243,7 @@ def make_bitstream(
         raise TargetError(f"{error}; {advice}") from None
     pins = packing.pins(place)
     routing = (option.format(clock_mhz=clock_mhz) for option in packing.routing)
-    options = (*devices.selecting(part, place.package, place.speed), *routing)
+    options = (*devices.selecting(part, place.package, place.speed, whole), *routing)
     prepared = netlist.prepared(router, part, left())
     made_by = (tool.version, packer.version, prepared.name, pins)
     folder = netlist.folder / f"{part.name}-{digest_of(*made_by, *options, str(seed))}"

@@ -77,6 +77,8 @@ class Devices:
     Attributes:
         name: the vendor's name of the family.
         options: nextpnr's options for every device.
+        spread: nextpnr's options where the FPGA has cells to spare: the placer takes less time. It might never end by
+            them in a crowded FPGA.
         sites: resource -> the sites that are counted for it.
         room: resource -> the share of a device that a design may take if the device is chosen for it.
         memory_room: the share of a device's small memories that place and route bears.
@@ -99,6 +101,7 @@ class Devices:
     pll: PllKind | None = None
     lut_of: Mapping[str, float] = field(default_factory=dict)
     memory_room: float = 1.0
+    spread: tuple[str, ...] = ()
 
     def find(self, device: str) -> Part:
         """The part called `device`.
@@ -175,11 +178,12 @@ class Devices:
             )
         return {name: site.without(site.used(sites), around, own) for name, site in self.sites.items()}
 
-    def selecting(self, part: Part, package: str | None, speed: int | None) -> tuple[str, ...]:
-        """Nextpnr's options for `part` in `package` at speed grade `speed`."""
+    def selecting(self, part: Part, package: str | None, speed: int | None, cells: Cells) -> tuple[str, ...]:
+        """Nextpnr's options for a design of `cells` on `part` in `package` at speed grade `speed`."""
         device = self.devices[part.name]
+        spread = self.spread if self.crowding(cells, part) is None else ()
         asked = {"package": package or device.package, "speed": speed}
-        return tuple(option.format(**asked) for option in (*device.options, *self.options))
+        return tuple(option.format(**asked) for option in (*device.options, *self.options, *spread))
 
 
 @cache

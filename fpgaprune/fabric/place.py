@@ -86,7 +86,7 @@ def place_and_route(
     part = part or devices.smallest(netlist.cells)
     devices.check_fits(project.name, netlist.cells, part)
     asked = target_mhz or 1e3 / project.clock_ns
-    options = (*devices.selecting(part, package, grade), "--freq", f"{asked:g}")
+    options = (*devices.selecting(part, package, grade, netlist.cells), "--freq", f"{asked:g}")
     prepared = netlist.prepared(router, part, timeout_s)
     place = netlist.folder / f"{part.name}-{digest_of(tool.version, prepared.name, *options)}"
     make_folder(place)

@@ -39,7 +39,16 @@ def test_the_table_of_a_family_names_what_exists(family):
     assert figures <= {*RESOURCES} & {field.name for field in fields(Part)}
     for part in parts.values():
         speed = devices.speeds[0] if devices.speeds else None
-        assert not [option for option in devices.selecting(part, None, speed) if "{" in option or option == "None"]
+        options = devices.selecting(part, None, speed, NOTHING)
+        assert not [option for option in options if "{" in option or option == "None"]
+
+
+def test_the_placer_spreads_cells_where_there_is_room_alone():
+    devices, part = devices_of("gowin"), find_part("gw1nr-9")
+    few, many = (structs.replace(NOTHING, lut=round(share * (part.lut or 0))) for share in (0.5, 0.9))
+    assert devices.crowding(few, part) is None
+    assert devices.selecting(part, None, None, few)[-2:] == devices.spread
+    assert devices.selecting(part, None, None, many) == devices.selecting(part, None, None, few)[:-2]
 
 
 def test_only_families_with_a_router_have_a_table():
