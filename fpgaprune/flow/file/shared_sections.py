@@ -159,6 +159,9 @@ class FinetuneConfig(Section):
     """Samples in a training step."""
     learning_rate: float | None = Field(default=None, gt=0)
     """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 if it has none."""
+    weight_decay: float | None = Field(default=None, ge=0)
+    """Share of each kernel that a step takes away, times the rate, here and in `[quantise]`; 0.1 helps where samples
+    are few. The optimizer's own if left out."""
     start: Path | None = None
     """A `.keras` file of the same network, as `finetuned.keras` of another run: fine-tuning starts from its weights in
     place of the trained ones. The loss still counts from the trained network."""

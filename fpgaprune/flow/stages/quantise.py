@@ -58,7 +58,7 @@ _LINKS = {
 class QuantiseConfig(Section):
     """How the network is trained while it rounds as its hardware does. Example: `epochs = 8`.
 
-    Types are those of `[hls]`, found before this training; batches are those of `[finetune]`.
+    Types are those of `[hls]`, found before this training; batches and decay of weights are those of `[finetune]`.
     """
 
     epochs: int = Field(default=0, ge=0)
@@ -88,13 +88,15 @@ def _train(context: StageContext, rounded: object, masks: MaskSet) -> HeldValues
     from fpgaprune.train import finetune, relock
 
     settings, data = context.config[QuantiseConfig], context.data
-    batch_size, checkpoint = context.config[FinetuneConfig].batch_size, context.checkpoint("quantise")
+    finetuning, checkpoint = context.config[FinetuneConfig], context.checkpoint("quantise")
+    batch_size = finetuning.batch_size
     steps, start = steps_in_epoch(data.x_train, batch_size), checkpoint.load()
     done = 0 if start is None else start.epoch
     # A rounded probability may be 0, whose logarithm tells the training nothing.
     model = without_last_rounding(rounded)
     task = context.task(model)
-    task.compile(model, settings.learning_rate, FINETUNE_RATE, settings.epochs * steps)
+    steps_in_all = settings.epochs * steps
+    task.compile(model, settings.learning_rate, FINETUNE_RATE, steps_in_all, decay=finetuning.weight_decay)
     task.prepare(model, data.y_train)
     schedule = {} if settings.hold is None else hold_schedule(settings.epochs, settings.rounds)
     kinds = {} if settings.hold is None else kernel_types(rounded)
@@ -209,8 +211,10 @@ class QuantiseStage(FlowStage[QuantiseResult]):
 
     def settings(self, config: Flow) -> object:
         own = section_json(config[QuantiseConfig])
-        asked = config[QuantiseConfig].epochs > 0 or config[FinetuneConfig].quantised
-        return [own, rounding_settings(config), config[FinetuneConfig].batch_size, judging(config)] if asked else own
+        finetuning = config[FinetuneConfig]
+        if not (config[QuantiseConfig].epochs or finetuning.quantised):
+            return own
+        return [own, rounding_settings(config), finetuning.batch_size, finetuning.weight_decay, judging(config)]
 
     def checks(self, known: Known) -> Iterator[Callable[[], Any]]:
         settings = known.config[QuantiseConfig]

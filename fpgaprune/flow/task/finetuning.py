@@ -194,8 +194,9 @@ class Finetuning:
 
     def _compile(self, *, restarts: bool = False) -> None:
         steps = steps_of(self.config, self.data)
-        rate = self.config[FinetuneConfig].learning_rate
-        self.task.compile(self.model, rate, FINETUNE_RATE, steps, restarts=restarts)
+        settings = self.config[FinetuneConfig]
+        rate, decay = settings.learning_rate, settings.weight_decay
+        self.task.compile(self.model, rate, FINETUNE_RATE, steps, decay=decay, restarts=restarts)
         self.task.prepare(self.model, self.data.y_train)
 
     def _steps(self, epochs: int) -> int:

@@ -54,6 +54,7 @@ class Task:
         default: float,
         steps: int,
         *,
+        decay: float | None = None,
         restarts: bool = False,
         weighted: bool = False,
     ) -> None:
@@ -64,6 +65,8 @@ class Task:
             rate: learning rate at the start; it falls as a cosine over `steps`. None keeps the user's own.
             default: learning rate if there is neither.
             steps: number of training steps.
+            decay: share of each kernel that a step takes away, times the rate; biases and scales keep theirs. None
+                keeps the user's own.
             restarts: whether the rate starts anew every `steps`.
             weighted: whether its metrics count each sample with its weight.
         """
@@ -74,6 +77,8 @@ class Task:
             kind = partial(schedules.CosineDecayRestarts, t_mul=1.0) if restarts else schedules.CosineDecay
             falling = kind(start, span)
             optimizer = type(optimizer).from_config({**optimizer.get_config(), "learning_rate": falling})
+        if decay is not None:
+            optimizer = _with_decay(optimizer, decay, model)
         metrics = {"weighted_metrics" if weighted else "metrics": _fresh(self.metrics)}
         model.compile(optimizer, self.loss, loss_weights=self.loss_weights, **metrics)
 
@@ -136,6 +141,18 @@ class Task:
             model.compute_loss(y=some, y_pred=outputs, sample_weight=weights)
             model.compute_metrics(None, some, outputs, weights)
             model.reset_metrics()
+
+
+def _with_decay(optimizer: Any, decay: float, model: keras.Model) -> Any:
+    """`optimizer` with this weight decay, of kernels alone."""
+    config = optimizer.get_config()
+    if "weight_decay" not in config:
+        raise ConfigError(
+            f"finetune.weight_decay is {decay}, and the optimizer {type(optimizer).__name__} has none; leave it out"
+        )
+    made = type(optimizer).from_config({**config, "weight_decay": decay})
+    made.exclude_from_weight_decay([variable for variable in model.trainable_variables if len(variable.shape) < 2])
+    return made
 
 
 def learning_rate_of(settings: TrainConfig, model: keras.Model, data: Dataset) -> tuple[str, float]:

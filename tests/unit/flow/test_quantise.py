@@ -336,6 +336,28 @@ def test_fine_tuning_that_rounds_keeps_its_locks_and_hands_its_types_on(tmp_path
     assert on.judge(model).reading(outputs).value == results.metric.value
 
 
+def test_weights_decay_in_both_trainings(tmp_path):
+    """Each step leaves nothing of a kernel, but what the optimizer adds."""
+    keys = {"batch_size": 8, "weight_decay": 100.0}
+    given = fine_tuned(tmp_path / "fine", learning_rate=0.01, **keys)
+    stage_named("finetune").run(given)
+    on = context(tmp_path / "on", learning_rate=0.01)
+    flow = {"quantise": {"epochs": 2, "learning_rate": 0.01}, "hls": {"weight_bits": 8}, "finetune": keys}
+    stage_named("quantise").run(replace(on, config=parse_config(flow, "flow.toml")))
+    for file in (given.run.file("finetuned.keras"), on.run.file("quantised.keras")):
+        kernels = [weight for path, weight in weight_arrays(load_keras(file)).items() if path.endswith("kernel")]
+        assert max(abs(kernel).max() for kernel in kernels) < 0.05
+
+
+def test_another_decay_trains_anew():
+    flows = [
+        {"finetune": {"quantised": True, "weight_decay": decay}, "quantise": {"epochs": 2}} for decay in (0.0, 0.1)
+    ]
+    for stage in (stage_named("finetune"), stage_named("quantise")):
+        first, second = (stage.settings(parse_config(flow, "flow")) for flow in flows)
+        assert first != second
+
+
 def test_weights_to_go_back_to_are_refused_where_fine_tuning_rounds():
     schedule = {"kind": "rounds", "rewind_to": 0}
     config = parse_config({"finetune": {"quantised": True, "schedule": schedule}}, "flow.toml")

@@ -1,5 +1,7 @@
 """The loss, the metric and the optimizer: the model's own, the flow's, or what fits the labels."""
 
+from dataclasses import replace
+
 import keras
 import numpy as np
 import pytest
@@ -239,3 +241,35 @@ def test_an_error_below_the_spread_of_the_labels_is_knowledge():
     _, judge = judged(model(1), y, metric="mse")
     assert not doubts(judge, y + 1.0)
     assert doubts(judge, y + 2.0)
+
+
+def test_decay_takes_a_share_of_kernels_and_leaves_biases():
+    """Of a loss that is flat, so that nothing else moves a weight."""
+    mine = model(3)
+    kernel, bias = (np.full(part.shape, 0.5, np.float32) for part in mine.layers[0].get_weights())
+    mine.layers[0].set_weights([kernel, bias])
+    task = read_task(TrainConfig(), mine, data(CLASSES))
+    # A decay of its own is replaced, and without one nothing decays.
+    for decay, left in ((0.25, 0.5 * (1 - 0.125 * 0.25)), (0.0, 0.5), (None, 0.5)):
+        mine.layers[0].set_weights([kernel, bias])
+        task.compile(mine, 0.125, 0.125, steps=1, decay=decay)
+        mine.optimizer.apply(
+            [keras.ops.zeros_like(part) for part in mine.trainable_variables], mine.trainable_variables
+        )
+        after = mine.layers[0].get_weights()
+        np.testing.assert_allclose(after[0], left, rtol=1e-6)
+        np.testing.assert_array_equal(after[1], bias)
+
+
+def test_an_optimizer_without_decay_is_named():
+    @keras.saving.register_keras_serializable("fpgaprune_tests")
+    class Plain(keras.optimizers.SGD):
+        def get_config(self):
+            return {"learning_rate": 0.1}
+
+    mine = model(3)
+    mine.compile(Plain(0.1), "mse")
+    task = read_task(TrainConfig(), mine, data(CLASSES))
+    task = replace(task, optimizer=keras.optimizers.serialize(Plain(0.1)))
+    with pytest.raises(ConfigError, match=r"finetune\.weight_decay is 0\.1, and the optimizer Plain has none"):
+        task.compile(mine, 0.1, 0.1, steps=1, decay=0.1)
