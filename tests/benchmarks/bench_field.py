@@ -3,7 +3,7 @@
     python tests/benchmarks/bench_field.py                              # small: shows that it runs
     python tests/benchmarks/bench_field.py FOLDER --task fsdd --ways recipe,hgq2,untouched --seeds 0
     python tests/benchmarks/bench_field.py FOLDER --table   # the rows in it and in field_rows.csv, nothing else
-    python tests/benchmarks/bench_field.py FOLDER --store   # the same, and field_rows.csv has all of them
+    python tests/benchmarks/bench_field.py FOLDER --store   # the same, in field_rows.csv and in the page
 
 A task is real data with a customary network (`field_tasks.py`). FOLDER keeps a row for each task, way, seed and point,
 and everything that led to it; a row that is there, or in `field_rows.csv`, is not made again, so the same command goes
@@ -13,6 +13,7 @@ on after a stop.
 |---|---|---|
 | `fit` | `fpgaprune fit` with a part, a clock, a largest loss and the interval of the task | loss |
 | `recipe` | the flow file of `examples/` for such a network | sparsity, or sparsity:bits of activations |
+| `plain` | the same without decay of weights, and without a bit for the sign of an input | as of `recipe` |
 | `hgq2` | HGQ2 from scratch, alkaid's Verilog, a sample a cycle | price of a bit |
 | `hgq2-ours` | HGQ2 from scratch, our Verilog, with the interval of the task | price of a bit |
 | `pquant` | PQuantML from scratch, alkaid's Verilog; Dense networks only | method:strength, `field_pquant.py` |
@@ -56,6 +57,7 @@ EPOCHS = (24, 90, 30)
 POINTS = {
     "fit": "0.5%,2%",
     "recipe": "0.6,0.75,0.85",
+    "plain": "0.6,0.75,0.85",
     "hgq2": "5e-6,2e-5,8e-5",
     "hgq2-ours": "5e-6,2e-5,8e-5",
     "pquant": "hgq-mdmm:2e-5,mdmm:0.8,pdp:0.8",
@@ -108,7 +110,9 @@ def main() -> None:
     parser.add_argument("--epochs", default=",".join(map(str, EPOCHS)), help="trained network, [finetune], [quantise]")
     parser.add_argument("--rivals", default=sys.executable, help="the Python that has HGQ2, alkaid and PQuantML")
     parser.add_argument("--table", action="store_true", help="measure nothing")
-    parser.add_argument("--store", action="store_true", help="measure nothing; write all rows to field_rows.csv")
+    parser.add_argument(
+        "--store", action="store_true", help="measure nothing; write all rows to field_rows.csv and to the page"
+    )
     chosen = parser.parse_args()
     if chosen.folder is None:
         with tempfile.TemporaryDirectory() as folder:
@@ -141,10 +145,18 @@ def _run(chosen: argparse.Namespace, stored: Path | None) -> None:
                     field_table.write_row(place / "row.json", row)
                     print(row, file=sys.stderr, flush=True)
     rows = field_table.read_rows(folder, stored)
+    words = {name: task.words for name, task in TASKS.items()}
+    data = {name: task.data for name, task in TASKS.items()}
+    tables = [
+        field_table.what_is_compared(rows, data, words),
+        field_table.beside_rivals(rows, words),
+        field_table.every_network(rows, words),
+    ]
+    print("\n\n".join(tables))
     if chosen.store:
         field_table.store_rows(rows)
-    words = {name: task.words for name, task in TASKS.items()}
-    print(field_table.beside_rivals(rows, words) + "\n\n" + field_table.every_network(rows, words))
+        page = field_table.PAGE
+        page.write_text(field_table.with_tables(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
 
 
 def trained(folder: Path, task: Task, seed: int, epochs: int) -> tuple[Path, Path]:
@@ -192,16 +204,35 @@ def fit(turn: Turn, chosen: argparse.Namespace) -> field_table.Row:
 
 
 def recipe(turn: Turn, _: argparse.Namespace) -> field_table.Row:
+    """The flow file of the examples; an input of a Dense network that has a sign gets a bit for it."""
+    task, (_, _, bits) = TASKS[turn.task], turn.point.partition(":")
+    input_bits = task.input_bits
+    if task.dense and input_bits is None:
+        with np.load(turn.data) as file:
+            input_bits = int(bits or _ACTIVATION_BITS) + int(file["x_train"].min() < 0)
+    return _flow(turn, _recipe(turn, input_bits))
+
+
+def plain(turn: Turn, _: argparse.Namespace) -> field_table.Row:
+    """The same without decay of weights, and without a bit for the sign of an input."""
+    flow = _recipe(turn, TASKS[turn.task].input_bits)
+    return _flow(turn, merged(flow, {"finetune": {"weight_decay": 0.0}}))
+
+
+_ACTIVATION_BITS = 4
+
+
+def _recipe(turn: Turn, input_bits: int | None) -> dict[str, Any]:
     """The flow file of the examples, with this share of the weights locked, and with these bits for activations."""
     task, (sparsity, _, bits) = TASKS[turn.task], turn.point.partition(":")
     flow = example("trained_bits" if task.dense else "convolution_bits", select={"sparsity": float(sparsity)})
     if bits:
         flow = merged(flow, {"hls": {"activation_bits": int(bits)}})
-    if task.input_bits is not None:
-        flow = merged(flow, {"hls": {"layers": {"x": {"activation_bits": task.input_bits}}}})
+    if input_bits is not None:
+        flow = merged(flow, {"hls": {"layers": {"x": {"activation_bits": input_bits}}}})
     epochs = {"finetune": {"epochs": turn.epochs[1]}, "quantise": {"epochs": turn.epochs[2]}}
     flow = merged(merged(flow, epochs), {"finetune": {"batch_size": task.batch}})
-    return _flow(turn, merged(flow, {"train": {"model": str(turn.base)}}))
+    return merged(flow, {"train": {"model": str(turn.base)}})
 
 
 def untouched(turn: Turn, _: argparse.Namespace) -> field_table.Row:
@@ -319,6 +350,7 @@ def _processor_seconds() -> float:
 WAYS = {
     "fit": fit,
     "recipe": recipe,
+    "plain": plain,
     "hgq2": hgq2,
     "hgq2-ours": hgq2_ours,
     "pquant": pquant,

@@ -13,9 +13,10 @@ import numpy as np
 
 # What stands beside a DSP and a block memory of 18 Kb on the xc7z020: 53,200 LUTs, 220 DSPs, 280 memories.
 DSP_LUTS, BRAM_LUTS = 242, 190
-OURS = ("fit", "recipe")
+OURS = ("fit", "recipe", "plain")
 # The rows of the page, from which its tables are made again and the benchmark goes on: figures of ours, no data.
 STORED = Path(__file__).with_name("field_rows.csv")
+PAGE = Path(__file__).parents[2] / "docs" / "measurements" / "field.md"
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,32 @@ def is_upper_end(metric: float, rows: Sequence[Row]) -> bool:
     return any(front(row for row in rows if row.seed == seed)[0][0] > metric for seed in {row.seed for row in rows})
 
 
+def what_is_compared(rows: Sequence[Row], data: dict[str, str], words: dict[str, str]) -> str:
+    """Each task that has a row: its data, its network, and how many test samples there are."""
+    samples = {row.task: row.samples for row in rows}
+    lines = ["| task | data | network | test samples |", "|---|---|---|---:|"]
+    for task, count in samples.items():
+        network = words.get(task, task).rpartition(", ")[2]
+        lines.append(f"| `{task}` | {data.get(task, '')} | {network} | {count:,} |")
+    return "\n".join(lines)
+
+
+def with_tables(page: str, tables: Iterable[str]) -> str:
+    """`page` with each of `tables` in the place of the table that has the same first line.
+
+    Raises:
+        ValueError: no table of the page, or more than one, has that line.
+    """
+    for table in tables:
+        head = table.partition("\n")[0]
+        parts = page.split(f"\n\n{head}\n")
+        if len(parts) != 2:
+            raise ValueError(f"{len(parts) - 1} tables of the page begin with {head!r}; wanted one")
+        rest = parts[1].partition("\n\n")[2]
+        page = f"{parts[0]}\n\n{table}\n\n{rest}"
+    return page
+
+
 def every_network(rows: Sequence[Row], words: dict[str, str]) -> str:
     """Each row, under the line of its task."""
     lines = [
@@ -144,12 +171,14 @@ def beside_rivals(rows: Sequence[Row], words: dict[str, str]) -> str:
     """For each of our networks (medians of the seeds of a point) area × interval over that of each rival there.
 
     A rival whose networks all have a lower metric has no figure, "not reached". Where they all have a higher one, it
-    may take less, so the ratio is a lower end, "≥". A ratio above 1 is in bold.
+    may take less, so the ratio is a lower end, "≥". A ratio above 1 is in bold. The last column is for
+    the rival that takes least.
     """
     rivals = [way for way in dict.fromkeys(row.way for row in rows) if way not in OURS]
+    columns = [f"/ {way}" for way in (*rivals, "best")]
     lines = [
-        f"| task | way, point | seeds | metric | area × interval | {' | '.join(f'/ {way}' for way in rivals)} |",
-        f"|---|---|---:|---:|---:|{'---:|' * len(rivals)}",
+        f"| task | way, point | seeds | metric | area × interval | {' | '.join(columns)} |",
+        f"|---|---|---:|---:|---:|{'---:|' * len(columns)}",
     ]
     for task in dict.fromkeys(row.task for row in rows):
         here = [row for row in rows if row.task == task]
@@ -158,10 +187,14 @@ def beside_rivals(rows: Sequence[Row], words: dict[str, str]) -> str:
             metric = statistics.median(row.metric for row in own)
             price = statistics.median(row.price for row in own)
             cells = [words.get(task, task), f"{way}, {point}", f"{len(own)}", f"{100 * metric:.2f} %", f"{price:,.0f}"]
+            found = []
             for rival in rivals:
                 theirs = [row for row in here if row.way == rival]
                 least = "≥ " if is_upper_end(metric, theirs) else ""
-                cells.append(_ratio(price, price_at(metric, theirs), least))
+                found.append((price_at(metric, theirs), least))
+            known = [(other, least) for other, least in found if not np.isnan(other)]
+            found.append(min(known, default=(float("nan"), "")))
+            cells += [_ratio(price, other, least) for other, least in found]
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

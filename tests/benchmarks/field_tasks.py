@@ -30,7 +30,8 @@ class Task:
     """One row of the field.
 
     Attributes:
-        words: data and network, as the table says them.
+        words: the network, and the name of its data, as tables say them.
+        data: its data, in more words.
         file: what must be there.
         arrays: `x_train`, `y_train`, `x_valid`, `y_valid`, `x_test`, `y_test`; labels are numbers of classes.
         hidden: the layers between input and logits.
@@ -42,6 +43,7 @@ class Task:
     """
 
     words: str
+    data: str
     file: Path
     arrays: Callable[[], Arrays]
     hidden: Callable[[], list[Any]]
@@ -202,13 +204,44 @@ _PARTS = {"train": "", "valid": "_valid", "test": "_test"}
 # Columns of the categories and how many there are; 67 services are left out.
 _KINDS: Sequence[tuple[int, int]] = ((0, 3), (2, 11))
 TASKS: dict[str, Task] = {
-    "mnist-dense": Task("MNIST 8 × 8, MLP 64-32-32-10", MNIST, small_mnist, dense(32, 32), 512),
-    "nsl-kdd": Task("NSL-KDD, MLP 52-64-32-2", FIELD / "nsl_kdd.npz", _intrusion, dense(64, 32), 256),
-    "fsdd": Task("spoken digits, MLP 70-32-32-10", FIELD / "fsdd_mfcc.npz", lambda: _keywords(7), dense(32, 32), 64),
-    "wisdm": Task("WISDM, MLP 40-32-32-6", FIELD / "wisdm_transformed.npz", _activity, dense(32, 32), 64),
-    "shuttle": Task("shuttle, MLP 9-16-8-2", FIELD / "shuttle_anomaly.npz", _shuttle, dense(16, 8), 256),
+    "mnist-dense": Task(
+        "MNIST 8 × 8, MLP 64-32-32-10", "MNIST in 8 × 8 pixels", MNIST, small_mnist, dense(32, 32), 512
+    ),
+    "nsl-kdd": Task(
+        "NSL-KDD, MLP 52-64-32-2",
+        "NSL-KDD without the service: 38 numbers, 14 categories; `KDDTest+`, with attacks that are not in training",
+        FIELD / "nsl_kdd.npz",
+        _intrusion,
+        dense(64, 32),
+        256,
+    ),
+    "fsdd": Task(
+        "spoken digits, MLP 70-32-32-10",
+        "spoken digits (free-spoken-digit-dataset): MFCC, averages over seven stretches of time",
+        FIELD / "fsdd_mfcc.npz",
+        lambda: _keywords(7),
+        dense(32, 32),
+        64,
+    ),
+    "wisdm": Task(
+        "WISDM, MLP 40-32-32-6",
+        "WISDM: 40 figures of ten seconds of accelerometer; test samples are of people that training has not seen",
+        FIELD / "wisdm_transformed.npz",
+        _activity,
+        dense(32, 32),
+        64,
+    ),
+    "shuttle": Task(
+        "shuttle, MLP 9-16-8-2",
+        "shuttle telemetry, anomalies",
+        FIELD / "shuttle_anomaly.npz",
+        _shuttle,
+        dense(16, 8),
+        256,
+    ),
     "vowels": Task(
         "JapaneseVowels 25 × 12, 1-D CNN 16-16-9",
+        "JapaneseVowels of the UCR archive, 25 × 12",
         FIELD / "ucr_small.npz",
         lambda: _series("JapaneseVowels"),
         convolutions1d(16, 16),
@@ -218,6 +251,7 @@ TASKS: dict[str, Task] = {
     ),
     "keywords": Task(
         "spoken digits 49 × 10, 1-D CNN 24-24-10",
+        "spoken digits, MFCC 49 × 10",
         FIELD / "fsdd_mfcc.npz",
         lambda: _keywords(None),
         convolutions1d(24, 24),
@@ -225,17 +259,42 @@ TASKS: dict[str, Task] = {
         interval=51,
     ),
     "jets": Task(
-        "jets, 8 constituents, MLP 24-32-32-5", FIELD / "jets_constituents_test.npz", _jets, dense(32, 32), 64
+        "jets, 8 constituents, MLP 24-32-32-5",
+        "eight constituents of a jet; 1,500 of 3,000 jets train: never beside published figures",
+        FIELD / "jets_constituents_test.npz",
+        _jets,
+        dense(32, 32),
+        64,
     ),
     "fashion-dense": Task(
-        "Fashion-MNIST 8 × 8, MLP 64-32-32-10", FASHION, lambda: small_mnist(FASHION), dense(32, 32), 512
+        "Fashion-MNIST 8 × 8, MLP 64-32-32-10",
+        "Fashion-MNIST in 8 × 8 pixels",
+        FASHION,
+        lambda: small_mnist(FASHION),
+        dense(32, 32),
+        512,
     ),
-    "mnist-wide": Task("MNIST 28 × 28 in 2 bits, MLP 784-64-32-10", MNIST, _two_bits, dense(64, 32), 512, input_bits=2),
+    "mnist-wide": Task(
+        "MNIST 28 × 28 in 2 bits, MLP 784-64-32-10",
+        "MNIST 28 × 28, two bits a pixel, a sample a cycle",
+        MNIST,
+        _two_bits,
+        dense(64, 32),
+        512,
+        input_bits=2,
+    ),
     "mnist-cnn": Task(
-        "MNIST 28 × 28, CNN 32-32-10", MNIST, lambda: _images(MNIST), convolutions2d(32, 32), 128, interval=834
+        "MNIST 28 × 28, CNN 32-32-10",
+        "MNIST 28 × 28",
+        MNIST,
+        lambda: _images(MNIST),
+        convolutions2d(32, 32),
+        128,
+        interval=834,
     ),
     "fashion-cnn": Task(
         "Fashion-MNIST 28 × 28, CNN 32-32-10",
+        "Fashion-MNIST 28 × 28",
         FASHION,
         lambda: _images(FASHION),
         convolutions2d(32, 32),

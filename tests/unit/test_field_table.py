@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.field_table import (
+    PAGE,
     Row,
     beside_rivals,
     every_network,
@@ -15,6 +16,8 @@ from tests.benchmarks.field_table import (
     price_at,
     read_rows,
     store_rows,
+    what_is_compared,
+    with_tables,
     write_row,
 )
 
@@ -84,9 +87,38 @@ def test_stored_rows_come_back_and_a_folder_replaces_them(tmp_path: Path) -> Non
     assert read_rows(tmp_path, stored) == [again, other]
 
 
-def test_the_page_has_every_stored_row() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "measurements" / "field.md").read_text(encoding="utf-8")
-    # Names of tasks stand between the rows, and only the benchmark knows them.
-    lines = [line for line in every_network(read_rows(None), {}).splitlines() if not line.startswith("| **")]
-    assert [line for line in lines if line not in page] == []
-    assert len(lines) > 2
+def test_the_last_column_is_the_rival_that_takes_least() -> None:
+    rivals = rows((0.9, 1_000)) + rows((0.9, 500), way="pquant") + rows((0.8, 10), way="tfmot")
+    last = beside_rivals(rivals + rows((0.9, 400), way="recipe"), {}).splitlines()[-1]
+    assert [cell.strip() for cell in last.split("|")][-5:-1] == ["0.40", "0.80", "not reached", "0.80"]
+
+
+def test_a_table_takes_the_place_of_the_one_with_its_first_line() -> None:
+    page = "# A\n\n| task | x |\n|---|---|\n| `a` | 1 |\n\n| task | y |\n|---|---|\n| `a` | 2 |\n\nEnd.\n"
+    after = with_tables(page, ["| task | y |\n|---|---|\n| `a` | 3 |"])
+    assert after == page.replace("| `a` | 2 |", "| `a` | 3 |")
+
+
+@pytest.mark.parametrize("page", ["# A\n\nEnd.\n", "# A\n\n| t |\n|---|\n\n| t |\n|---|\n\nEnd.\n"])
+def test_a_table_without_one_place_is_an_error(page: str) -> None:
+    with pytest.raises(ValueError, match="wanted one"):
+        with_tables(page, ["| t |\n|---|\n| 1 |"])
+
+
+def test_the_tables_of_the_page_are_those_of_the_stored_rows() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    rows = read_rows(None)
+    # Words for tasks are known to the benchmark alone: every other cell is compared.
+    for made, first in (
+        (every_network(rows, {}), 0),
+        (beside_rivals(rows, {}), 2),
+        (what_is_compared(rows, {}, {}), 4),
+    ):
+        lines = made.splitlines()
+        start = page.index(lines[0])
+        found = page[start:].partition("\n\n")[0].splitlines()
+        assert [_cells(line, first) for line in found] == [_cells(line, first) for line in lines]
+
+
+def _cells(line: str, first: int) -> list[str]:
+    return [] if line.startswith("| **") else line.split("|")[first:]
