@@ -105,8 +105,8 @@ class _Pairs:
         else:
             for port in cell.ports:
                 bits = _port(wanted, port).get("DO", [])
-                for net, bit in zip((port.outputs[at] for at in _lanes(wanted, port)), bits, strict=False):
-                    self._pair(net, bit)
+                for at, bit in zip(_lanes(wanted, port), bits, strict=False):
+                    self._pair(port.outputs[at], bit)
 
     def _pair(self, net: int, bit: int | str) -> None:
         self._came[net] = self._functions.free()
@@ -234,18 +234,15 @@ class _Pairs:
         if port.registered:
             yield from self._wires(f"the output enable of port {port.letter}", (port.output_enable,), given["OCE"])
         if port.data:
+            # Place and route writes anything into a lane that nothing reads.
+            lanes = cell.lanes()
             pairs = [
                 (port.data[at], bit)
                 for at, bit in zip(_lanes(wanted, port), given["DI"], strict=False)
-                if self._is_read(cell, at)
+                if lanes[at if len(lanes) > 1 else 0][0] & self._read
             ]
-            yield from self._wires(f"the data of port {port.letter}", *map(tuple, zip(*pairs, strict=True)))
-
-    def _is_read(self, cell: BlockMemory, lane: int) -> bool:
-        """Tell whether a lane of a memory may be read: place and route writes anything into one that is not."""
-        if len({port.width for port in cell.ports}) > 1:
-            return True
-        return any(lane < len(port.outputs) and port.outputs[lane] in self._read for port in cell.ports)
+            nets, bits = [net for net, _ in pairs], [bit for _, bit in pairs]
+            yield from self._wires(f"the data of port {port.letter}", nets, bits)
 
     def _wires(self, what: str, nets: Sequence[int], bits: Sequence[int | str]) -> Iterator[str]:
         came = [self._came[net] for net in nets]
@@ -285,7 +282,7 @@ def _port(wanted: SynthesisedCell, port: BlockPort) -> dict[str, list[int | str]
     """The wires of a port of a memory."""
     kind, wires = wanted.type.replace("X9", ""), wanted.connections
     fixed: dict[str, list[int | str]] = {"WRE": ["0"], "OCE": ["1"]}
-    if kind in ("SP", "pROM") and _is_split(wanted):
+    if _is_split(wanted):
         # Place and route gives each half of a word a port of its own, and each port its half of the byte enables.
         half, words = int(port.letter == "B"), ("DI", "DO")
         halves = {
@@ -308,8 +305,8 @@ def _port(wanted: SynthesisedCell, port: BlockPort) -> dict[str, list[int | str]
 
 
 def _is_split(wanted: SynthesisedCell) -> bool:
-    """Whether a memory with one port has words as wide as two ports."""
-    return wanted.number("BIT_WIDTH") >= 32
+    """Whether a memory with one port, which writes, has words as wide as two ports."""
+    return wanted.type.startswith("SP") and wanted.number("BIT_WIDTH") >= 32
 
 
 def _settings(wanted: SynthesisedCell, port: BlockPort) -> tuple[int, bool, int]:
@@ -317,7 +314,7 @@ def _settings(wanted: SynthesisedCell, port: BlockPort) -> tuple[int, bool, int]
     kind, number = wanted.type.replace("X9", ""), int(port.letter == "B")
     alone = kind in ("SP", "pROM")
     width = wanted.number("BIT_WIDTH" if alone else f"BIT_WIDTH_{number}")
-    width //= 2 if alone and _is_split(wanted) else 1
+    width //= 2 if _is_split(wanted) else 1
     registered = wanted.number(f"READ_MODE{number}" if kind == "DPB" else "READ_MODE")
     mode = wanted.number("WRITE_MODE" if alone else f"WRITE_MODE{number}") if port.data else 0
     writes_only = kind == "SDPB" and not number

@@ -243,6 +243,8 @@ class _Walk:
         outputs = self._shared([("block", row, col, bit) for bit in range(36)])
         fuses = {name: self._blocks.port(row, col, name) for name in "AB"}
         double = any(one.width == 36 for one in fuses.values())
+        if double and len({one.width for one in fuses.values()}) > 1:
+            raise ReadbackError(f"{place} has words of 36 bits at one port only; fpgaprune does not decode that")
         ports = []
         for name, one in fuses.items():
 
@@ -258,6 +260,12 @@ class _Walk:
                 raise ReadbackError(f"{place} has a reset; fpgaprune does not decode that")
             works = tuple(select) == one.selected
             write = self._inverted(wire("WRE"), "WRE" in one.inverted)
+            if double and name == "B":
+                # Words of 36 bits are written at port A and read at port B, whose write enable is a constant of either
+                # kind: place and route chooses 1 for a memory, and 0 for a table.
+                if write not in (0, 1):
+                    raise ReadbackError(f"{place} is written at the port that reads; fpgaprune does not decode that")
+                write = 0
             count = 36 if double else 18
             names = [f"{'AB'[bit // 18]}{bit % 18}" if double else f"{name}{bit}" for bit in range(count)]
             data = tuple(self._value(self._blocks.wire(row, col, f"DI{port}")) for port in names) if write else ()

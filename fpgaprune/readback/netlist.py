@@ -80,6 +80,20 @@ class BlockMemory:
     ports: tuple[BlockPort, ...]
     place: str
 
+    def lanes(self) -> list[tuple[set[int], set[int]]]:
+        """Return for each bit of a word the nets that show it and those written into it.
+
+        Ports of several widths share all bits: then there is one lane.
+        """
+        shown, written = ([port.outputs for port in self.ports], [port.data for port in self.ports])
+        if len({port.width for port in self.ports}) > 1:
+            return [(set().union(*shown), set().union(*written))]
+        width = max(len(nets) for nets in (*shown, *written))
+        return [
+            ({nets[at] for nets in shown if at < len(nets)}, {nets[at] for nets in written if at < len(nets)})
+            for at in range(width)
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class Multiplier:
@@ -123,14 +137,20 @@ class Netlist:
         return OPEN in self.read_nets()
 
     def read_nets(self) -> set[int]:
-        """Return the nets that a cell or the output reads."""
+        """Return the nets that a cell or the output reads; what is written into a lane that none reads is not read."""
         cells: list[Lut | SmallMemory | Multiplier] = [*self.luts, *self.small, *self.multipliers]
         nets = [net for cell in cells for net in _inputs(cell)]
         nets += [net for one in self.registers for net in (one.data, one.enable, one.reset)]
         nets += [net for one in self.small for net in (*one.write, one.enable, one.data)]
         ports = [port for block in self.blocks for port in block.ports]
-        nets += [net for port in ports for net in (*port.address, *port.data, port.enable, port.write)]
-        return {*nets, self.output}
+        nets += [net for port in ports for net in (*port.address, port.enable, port.write)]
+        found = {*nets, self.output}
+        lanes = [lane for block in self.blocks for lane in block.lanes()]
+        while True:
+            written = set().union(*(data for shown, data in lanes if shown & found))
+            if written <= found:
+                return found
+            found |= written
 
     def counts(self) -> dict[str, int]:
         """How many cells of each kind were decoded, of those that the output depends on."""

@@ -13,10 +13,11 @@ from fpgaprune.cli import app
 from fpgaprune.errors import ToolError
 from fpgaprune.fabric import find_board_router, find_open_tool, make_bitstream
 from fpgaprune.flow.run import RunDirectory
-from fpgaprune.readback import check_bitstream
+from fpgaprune.readback import Results, check_bitstream
 
 from ..unit.estimate.designs import mlp
 from ..unit.readback.mixed import RESULTS, mixed_project, samples
+from .wide_memories import wide_project, wide_samples
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +40,17 @@ def test_every_kind_of_cell_computes_what_it_should(tmp_path, board):
     found = check_bitstream(made.path, board, sent, wanted, 500, RESULTS, cache=tmp_path / "sim")
     assert found.holds, found.sentence()
     assert {"small memories", "block memories", "multipliers"} <= set(found.decoded)
+
+
+@pytest.mark.parametrize("width", [32, 36])
+def test_words_as_wide_as_two_ports_are_read_back(tmp_path, width):
+    made = make_bitstream(wide_project(tmp_path / "wide", width), "tang-nano-9k", tmp_path / "wide.fs")
+    sent, wanted = wide_samples(60, width)
+    results = Results(lanes=1, width=40, fraction=0, beat_bytes=5)
+    found = check_bitstream(made.path, "tang-nano-9k", sent, wanted, 60, results, cache=tmp_path / "sim")
+    assert found.holds, found.sentence()
+    assert found.cells is not None
+    assert found.decoded["block memories"] == 2
 
 
 def test_a_run_is_exported_and_its_bitstream_is_verified(tmp_path):

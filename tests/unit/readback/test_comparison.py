@@ -194,7 +194,7 @@ _CLOCK, _INPUT, _OUTPUT = 10, 11, 12
 
 
 def _memory(kind, width, ports, connections, **parameters):
-    """A bitstream and a netlist of one memory, whose output is one of bit 0 of port A and the last bit of port B."""
+    """A bitstream and a netlist of one memory, whose output is one of the first and last bit that its ports show."""
     buffers = {
         name: SynthesisedCell(kind, {outer: [port], inner: [net]})
         for name, kind, outer, inner, port, net in (
@@ -209,7 +209,8 @@ def _memory(kind, width, ports, connections, **parameters):
     whole = {"clk": [2], "serial_in": [3], "serial_out": [4]}
     synthesised = Synthesised.of(whole, {**buffers, "table": table, "memory": memory})
     block = BlockMemory(bytes(18 * 1024), ports, "R10C6_BSRAM")
-    inputs = (ports[0].outputs[0], ports[1].outputs[-1], ZERO, ZERO)
+    shown = [net for port in ports for net in port.outputs]
+    inputs = (shown[0], shown[-1], ZERO, ZERO)
     lut = Lut(0x6666, inputs, _OUTPUT, "R4C3_table0")
     netlist = Netlist(nets=200, luts=[lut], blocks=[block], pins={"9": 3}, output=_OUTPUT, clock="1")
     return netlist, synthesised
@@ -256,3 +257,54 @@ def test_a_lane_of_a_memory_that_nothing_reads_may_hold_anything(read):
     netlist.luts[0] = replace(netlist.luts[0], inputs=(20, 40 + last, ZERO, ZERO))
     first = compare_cells(netlist, synthesised).first
     assert first == ("the data of port A of 'memory' at R10C6_BSRAM is not what synthesis made it" if read else None)
+
+
+def _double(letter, address, data, outputs):
+    return BlockPort(letter, 36, address, data, outputs, ONE, ONE if data else ZERO, ONE, False, 0)
+
+
+def _written_and_read(data):
+    """Words of 36 bits written at port A and read at port B; `data` are the nets written."""
+    enabled = (ONE, ONE, ONE, ONE, ZERO, 3, *[ZERO] * 8)
+    at = (ZERO, ZERO, ZERO, ZERO, ZERO, 3, *[ZERO] * 8)
+    wires = {
+        "ADA": [*"11110", _INPUT, *"00000000"],
+        "ADB": [*"00000", _INPUT, *"00000000"],
+        "DO": list(range(100, 136)),
+    }
+    wires |= {"DI": [_INPUT] * 32 + ["x"] * 4, "CLKA": [_CLOCK], "CLKB": [_CLOCK]}
+    wires |= {"CEA": ["1"], "CEB": ["1"], "OCE": ["1"]}
+    ports = (_double("A", enabled, data, ()), _double("B", at, (), tuple(range(20, 56))))
+    netlist, synthesised = _memory("SDPX9B", 36, ports, wires, BIT_WIDTH_0="100100", BIT_WIDTH_1="100100")
+    # The output is one of the bits 0 and 31.
+    netlist.luts[0] = replace(netlist.luts[0], inputs=(20, 51, ZERO, ZERO))
+    reads = {**synthesised.cells["table"].connections, "I1": [131]}
+    return netlist, changed(synthesised, "table", connections=reads)
+
+
+def test_words_of_36_bits_are_written_at_one_port_and_read_at_the_other():
+    netlist, synthesised = _written_and_read((3,) * 32 + (ZERO,) * 4)
+    assert compare_cells(netlist, synthesised).first is None
+    netlist, synthesised = _written_and_read((3,) * 31 + (ZERO,) * 5)
+    assert compare_cells(netlist, synthesised).first.startswith("the data of port A of 'memory'")
+
+
+def test_a_lane_that_only_unread_lanes_take_is_not_read():
+    """Each unread lane is written with what another one shows."""
+    netlist, synthesised = _written_and_read((3,) * 32 + (53, 54, 55, 52))
+    assert compare_cells(netlist, synthesised).first is None
+    # Lane 31 is read, and takes what lane 32 shows: so that is read too.
+    netlist, synthesised = _written_and_read((3,) * 31 + (52, 53, 54, 55, 52))
+    assert {52, 53, 54, 55} <= netlist.read_nets()
+    assert compare_cells(netlist, synthesised).first.startswith("the data of port A of 'memory'")
+
+
+def test_a_table_of_36_bits_is_read_at_the_second_port():
+    at = (ZERO, ZERO, ZERO, ZERO, ZERO, 3, *[ZERO] * 8)
+    ports = (_double("A", at, (), ()), _double("B", at, (), tuple(range(20, 56))))
+    wires = {"AD": [*"00000", _INPUT, *"00000000"], "DO": list(range(100, 136))}
+    wires |= {"CE": ["1"], "OCE": ["1"], "CLK": [_CLOCK]}
+    netlist, synthesised = _memory("pROMX9", 36, ports, wires, BIT_WIDTH="100100")
+    assert compare_cells(netlist, synthesised).first is None
+    other = {**wires, "DO": [*wires["DO"][18:], *wires["DO"][:18]]}
+    assert "computes something else" in compare_cells(netlist, changed(synthesised, "memory", connections=other)).first
