@@ -59,6 +59,7 @@ from .loading import LIBRARIES as LIBRARIES
 from .loading import LOADER as LOADER
 from .loading import load_bitstream as load_bitstream
 from .loading import loader_version as loader_version
+from .nexus import free_first_carries as free_first_carries
 from .open_tools import YOSYS as YOSYS
 from .open_tools import OpenTool as OpenTool
 from .open_tools import find_open_tool as find_open_tool

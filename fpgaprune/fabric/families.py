@@ -8,14 +8,16 @@ from functools import partial
 from fpgaprune.errors import TargetError, ToolError
 from fpgaprune.fabric.cells import family_of
 from fpgaprune.fabric.ecp5.router import ECP5
+from fpgaprune.fabric.gatemate import GATEMATE
 from fpgaprune.fabric.gowin import GOWIN
 from fpgaprune.fabric.ice40 import ICE40
+from fpgaprune.fabric.nexus import NEXUS
 from fpgaprune.fabric.open_tools import YOSYS, OpenTool, find_open_tool
 from fpgaprune.fabric.router import Router
 from fpgaprune.fabric.verilator import simulator_version
 from fpgaprune.target import Part
 
-ROUTERS = {router.family: router for router in (ECP5, *ICE40, *GOWIN)}
+ROUTERS = {router.family: router for router in (ECP5, *ICE40, *GOWIN, NEXUS, GATEMATE)}
 # Families that share a program name it once.
 OPEN_TOOLS = tuple(dict.fromkeys((YOSYS, *(tool for router in ROUTERS.values() for tool in router.tools))))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
 
 from fpgaprune.design import Design, Input, LayerSpec, Reshape
@@ -118,7 +118,8 @@ def larger_board(design: Design, board: str) -> str:
     for name, other in sorted(rooms.items(), key=lambda item: item[1].part.lut or 0):
         if (other.part.lut or 0) <= (room.part.lut or 0):
             continue
-        found = next((laid for laid in slower_layouts(design, other.part) if other.holds(laid)), None)
+        layouts = chain([at_interval(design, other.part)], _slower(design, other.part))
+        found = next((laid for laid in layouts if other.holds(laid)), None)
         if found is not None:
             return f"{find_board(name).name} ({name}) would take it: {_often(found)} takes {other.amounts(found)}"
     return "no board that fpgaprune knows would take it"

@@ -135,7 +135,7 @@ def test_each_name_and_alias_means_only_its_own_part():
 @pytest.mark.parametrize("part", list_parts(), ids=lambda part: part.name)
 def test_every_part_is_sane(part):
     assert part.name == part.name.lower()
-    assert part.vendor in {"AMD", "Intel", "Lattice", "Gowin", "Microchip"}
+    assert part.vendor in {"AMD", "Intel", "Lattice", "Gowin", "Microchip", "Cologne Chip"}
     assert part.family
     assert len(part.source) > 20
     assert "//" not in part.source

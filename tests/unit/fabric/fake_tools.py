@@ -21,6 +21,10 @@ if "synth_ice40" in script:
     cells = {{"SB_LUT4": 10 * len(top), "SB_DFF": len(top), "SB_CARRY": 3}}
 if "synth_gowin" in script:
     cells = {{"LUT4": 10 * len(top), "DFF": len(top), "ALU": 3}}
+if "synth_nexus" in script:
+    cells = {{"LUT4": 10 * len(top), "FD1P3IX": len(top), "CCU2": 3}}
+if "synth_gatemate" in script:
+    cells = {{"CC_L2T4": 10 * len(top), "CC_DFF": len(top), "CC_ADDF": 3}}
 cells.update({extra})
 counts = json.dumps({{"design": {{"num_cells_by_type": cells}}}})
 pathlib.Path(re.search(r"-o (\\S+) stat", script)[1]).write_text(counts)
@@ -44,6 +48,8 @@ assert pathlib.Path(options["--json"]).is_file()
 {behaviour}
 sites = {{"ICESTORM_LC": 900, "TRELLIS_COMB": 1000, "TRELLIS_FF": 800, "MULT18X18D": 2, "DP16KD": 1}}
 sites.update({{"ICESTORM_DSP": 4, "LUT4": 700, "ALU": 50, "DFF": 600, "BSRAM": 3, "MULT18X18": 1}})
+sites.update({{"OXIDE_COMB": 500, "OXIDE_FF": 400, "OXIDE_EBR": 2, "MULT18_CORE": 3}})
+sites.update({{"CPE_LT": 500, "CPE_ADDF2": 20, "CPE_FF": 300, "RAM_HALF": 2}})
 pathlib.Path(options["--report"]).write_text(json.dumps({{
     "fmax": {{"clk": {{"achieved": {base} + seed, "constraint": 100}}}},
     "utilization": {{site: {{"used": used, "available": 1}} for site, used in sites.items()}},
@@ -91,9 +97,9 @@ def fake_ecppack(folder: Path) -> Path:
 
 
 def fake_packers(folder: Path) -> Path:
-    """`ecppack`, `gowin_pack` and `icepack` in `folder`/bin; the options of the last run are in the file returned."""
+    """The packer of every family in `folder`/bin; the options of the last run are in the file returned."""
     told = folder / "packed"
-    for name in ("ecppack", "gowin_pack", "icepack"):
+    for name in ("ecppack", "gmpack", "gowin_pack", "icepack", "prjoxide"):
         write_program(folder, name, PACKER.format(python=sys.executable, told=str(told)))
     return told
 

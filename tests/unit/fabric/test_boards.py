@@ -21,14 +21,14 @@ from fpgaprune.target import find_part, list_boards
 from .fake_tools import fake_nextpnr, fake_packers, fake_yosys
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="fake tools are scripts with a first line")
-ENDINGS = {"ecp5": ".bit", "gowin": ".fs", "gw5a": ".fs", "ice40up": ".bin"}
+ENDINGS = {"ecp5": ".bit", "gatemate": ".bit", "gowin": ".fs", "gw5a": ".fs", "ice40up": ".bin", "nexus": ".bit"}
 
 
 @pytest.fixture
 def tools(fakes):
     """A folder with every tool; what nextpnr and the packer were told is in its files `routes` and `packed`."""
     fake_yosys(fakes)
-    for family in ("ecp5", "ice40", "himbaechel-gowin"):
+    for family in ("ecp5", "ice40", "himbaechel-gowin", "himbaechel-gatemate", "nexus"):
         fake_nextpnr(fakes, family=family)
     fake_packers(fakes)
     return fakes
@@ -43,7 +43,9 @@ def test_a_boards_file_says_how_it_is_loaded_and_whether_it_ever_was(name, tiny)
     assert board.was_loaded == (
         f"no bitstream of fpgaprune was ever loaded into a real {board.name}: pins and timing were never tried"
     )
-    assert (board.usb is not None) or "adapter" in board.note or name in ("colorlight-i5", "ecp5-evn")
+    assert (
+        (board.usb is not None) or "adapter" in board.note or name in ("colorlight-i5", "ecp5-evn", "gatemate-a1-evb")
+    )
     for listed in list_boards():
         if listed.name == name:
             assert find_part(listed.part) == find_part(board.device)
@@ -98,6 +100,35 @@ def test_an_icebreaker_is_told_pins_and_clock(tiny, tools, tmp_path):
     assert made.used == Resources(lut=900, dsp=4)
 
 
+def test_a_nexus_is_told_device_pins_and_clock(tiny, tools, tmp_path):
+    made = make_bitstream(tiny, "crosslink-nx-evn", tmp_path / "tiny.bit")
+    route = (tools / "routes").read_text()
+    assert "--device LIFCL-40-9BG400C --router router1 --pdc board.pdc --fasm board.fasm --seed 1" in route
+    assert (tools / "packed").read_text() == "pack board.fasm board.bit"
+    (constraints,) = (tiny.path / "synth").rglob("board.pdc")
+    text = constraints.read_text()
+    assert text.startswith("create_clock -period 83.333 -name clk [get_ports clk]\n")
+    assert "ldc_set_location -site {F16} [get_ports serial_in]\n" in text
+    assert "ldc_set_port -iobuf {IO_TYPE=LVCMOS33} [get_ports serial_out]\n" in text
+    assert made.used == Resources(lut=500, ff=400, dsp=3, bram18=2)
+
+
+def test_a_gatemate_is_told_device_pins_and_clock(tiny, tools, tmp_path):
+    made = make_bitstream(tiny, "gatemate-a1-evb", tmp_path / "tiny.bit")
+    assert "--device CCGM1A1 --vopt ccf=board.ccf --vopt out=board.txt --freq 10" in (tools / "routes").read_text()
+    assert (tools / "packed").read_text() == "board.txt board.bit"
+    (constraints,) = (tiny.path / "synth").rglob("board.ccf")
+    assert 'Net "serial_in" Loc = "IO_SA_A6";\n' in constraints.read_text()
+    # An adder takes both halves of a CPE.
+    assert made.used == Resources(lut=540, ff=300, bram18=2)
+
+
+def test_a_mega_138k_is_the_version_that_apycula_knows(tiny, tools, tmp_path):
+    make_bitstream(tiny, "tang-mega-138k", tmp_path / "tiny.fs")
+    assert "--device GW5AST-LV138PG484AC1/I0 " in (tools / "routes").read_text()
+    assert (tools / "packed").read_text().startswith("-d GW5AST-138C --cpu_as_gpio -o board.fs")
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -142,6 +173,11 @@ def test_a_board_with_an_fpga_of_no_open_tool_is_refused(tiny, tmp_path):
         (
             "ulx3s",
             {"LUT4": 200_000},
+            r"on lfe5u-85f, which has 83,640; .*; Tang Mega 138K \(tang-mega-138k\) would take it: ",
+        ),
+        (
+            "ulx3s",
+            {"LUT4": 400_000},
             r"on lfe5u-85f, which has 83,640; .*; no board that fpgaprune knows would take it",
         ),
     ],
@@ -158,7 +194,14 @@ def test_a_design_too_large_for_its_board_names_one_that_takes_it(tiny, fakes, b
 
 
 @pytest.mark.parametrize(
-    ("board", "extra"), [("tang-nano-9k", "gowin"), ("tang-primer-25k", "gowin"), ("icebreaker", "ice40")]
+    ("board", "extra"),
+    [
+        ("tang-nano-9k", "gowin"),
+        ("tang-primer-25k", "gowin"),
+        ("icebreaker", "ice40"),
+        ("crosslink-nx-evn", "nexus"),
+        ("gatemate-a1-evb", "gatemate"),
+    ],
 )
 def test_a_missing_package_is_named_with_the_command_that_installs_it(tiny, fakes, no_packages, board, extra):
     calls = fake_yosys(fakes)

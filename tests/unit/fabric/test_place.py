@@ -215,7 +215,7 @@ def test_a_board_file_of_another_form_is_refused(tmp_path, old, new, message):
 
 def test_an_unknown_board_lists_those_that_are():
     with pytest.raises(
-        TargetError, match="board 'arty' is unknown; wanted a TOML file or one of colorlight-i5, ecp5-evn, "
+        TargetError, match="board 'arty' is unknown; wanted a TOML file or one of colorlight-i5, crosslink-nx-evn, "
     ):
         find_board("arty")
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="fake tools are shell
 
 
 def test_families_are_those_of_the_lists():
-    assert list_families() == ("ecp5", "gowin", "gw5a", "ice40", "ice40up", "nexus", "xc7", "xcup")
+    assert list_families() == ("ecp5", "gatemate", "gowin", "gw5a", "ice40", "ice40up", "nexus", "xc7", "xcup")
 
 
 @pytest.mark.parametrize("family", list_families())
@@ -217,7 +217,7 @@ def test_a_program_on_the_path_goes_before_the_package(fakes):
 
 def test_an_unknown_family_is_refused_before_anything_starts(tiny, fakes):
     calls = fake_yosys(fakes)
-    with pytest.raises(TargetError, match="family 'xc6' is unknown to open synthesis; wanted one of ecp5, gowin"):
+    with pytest.raises(TargetError, match="family 'xc6' is unknown to open synthesis; wanted one of ecp5, gatemate"):
         synthesize(tiny, "xc6")
     assert not calls.read_text()
 

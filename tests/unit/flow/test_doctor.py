@@ -51,6 +51,8 @@ def test_pip_is_never_told_a_single_package(bare):
         "pip install 'fpgaprune[rtl]'",
         "pip install 'fpgaprune[ice40]'",
         "pip install 'fpgaprune[gowin]'",
+        "pip install 'fpgaprune[nexus]'",
+        "pip install 'fpgaprune[gatemate]'",
         "pip install 'fpgaprune[boards]'",
         "pip install 'fpgaprune[hgq]'",
         "pip install 'fpgaprune[search]'",
