@@ -241,8 +241,8 @@ class _Pairs:
                 for at, bit in zip(_lanes(wanted, port), given["DI"], strict=False)
                 if lanes[at if len(lanes) > 1 else 0][0] & self._read
             ]
-            nets, bits = [net for net, _ in pairs], [bit for _, bit in pairs]
-            yield from self._wires(f"the data of port {port.letter}", nets, bits)
+            taken, wires = [net for net, _ in pairs], [bit for _, bit in pairs]
+            yield from self._wires(f"the data of port {port.letter}", taken, wires)
 
     def _wires(self, what: str, nets: Sequence[int], bits: Sequence[int | str]) -> Iterator[str]:
         came = [self._came[net] for net in nets]
