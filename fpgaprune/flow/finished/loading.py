@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from fpgaprune.errors import RunError
-from fpgaprune.fabric import find_board, load_bitstream
+from fpgaprune.errors import RunError, TargetError
+from fpgaprune.fabric import find_board, list_serial_boards, load_bitstream
 from fpgaprune.flow.run import MANIFEST, RunDirectory
+from fpgaprune.target import find_part
 
 # What a folder that was handed over says of itself.
 ABOUT = "handover.json"
@@ -71,7 +73,16 @@ def find_bitstream(source: Path) -> tuple[str, Path]:
         return next(iter(boards.values()))
     if boards:
         raise RunError(f"{source} has bitstreams in {', '.join(map(str, boards))}; name one of these folders")
-    raise RunError(f"{source} has no bitstream; make one: fpgaprune export {source} --for BOARD")
+    raise RunError(f"{source} has no bitstream; make one: fpgaprune export {source} --for {_boards_of(source)}")
+
+
+def _boards_of(run: Path) -> str:
+    """The boards with the run's part, as `colorlight-i5 (or orangecrab)`; BOARD if none has it."""
+    with suppress(TargetError, KeyError, TypeError):
+        part = find_part(str(RunDirectory.existing(run).manifest["config"]["target"]["part"])).name
+        first, *others = [name for name in list_serial_boards() if find_board(name).device == part] or ["BOARD"]
+        return first + (f" (or {', '.join(others)})" if others else "")
+    return "BOARD"
 
 
 def _of_folder(folder: Path) -> tuple[str, Path] | None:

@@ -110,7 +110,11 @@ def test_a_nexus_is_told_device_pins_and_clock(tiny, tools, tmp_path):
     assert text.startswith("create_clock -period 83.333 -name clk [get_ports clk]\n")
     assert "ldc_set_location -site {F16} [get_ports serial_in]\n" in text
     assert "ldc_set_port -iobuf {IO_TYPE=LVCMOS33} [get_ports serial_out]\n" in text
-    assert made.used == Resources(lut=500, ff=400, dsp=3, bram18=2)
+    assert made.used == Resources(lut=500, ff=400, bram18=2)
+    # yosys 0.70 makes wrong products of its multipliers.
+    scripts = [path.read_text() for path in (tiny.path / "synth" / "nexus").rglob("synth.ys")]
+    assert len(scripts) == 2
+    assert all("synth_nexus -nodsp " in script for script in scripts)
 
 
 def test_a_gatemate_is_told_device_pins_and_clock(tiny, tools, tmp_path):

@@ -30,9 +30,10 @@ def handed_over(folder, board="tang-nano-9k"):
     return folder
 
 
-def run_in(folder, bitstream=None):
+def run_in(folder, bitstream=None, part=None):
     run = RunDirectory(folder)
     with run.locked():
+        run.manifest["config"] = {"target": {"part": part}}
         run.write_manifest()
     (folder / "measure.json").write_text(json.dumps({"bitstream": bitstream}))
     return folder
@@ -42,6 +43,20 @@ def test_a_folder_says_its_board_and_its_bitstream(loaded, tmp_path):
     done = load_board(handed_over(tmp_path / "mine-for-tang-nano-9k"), flash=True)
     assert loaded == [("Tang Nano 9K", "x.fs", True)]
     assert (done.board, done.flash) == ("Tang Nano 9K", True)
+
+
+@pytest.mark.parametrize(
+    ("part", "boards"),
+    [
+        ("gw1nr-9", "tang-nano-9k"),
+        ("LFE5U-25F-6BG381C", r"colorlight-i5 \(or orangecrab\)"),
+        ("xcu50-fsvh2104-2-e", "BOARD"),
+        ("no-such-part", "BOARD"),
+    ],
+)
+def test_a_run_without_a_bitstream_names_the_boards_with_its_part(loaded, tmp_path, part, boards):
+    with pytest.raises(RunError, match=rf"make one: fpgaprune export .*mine --for {boards}$"):
+        load_board(run_in(tmp_path / "mine", part=part))
 
 
 def test_a_run_means_its_measured_bitstream_or_the_one_folder_beside_it(loaded, tmp_path):
