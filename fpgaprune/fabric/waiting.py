@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import time
 
@@ -12,7 +11,7 @@ _REFERENCE_S = 0.0165
 # Family to the placed LUTs of one run, its seconds of synthesis, place and route on a free core, and the power of the
 # LUTs by which they grow. Gowin: hw/synth/place_shares.csv, where the law is within a factor of 1.5 of each row that
 # ended. ECP5: 1,000 to 7,000 LUT took 7 to 61 s.
-_LAWS = {"gowin": (2851, 32.0, 1.75), "ecp5": (7000, 61.0, 1.1)}
+_LAWS = {"gowin": (2851, 32.0, 1.3), "ecp5": (7000, 61.0, 1.1)}
 # Seconds of the start of yosys for one module, and seconds and power of the estimated LUTs of all modules; a second row
 # for the families with small maps. The sums are processor seconds of tests/benchmarks/measure_time_rows.csv, doubled,
 # for `reference_work` then took half of the reference. The power is that of larger networks: 14,000 to 36,000 LUT.
@@ -20,24 +19,20 @@ _SYNTHESIS = {"xc7": (2.84, 1.86e-3), "xcup": (2.84, 1.86e-3)}
 _OTHER_SYNTHESIS, _SYNTHESIS_POWER = (1.26, 1.24e-3), 1.2
 # Seconds of the simulator's build, by each LUT more, and of a LUT in one cycle of a sample.
 _SIMULATOR = (4.6, 2e-4, 1e-9)
-# LUTs of the device of the Gowin rows: a larger device takes longer, by the root of its size.
-_GOWIN_LUTS = 8640
 
 
-def bitstream_seconds(family: str, luts: float, capacity: float) -> float | None:
+def bitstream_seconds(family: str, luts: float) -> float | None:
     """Return the seconds of synthesis, place and route on a free core of the reference; None for other families.
 
     Args:
         family: name of the family, as `gowin`.
         luts: LUTs that will be placed.
-        capacity: LUTs of the device.
     """
     law = _LAWS.get(family)
     if law is None:
         return None
     size, seconds, power = law
-    grown = float(seconds * (luts / size) ** power)
-    return grown * math.sqrt(capacity / _GOWIN_LUTS) if family == "gowin" else grown
+    return float(seconds * (luts / size) ** power)
 
 
 def synthesis_seconds(family: str, luts: float, modules: int) -> float:

@@ -17,9 +17,9 @@ from fpgaprune.layout.verilog_layouts import at_interval, slower_layouts
 from fpgaprune.measure import LABELS, interval_words
 from fpgaprune.target import Part, find_part
 
-# The packaged nextpnr places and routes so many LUTs in five minutes of a free core: 6,500 on a Tang Nano 9K in two and
-# a half, 7,000 on an ECP5 in one; twice as many on a Gowin FPGA did not end in ten.
-_MINUTES, _MANY = 5.0, 7000
+# The packaged nextpnr places and routes so many LUTs in five minutes of a core that other work takes a third of, by the
+# laws of `bitstream_seconds`.
+_MINUTES, _MANY = 5.0, 12_000
 # A layout that is tried after another one takes at most this much of what that one takes.
 _LESS = 0.85
 # Shares of the FPGA to choose a layout of each layer for, where no interval is enough for all layers alike.
@@ -108,7 +108,7 @@ def layouts_for_board(
 def bitstream_seconds_on(laid: DesignLayout, board: str) -> float | None:
     """Return the seconds that the bitstream of `laid` for `board` takes on a free core; None if there is no law."""
     room, family = _Room.on(board), find_board_router(board)[1].family
-    return bitstream_seconds(family, room.luts(laid), room.part.lut or 0)
+    return bitstream_seconds(family, room.luts(laid))
 
 
 def larger_board(design: Design, board: str) -> str:

@@ -35,7 +35,7 @@ from fpgaprune.processes import OnStep
 from fpgaprune.readback import Results, check_bitstream
 from fpgaprune.report import Check
 from fpgaprune.rtl import VerilogProject
-from fpgaprune.target import Part, find_part
+from fpgaprune.target import Part
 from fpgaprune.vendor import ModuleRow, VendorReport
 
 OTHER_BITS = "outputs with other bits"
@@ -92,10 +92,9 @@ def expected_seconds(
     size = 0 if one is None or one.resources.lut is None else one.resources.lut.value
     simulation = simulation_seconds(size, 0 if one is None else one.interval_cycles, samples)
     if seeds:
-        placed += seeds * (bitstream_seconds(ROUTE_ECP5.family, size, 0) or 0)
+        placed += seeds * (bitstream_seconds(ROUTE_ECP5.family, size) or 0)
     if board is not None:
-        place, router, _ = find_board_router(board)
-        made = bitstream_seconds(router.family, size, find_part(place.device).lut or 0)
+        made = bitstream_seconds(find_board_router(board)[1].family, size)
         known = made is not None
         placed += made or 0
     # The whole design and its modules are synthesised side by side, each half of the work.
