@@ -17,9 +17,9 @@ from fpgaprune.layout.verilog_layouts import at_interval, slower_layouts
 from fpgaprune.measure import LABELS, interval_words
 from fpgaprune.target import Part, find_part
 
-# The packaged nextpnr places and routes so many LUTs in five minutes of a core that other work takes a third of, by the
-# laws of `bitstream_seconds`.
-_MINUTES, _MANY = 5.0, 12_000
+# LUTs that the packaged nextpnr places and routes in five minutes. On an ECP5, 7,000 took one of a free core. On a Tang
+# Nano 20K, where the placer spreads the cells, 12,000 took four beside other work.
+_MINUTES, _MANY, _MANY_SPREAD = 5.0, 7000, 12_000
 # A layout that is tried after another one takes at most this much of what that one takes.
 _LESS = 0.85
 # Shares of the FPGA to choose a layout of each layer for, where no interval is enough for all layers alike.
@@ -139,6 +139,11 @@ class _Room:
         place, router, _ = find_board_router(name)
         return cls(place.name, find_part(place.device), router.devices, minutes)
 
+    @property
+    def many(self) -> float:
+        """The LUTs that place and route bears in the minutes."""
+        return (_MANY_SPREAD if self.devices.spread else _MANY) * self.minutes / _MINUTES
+
     def shares(self, laid: DesignLayout, end: Literal["low", "value"] = "value") -> dict[str, float]:
         return self.devices.shares(_known(laid, end), self.part)
 
@@ -148,7 +153,7 @@ class _Room:
     def fullness(self, laid: DesignLayout) -> float:
         """The share of the resource that is nearest to its limit, or furthest beyond it."""
         taken = (share / self.devices.room[name] for name, share in self.shares(laid).items())
-        return max(self.luts(laid) * _MINUTES / (_MANY * self.minutes), *taken)
+        return max(self.luts(laid) / self.many, *taken)
 
     def exceeded(self, laid: DesignLayout) -> bool:
         """Whether the FPGA is too small even if the lower end of the estimate is true."""
@@ -159,8 +164,7 @@ class _Room:
 
     def wait(self, laid: DesignLayout) -> str:
         """What to know of a design whose place and route is no matter of minutes."""
-        many = self.luts(laid) > _MANY * self.minutes / _MINUTES
-        return f" (place and route: more than {self.minutes:g} minutes)" if many else ""
+        return f" (place and route: more than {self.minutes:g} minutes)" if self.luts(laid) > self.many else ""
 
     def amounts(self, laid: DesignLayout) -> str:
         """`about 18,900 (estimated, placed) of 20,736 LUT`, and the resource that is shortest if that is another."""

@@ -96,6 +96,16 @@ def test_a_design_whose_place_and_route_takes_long_is_made_smaller_unless_there_
     assert layout_for_board(design, "ulx3s", None, 60.0)[0].fields == {}
 
 
+def test_more_luts_are_borne_where_the_placer_spreads_the_cells():
+    found, why = layout_for_board(two_convolutions(12), "tang-nano-20k")
+    _, router, _ = find_board_router("tang-nano-20k")
+    assert router.devices.spread
+    assert 9_000 < router.devices.placed_luts({name: n or 0 for name, n in found.counts().items()}) < 12_000, why
+    for filters in (9, 10):
+        found, _ = layout_for_board(two_convolutions(filters), "ulx3s")
+        assert (found.counts()["lut"] or 0) < 7_000
+
+
 def test_where_no_interval_is_enough_each_layer_gets_its_own_layout(monkeypatch):
     monkeypatch.setattr(verilog_layouts, "SLOWER", ())
     found, _ = layout_for_board(two_convolutions(6), "icebreaker")
