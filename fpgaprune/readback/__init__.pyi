@@ -5,6 +5,7 @@ from .answers import check_chip as check_chip
 from .answers import netlist_of as netlist_of
 from .answers import read_chip as read_chip
 from .chip import Chip as Chip
+from .chip import Wire as Wire
 from .comparison import CellComparison as CellComparison
 from .comparison import compare_cells as compare_cells
 from .functions import Functions as Functions

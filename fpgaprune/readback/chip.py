@@ -98,6 +98,12 @@ def _begin(db: Any, wire: Wire) -> Wire:
     return Wire(row, col, f"{way}{length}{number}0")
 
 
+def _switch(tile: Any, wire: str, source: str) -> frozenset[tuple[int, int]]:
+    """The fuses that lead `source` to a wire: those of the switch, and those that cut the wire off other sources."""
+    cut = (fuses for others, fuses in tile.alonenode.get(wire, ()) if source not in others)
+    return frozenset(tile.pips[wire][source]).union(*cut)
+
+
 class Chip:
     """One configured FPGA.
 
@@ -210,6 +216,8 @@ class Chip:
                 sources = table.get(wire.name)
                 if sources is None:
                     continue
+                if table is tile.pips:
+                    sources = {source: _switch(tile, wire.name, source) for source in sources}
                 used = frozenset(
                     self.set_of(wire.row, wire.col, {fuse for fuses in sources.values() for fuse in fuses})
                 )

@@ -10,7 +10,7 @@ pytest.importorskip("apycula", reason="Apycula, which knows Gowin's fuses, is no
 from apycula import attrids
 
 from fpgaprune.errors import ReadbackError, TargetError
-from fpgaprune.readback import Results, check_bitstream, check_chip, netlist_of, read_chip
+from fpgaprune.readback import Results, Wire, check_bitstream, check_chip, netlist_of, read_chip
 
 from .mixed import BOARD, RESULTS, kept_bitstream, kept_chip, samples
 
@@ -210,3 +210,18 @@ def test_a_damaged_file_and_one_for_another_board_are_refused(home):
         read_chip(home / "none.fs", BOARD)
     with pytest.raises(TargetError, match="is unknown"):
         read_chip(path, "no-such-board")
+
+
+def test_a_switch_whose_fuses_also_cut_off_other_sources_is_read(home):
+    """A GW1N-9C has one such wire, and a GW2A-18C the select of the widest multiplexer in each tile of one kind."""
+    chip = kept_chip(home)
+    chip.rows[:] = [[0] * len(row) for row in chip.rows]
+    row, col, wire = 0, 46, "SEL3"
+    tile, beside = chip.db[row, col], 0
+    for source, fuses in tile.pips[wire].items():
+        cut = {fuse for others, apart in tile.alonenode[wire] if source not in others for fuse in apart}
+        beside += bool(cut - fuses)
+        flip(chip, row, col, fuses | cut)
+        assert chip.source(Wire(row, col, wire)) == chip.source(Wire(row, col, source))
+        flip(chip, row, col, fuses | cut)
+    assert beside == 3
