@@ -102,7 +102,15 @@ def build_for_board(
     laid: _Layout | None = next(layouts)
     while laid is not None:
         following = next(layouts, None)
-        progress.stage("layout", "done", f"{laid.why}{_wait(laid, minutes)}")
+        # The next layout, which is smaller, has to come to an end too.
+        first = following is not None and whole() > 30 * minutes
+        given = _FIRST * whole() if first else whole()
+        expected = None if laid.seconds is None else laid.seconds * slowness()
+        progress.stage("layout", "done", f"{laid.why}{_wait(expected, minutes)}")
+        if following is not None and expected is not None and expected > given:
+            given_up.append(f"{laid.name}: its bitstream takes about {_words(expected)}, and it has {_words(given)}")
+            laid = _next(following, given_up, progress)
+            continue
         progress.stage("export", "running")
         progress.step(0, 0, "Verilog")
         project = verilog_of(run, laid.design, **laid.fields)
@@ -111,9 +119,7 @@ def build_for_board(
         def tell(done: int, total: int, note: str) -> None:
             progress.step(done, total, f"{note}; {minutes:g} min at most")
 
-        # The next layout, which is smaller, has to come to an end too.
-        first = following is not None and whole() > 30 * minutes
-        left = countdown(_FIRST * whole() if first else whole())
+        left = countdown(given)
         tools: dict[str, Any] = {"cache": run.file("synth"), "on_step": tell}
         try:
             full = crowding(project, board, timeout_s=left(), **tools)
@@ -134,10 +140,7 @@ def build_for_board(
         except TargetError as error:
             last, said = error, str(error).split(";")[0]
         given_up.append(f"{laid.name}: {said}")
-        laid = following if whole() > 1 else None
-        if laid is not None:
-            progress.stage("export", "warning", f"{given_up[-1]}; next, smaller: {laid.name}")
-            progress.stage("layout", "running")
+        laid = None if following is None or whole() <= 1 else _next(following, given_up, progress)
     raise _unfinished(last, design, board, given_up, minutes)
 
 
@@ -153,14 +156,23 @@ def _layouts(run: RunDirectory, design: Design, board: str, interval: int | None
         yield _Layout(name, why, fed, fields, bitstream_seconds_on(laid, board))
 
 
-def _wait(laid: _Layout, minutes: float) -> str:
-    """How long the bitstream will take, at the speed that this machine has now; empty if that is not known."""
-    if laid.seconds is None:
+def _next(following: _Layout, given_up: list[str], progress: Progress) -> _Layout:
+    """Say why the last layout was given up, and go to the smaller one."""
+    progress.stage("export", "warning", f"{given_up[-1]}; next, smaller: {following.name}")
+    progress.stage("layout", "running")
+    return following
+
+
+def _wait(expected: float | None, minutes: float) -> str:
+    """How many seconds the bitstream is expected to take, at the speed that this machine has now."""
+    if expected is None:
         return f"; its bitstream takes {minutes:g} min at most"
-    expected = laid.seconds * slowness()
     late = f", more than its {minutes:g} min" if expected > 60 * minutes else ""
-    said = seconds_text(max(1, round(expected))).replace(".0", "").replace(NO_BREAK, " ")
-    return f"; its bitstream takes about {said}{late}"
+    return f"; its bitstream takes about {_words(expected)}{late}"
+
+
+def _words(seconds: float) -> str:
+    return seconds_text(max(1, round(seconds))).replace(".0", "").replace(NO_BREAK, " ")
 
 
 def _unfinished(

@@ -443,6 +443,8 @@ def two_layouts(monkeypatch):
             yield laid, f"{cycles} cycles"
 
     monkeypatch.setattr(board_layouts, "layouts_for_board", found)
+    monkeypatch.setattr(board_layouts, "bitstream_seconds_on", lambda laid, board: 1.0)
+    monkeypatch.setattr(board_layouts, "slowness", lambda: 1.0)
 
 
 # The first run of a tool does not end, the second one does; a line says how far it is.
@@ -466,6 +468,22 @@ def test_a_layout_whose_place_and_route_does_not_end_gives_way_to_a_smaller_one(
     assert ": not synthesised, placed and routed within 0.3 min; next, smaller: a sample every " in warning
     assert "place and route: placing, round 7; 0.5 min at most" in told.steps
     assert not Path("/proc", (tmp_path / "pid").read_text()).exists(), "the tool was not ended"
+
+
+def test_a_layout_that_takes_longer_than_it_has_gives_way_before_any_tool_runs(
+    run, tools, two_layouts, tmp_path, monkeypatch
+):
+    """A minute has 36 s for the first layout. The last one is tried, however long it takes."""
+    expected = iter((37.0, 4000.0))
+    monkeypatch.setattr(board_layouts, "bitstream_seconds_on", lambda laid, board: next(expected))
+    told = Told()
+    found = hand_over(run, "tang-nano-9k", deadline_minutes=1, progress=told)
+    assert found.layout == "200 cycles"
+    (warning,) = [note for name, state, note in told.stages if state == "warning"]
+    assert ": its bitstream takes about 37 s, and it has 36 s; next, smaller: a sample every " in warning
+    assert len((tmp_path / "routes").read_text().splitlines()) == 1
+    monkeypatch.setattr(board_layouts, "bitstream_seconds_on", lambda laid, board: 35.0)
+    assert hand_over(run, "tang-nano-9k", tmp_path / "again", deadline_minutes=1).layout == "16 cycles"
 
 
 def test_a_layout_that_synthesis_finds_too_full_is_not_placed(run, tools, two_layouts, tmp_path):
