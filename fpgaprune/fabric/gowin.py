@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fpgaprune.fabric.boards import Board
+from fpgaprune.fabric.fan_out import copy_widely_read
 from fpgaprune.fabric.open_tools import OpenTool, yowasp
 from fpgaprune.fabric.router import Packing, Router
 from fpgaprune.target import Part
@@ -104,12 +105,14 @@ GOWIN_PACK = OpenTool(
 
 
 # Part of the name of a prepared netlist: raise it whenever the same netlist is prepared in another way.
-VERSION = "1"
+VERSION = "2"
 
 
 def prepare(netlist: dict[str, Any], top: str, part: Part, timeout_s: float) -> None:  # noqa: ARG001
-    """No carry leaves a chain that goes on behind it."""
-    keep_carries_in_chains(netlist["modules"][top])
+    """No carry leaves a chain that goes on behind it, and no net is routed apart."""
+    module = netlist["modules"][top]
+    keep_carries_in_chains(module)
+    copy_widely_read(module, _new_bits(module))
 
 
 def pins(board: Board) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import RtlError
+from fpgaprune.fabric.fan_out import COPY
 from fpgaprune.files import read_json, write_bytes
 
 # Behind the name of a bitstream.
@@ -20,7 +21,7 @@ def cells_file(bitstream: Path) -> Path:
 
 
 def write_placed(joined: Path, routed: Path, top: str, bitstream: Path) -> Path:
-    """Write the netlist that yosys made, each cell with its place, beside the bitstream made of it.
+    """Write the netlist that yosys made, each cell with its place and those of its copies, beside the bitstream.
 
     Args:
         joined: the netlist as yosys wrote it, with module `top`.
@@ -33,15 +34,22 @@ def write_placed(joined: Path, routed: Path, top: str, bitstream: Path) -> Path:
     """
     try:
         made = _module(joined, top)
-        places = {
-            name: cell["attributes"].get("NEXTPNR_BEL", "") for name, cell in _module(routed, top)["cells"].items()
-        }
+        places: dict[str, str] = {}
+        copies: dict[str, list[str]] = {}
+        for name, cell in _module(routed, top)["cells"].items():
+            original, _, copied = name.partition(COPY)
+            place = cell["attributes"].get("NEXTPNR_BEL", "")
+            if copied:
+                copies.setdefault(original, []).append(place)
+            else:
+                places[name] = place
         cells = {
             name: {
                 "type": cell["type"],
                 "connections": cell["connections"],
                 "parameters": cell["parameters"],
                 "bel": places.get(name, ""),
+                **({"copies": copies[name]} if name in copies else {}),
             }
             for name, cell in made["cells"].items()
             if not cell["type"].startswith("$")

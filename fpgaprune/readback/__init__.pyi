@@ -13,5 +13,6 @@ from .netlist import BlockMemory as BlockMemory
 from .netlist import BlockPort as BlockPort
 from .netlist import Lut as Lut
 from .netlist import Netlist as Netlist
+from .netlist import Register as Register
 from .synthesised import Synthesised as Synthesised
 from .synthesised import SynthesisedCell as SynthesisedCell

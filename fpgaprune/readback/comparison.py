@@ -96,7 +96,13 @@ class _Pairs:
     def _share(self, cell: _Cell) -> None:
         _, wanted = self._cell(cell)
         if isinstance(cell, Register):
-            self._pair(cell.output, wanted.connections.get("Q", [""])[0])
+            bit = wanted.connections.get("Q", [""])[0]
+            original = self._synthesised.known(bit)
+            if original is None:
+                self._pair(cell.output, bit)
+            else:
+                # A copy: shown to begin and to go on as its original does, it is the same in every cycle.
+                self._came[cell.output] = original
         elif isinstance(cell, SmallMemory):
             self._pair(cell.output, wanted.connections["DO"][int(cell.place[-1])])
         elif isinstance(cell, Multiplier):

@@ -41,12 +41,14 @@ class SynthesisedCell(msgspec.Struct, frozen=True):
         connections: port -> its bits; a number is a net, text a constant.
         parameters: as yosys writes them.
         bel: the place that place and route chose, or empty.
+        copies: the places of copies of the cell, which share its readers.
     """
 
     type: str
     connections: dict[str, list[int | str]]
     parameters: dict[str, str] = {}
     bel: str = ""
+    copies: list[str] = []
 
     def number(self, name: str, default: int = 0) -> int:
         """A parameter that is a number."""
@@ -100,7 +102,9 @@ class Synthesised:
             for at, bit in enumerate(cell.connections.get(port, ()))
             if isinstance(bit, int)
         }
-        at = {place: name for name, cell in cells.items() if (place := place_of(cell.bel))}
+        at = {
+            place: name for name, cell in cells.items() for bel in (cell.bel, *cell.copies) if (place := place_of(bel))
+        }
         return cls(ports, cells, made_by, at)
 
     def buffered(self, port: str) -> int | str:
@@ -176,6 +180,10 @@ class SynthesisedFunctions:
                 continue
             self._known[top] = self._made(top)
         return self._known[bit]
+
+    def known(self, bit: int | str) -> int | None:
+        """The function of a net, if it was set or asked for before."""
+        return self._known.get(bit) if isinstance(bit, int) else None
 
     def set(self, bit: int | str, function: int) -> None:
         """The net `bit` is `function`: it belongs to a cell that was found in both netlists."""

@@ -16,6 +16,7 @@ from fpgaprune.readback import (
     Functions,
     Lut,
     Netlist,
+    Register,
     Synthesised,
     SynthesisedCell,
     compare_cells,
@@ -308,3 +309,28 @@ def test_a_table_of_36_bits_is_read_at_the_second_port():
     assert compare_cells(netlist, synthesised).first is None
     other = {**wires, "DO": [*wires["DO"][18:], *wires["DO"][:18]]}
     assert "computes something else" in compare_cells(netlist, changed(synthesised, "memory", connections=other)).first
+
+
+@pytest.mark.parametrize(
+    ("copy", "known", "first"),
+    [
+        (Register(3, ONE, ZERO, 0, 21, "R5C6_Q1"), True, None),
+        (Register(3, ONE, ZERO, 0, 21, "R5C6_Q1"), False, "1 of 2 cells are where place and route did not put any"),
+        (Register(3, ONE, ZERO, 1, 21, "R5C6_Q1"), True, "the start value of 'kept' at R5C6_Q1"),
+        (Register(20, ONE, ZERO, 0, 21, "R5C6_Q1"), True, "the next value of 'kept' at R5C6_Q1"),
+        (Register(3, 3, ZERO, 0, 21, "R5C6_Q1"), True, "the next value of 'kept' at R5C6_Q1"),
+    ],
+)
+def test_a_copy_of_a_register_is_compared_as_the_register_itself(copy, known, first):
+    """The output is one of the register and its copy, which synthesis knows to be always 0."""
+    netlist, synthesised = _written_and_read((3,) * 32 + (ZERO,) * 4)
+    netlist.blocks.clear()
+    netlist.registers[:] = [Register(3, ONE, ZERO, 0, 20, "R10C6_Q0"), copy]
+    netlist.luts[0] = replace(netlist.luts[0], inputs=(20, 21, ZERO, ZERO))
+    wires = {"D": [_INPUT], "CLK": [_CLOCK], "Q": [100]}
+    kept = SynthesisedCell("DFF", wires, {}, "X5Y9/DFF0", ["X5Y4/DFF1"] if known else [])
+    always_0 = SynthesisedCell("GND", {"G": [_OUTPUT]})
+    cells = {**synthesised.cells, "kept": kept, "table": always_0}
+    del cells["memory"]
+    found = compare_cells(netlist, Synthesised.of(synthesised.ports, cells)).first
+    assert found is None if first is None else found.startswith(first)
