@@ -12,18 +12,23 @@ from typing import TYPE_CHECKING, Any
 from fpgaprune.errors import FpgaPruneError
 from fpgaprune.files import read_json
 from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit.recipe import RECIPE_BATCH, RECIPE_TRAINING, recipe_suits
 from fpgaprune.fit.result import FitPoint
 from fpgaprune.flow import Dataset, FinetuneConfig, Flow, TrainConfig, count_of
+from fpgaprune.layout import joined
 
 if TYPE_CHECKING:
     import keras
 
 # A first trial trains for this part of the epochs of a usual one.
 _SHORT = 4
-# Least training steps of a usual trial. With few samples an epoch takes less time than a trial takes beside it.
+# Least training steps of a usual trial, and of one that trains as the recipe. With few samples an epoch takes less time
+# than a trial takes beside it.
 _STEPS = 4000
 # At a higher rate: most samples in a step, least steps in an epoch, and epochs.
 _LARGEST, _FEWEST, _EPOCHS = 256, 64, 32
+# The recipe takes twice the samples in a step.
+_FEWEST_OF_RECIPE = 32
 # At a higher rate so many times the epochs keep 0.2 to 0.7 points where a network has little room left:
 # docs/measurements/fit_training.md, "How long a network is trained".
 _LONGER = 3
@@ -197,8 +202,9 @@ class Training:
     ) -> Training | None:
         """Train at a higher rate, which falls, with larger batches; None if this does not suit the network or the data.
 
-        What the flow says of epochs, batches, rates or of a training loop of its own is kept. Optimizers that do not
-        scale their steps, as SGD, keep their rate. So do few samples, of which a network would forget the others.
+        A Dense network is trained as the recipe for adders says. What the flow says of epochs, batches, rates or of a
+        training loop of its own is kept. Optimizers that do not scale their steps, as SGD, keep their rate. So do few
+        samples of a convolution, of which a network would forget the others.
         """
         from fpgaprune.flow import learning_rate_of
 
@@ -207,8 +213,12 @@ class Training:
         if settings.model_fields_set & {"epochs", "batch_size", "learning_rate", "fit"} or kind not in _ADAPTIVE:
             return None
         usual, count = settings.batch_size, count_of(data.x_train)
-        most = min(count // _FEWEST, _VALUES // max(_values(model), 1), _LARGEST)
-        batch_size = 2 ** int(math.log2(max(most, 1)))
+        if recipe_suits(model):
+            batch_size = max(_batch_size(count // _FEWEST_OF_RECIPE, RECIPE_BATCH, model), usual)
+            epochs = max(_EPOCHS, -(-_STEPS // -(-count // batch_size)))
+            asked = joined(RECIPE_TRAINING, {"finetune": {"batch_size": batch_size}})
+            return cls(0, 0, 0, asked, restarts=True, wanted_epochs=epochs, seconds=seconds).of(data, model)
+        batch_size = _batch_size(count // _FEWEST, _LARGEST, model)
         if batch_size <= usual:
             return None
         # A rate that fell while the network was trained says little.
@@ -233,6 +243,11 @@ def expected_seconds(model: keras.Model, data: Dataset, epochs: int) -> float:
 def most_samples(model: keras.Model) -> int:
     """Return the most training samples of a trial of `model` with which its least epochs end in time."""
     return max(int(_SECONDS / _LEAST_EPOCHS / _seconds(model)), 1)
+
+
+def _batch_size(samples: int, most: int, model: keras.Model) -> int:
+    """Return the largest power of two up to `samples`, `most`, and what memory holds of the values of `model`."""
+    return 1 << int(math.log2(max(min(samples, most, _VALUES // max(_values(model), 1)), 1)))
 
 
 def _short(whole: int) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fpgaprune.fit.recipe import POWERS_OF_TWO, RECIPE
+
 SPARSITIES = (
     0.0,
     0.2,
@@ -30,13 +32,9 @@ SPARSITIES = (
 WIDTHS = (8, 7, 6, 5, 4, 3, 2)
 # Whole filters are locked before other units.
 FILTER = "filter"
-# Values of weights that cost no adder: each kept weight is a power of two.
-POWERS_OF_TWO = "digits(1)"
 # The smallest network that is likely to succeed: shares of filters and of other units that are locked, and bits.
 _MOST_FILTERS, _MOST_UNITS, _FEWEST_BITS = 0.5, 0.95, 4
 _ROUNDS = 4
-# The network of examples/trained_bits.toml.
-_RECIPE: dict[str, Any] = {"sparsity": 0.6, "weight_bits": 6, "activation_bits": 4, "hold": POWERS_OF_TWO}
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,7 @@ class Knobs:
         hold: values at which kept weights are held, as in `[quantise]`; empty for any value.
         filters: fraction of whole filters that is locked first, 0..1.
         narrow: layers with one bit less, each with `weight_bits` or `activation_bits`.
+        signed: inputs with a sign, which get a bit more for it where weights are held.
     """
 
     granularity: str
@@ -60,6 +59,7 @@ class Knobs:
     hold: str = ""
     filters: float = SPARSITIES[0]
     narrow: frozenset[tuple[str, str]] = frozenset()
+    signed: frozenset[str] = frozenset()
 
     @property
     def strongest(self) -> Iterator[Knobs]:
@@ -72,7 +72,7 @@ class Knobs:
     @property
     def recipe(self) -> Knobs:
         """The network that the flow file for adders among the examples makes, with the same filters locked."""
-        return replace(self, **_RECIPE)
+        return replace(self, **RECIPE)
 
     @property
     def recipes(self) -> list[Knobs]:
@@ -115,9 +115,10 @@ class Knobs:
     @property
     def of_layers(self) -> dict[str, dict[str, int]]:
         """Layer to its own widths, as in `[hls]`."""
-        found: dict[str, dict[str, int]] = {}
+        found = {name: {"activation_bits": self.activation_bits + 1} for name in sorted(self.signed) if self.hold}
         for name, role in sorted(self.narrow):
-            found.setdefault(name, {})[role] = getattr(self, role) - 1
+            own = found.setdefault(name, {})
+            own[role] = own.get(role, getattr(self, role)) - 1
         return found
 
     def settings(self) -> dict[str, dict[str, Any]]:
@@ -125,7 +126,7 @@ class Knobs:
         held = {"quantise": {"hold": self.hold, "rounds": _ROUNDS, "epochs": _ROUNDS}} if self.hold else {}
         # Filters that the flow itself names stay in force.
         filters = {"filters": self.filters} if self.filters else {}
-        layers = {"layers": self.of_layers} if self.narrow else {}
+        layers = {"layers": self.of_layers} if self.of_layers else {}
         return {
             **held,
             "select": {"sparsity": self.sparsity, "granularity": self.granularity, **filters},
@@ -152,4 +153,5 @@ class Knobs:
         locked = f"{self.locked} locked" if self.locked else "nothing locked"
         weights = f"{self.weight_bits}-bit powers of two" if self.hold else f"{self.weight_bits}-bit weights"
         fewer = f" (a bit less: {self.less})" if self.narrow else ""
-        return f"{locked}, {weights}, {self.activation_bits}-bit activations{fewer}"
+        sign = " and a bit for the sign of inputs" if self.hold and self.signed else ""
+        return f"{locked}, {weights}, {self.activation_bits}-bit activations{sign}{fewer}"

@@ -19,7 +19,7 @@ from fpgaprune.fit.neighbours import FEWEST, Neighbourhood
 from fpgaprune.fit.result import FitPoint
 from fpgaprune.fit.trial import Candidate, Trial, TrialRunner
 from fpgaprune.flow import Dataset, starting_model
-from fpgaprune.layout import DesignLayout, joined
+from fpgaprune.layout import DesignLayout
 
 # With so many bits rounding loses nothing.
 _WIDE = 16
@@ -67,6 +67,11 @@ class Phases:
     _slowest: dict[int, float] = field(default_factory=dict, init=False)
     """Epochs to the seconds of the slowest trial."""
 
+    def use(self, training: Training) -> None:
+        """Train all networks from now on as `training` says."""
+        self.training = training
+        self.trials.training = training.settings
+
     def first(
         self, start: Knobs, ways: Sequence[Training], *, has_seen_samples: bool, parent: FitPoint | None = None
     ) -> FitPoint | None:
@@ -76,13 +81,13 @@ class Phases:
         validation samples, it is trained whole without them and with many bits: what it loses, all others may lose
         too. This network is returned then.
         """
-        self.training = ways[0]
+        self.use(ways[0])
         if len(ways) == 1 and not has_seen_samples:
             return None
         knobs = replace(start, weight_bits=_WIDE, activation_bits=_WIDE) if has_seen_samples else start
-        document, trained = self.trials.document, []
+        trained = []
         for way in ways:
-            self.trials.document = joined(way.settings, document)
+            self.use(way)
             deadline = self._deadline(1.0, way.whole if has_seen_samples else way.short)
             point = self._evaluator(deadline)(knobs, self.estimates.best_layout(knobs), parent)
             if point is not None:
@@ -90,10 +95,9 @@ class Phases:
                 if self.log.ranking.margin(point) >= 0:
                     break
         if not trained:
-            self.training = ways[-1]
             return None
-        self.training, first = min(trained, key=lambda pair: pair[1].lost)
-        self.trials.document = joined(self.training.settings, document)
+        training, first = min(trained, key=lambda pair: pair[1].lost)
+        self.use(training)
         if not has_seen_samples:
             return None
         if first.lost <= 0:
@@ -132,7 +136,6 @@ class Phases:
         As long as nothing keeps the limits, no network is worth a longer training and none has neighbours to try: short
         trials go on until the descent should end, and whole ones until the end.
         """
-        start, parent = self._from_recipe(start, parent)
         shares = (SHORT_TRIALS, _DESCENT)
         if self.training.long > self.training.whole:
             shares = (_SHORT_BEFORE_LONG, _DESCENT_BEFORE_LONG)
@@ -160,7 +163,7 @@ class Phases:
                 break
             start, parent = min(kept, key=lambda pair: self.log.ranking.rank(pair[1]))
 
-    def _from_recipe(self, start: Knobs, parent: FitPoint | None) -> tuple[Knobs, FitPoint | None]:
+    def from_recipe(self, start: Knobs, parent: FitPoint | None) -> tuple[Knobs, FitPoint | None]:
         """Return the smallest network of the recipe for adders that loses little, and its point; else the arguments.
 
         The share of the locked units is bisected with whole trainings, each from the trained network: a network that

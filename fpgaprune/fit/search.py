@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fpgaprune.design import Design
+from fpgaprune.design import Design, Input
 from fpgaprune.errors import ConfigError, HlsError, RunError, UnsupportedLayerError
 from fpgaprune.files import write_bytes
 from fpgaprune.fit.budget import Training, expected_seconds, most_samples, run_seconds, seconds_of_training
@@ -22,6 +22,7 @@ from fpgaprune.fit.limits import Limits, Ranking
 from fpgaprune.fit.log import OnTrial, SearchLog, few_samples, unmeasured_samples
 from fpgaprune.fit.page import write_page
 from fpgaprune.fit.phases import Phases
+from fpgaprune.fit.recipe import recipe_suits
 from fpgaprune.fit.result import Fit, FitPoint
 from fpgaprune.fit.route import Route, VerilogRoute, smallest_part, verilog_instead
 from fpgaprune.fit.trial import Executor, TrialRunner
@@ -101,7 +102,7 @@ class FitSearch:
             return self._run(executor, log, document, data, model)
 
     def _run(
-        self, executor: Executor, log: SearchLog, document: dict[str, object], data: Dataset, model: keras.Model
+        self, executor: Executor, log: SearchLog, document: dict[str, Any], data: Dataset, model: keras.Model
     ) -> Fit:
         source = self.out / SPLIT
         write_split(source, data, self.config.seed, most_samples(model))
@@ -114,6 +115,8 @@ class FitSearch:
         if (design := estimates.design(start)) is not None:
             # A wrong path of a tool is an error now, not when the search is over.
             self.route.counting(design, document)
+            if not document.get("hls", {}).get("layers"):
+                start = replace(start, signed=_signed_inputs(design))
             if estimates.best_layout(start).share > self.limits.share:
                 for sentence in self._our_verilog(design, "the untouched network"):
                     log.progress.stage("route", "warning", sentence)
@@ -186,11 +189,18 @@ class FitSearch:
             self.notes.append(unmeasured_samples())
         # In few epochs a higher rate only loses the network, so a large one first loses filters at its own rate.
         narrows = ways[0].is_cut and "filters" in phases.names
-        first = phases.first(start, ways[-1:] if narrows else ways, has_seen_samples=seen)
-        if narrows:
-            start, first, ways = phases.narrow(start, first, ways, split)
-            phases.first(start, ways, has_seen_samples=False, parent=first)
-        phases.descend(start, first)
+        begun: tuple[Knobs, FitPoint | None] = (start, None)
+        if faster is not None and recipe_suits(model) and not (seen or narrows):
+            # How a network that only rounds is best trained says little of the recipe.
+            phases.use(faster)
+            begun = phases.from_recipe(start, None)
+        if begun[1] is None:
+            first = phases.first(start, ways[-1:] if narrows else ways, has_seen_samples=seen)
+            if narrows:
+                start, first, ways = phases.narrow(start, first, ways, split)
+                phases.first(start, ways, has_seen_samples=False, parent=first)
+            begun = phases.from_recipe(start, first)
+        phases.descend(*begun)
         phases.search_neighbours()
 
     def _our_verilog(self, design: Design, which: str) -> list[str]:
@@ -221,6 +231,12 @@ class FitSearch:
             # Powers of two are held in a network that rounds while it trains.
             fixed.add("hold")
         return Knobs(granularity), [name for name in self.route.knobs if name not in fixed]
+
+
+def _signed_inputs(design: Design) -> frozenset[str]:
+    """Return the inputs of `design` whose samples have a sign."""
+    inputs = (layer for layer in design.layers if isinstance(layer.operation, Input))
+    return frozenset(layer.name for layer in inputs if layer.types["result"].signed)
 
 
 def search_document(config: Flow, model: keras.Model, notes: list[str]) -> dict[str, Any]:

@@ -256,6 +256,7 @@ class TrialRunner:
         limits: what a point must keep.
         executor: runs trials.
         content: digest of what the search reads.
+        training: sections of a flow file to keys that say how networks are trained, where `document` does not.
         impossible: knobs to why a network cannot have them.
     """
 
@@ -266,6 +267,7 @@ class TrialRunner:
     limits: Limits
     executor: Executor
     content: str
+    training: Mapping[str, Any] = field(default_factory=dict)
     impossible: dict[Knobs, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -338,7 +340,7 @@ class TrialRunner:
         more = joined({"verdict": {"max_loss": self.limits.max_loss}}, more)
         if held := settings.get("quantise"):
             more["quantise"] = {"epochs": max(held["epochs"], epochs // 2)}
-        document = joined(self.document, settings, {"finetune": finetune}, more)
+        document = joined(self.training, self.document, settings, {"finetune": finetune}, more)
         return Trial(
             self.route.name,
             self._target,

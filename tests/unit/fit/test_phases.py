@@ -184,7 +184,7 @@ def test_the_descent_goes_on_from_the_smallest_network_of_the_recipe_that_loses_
     phases = phases_of(judge, points, time.monotonic() + 100, Training(1, WHOLE, WHOLE))
     phases.names = ("hold", *NAMES)
     with pytest.raises(EnoughError):
-        phases.descend(start, None)
+        phases.descend(*phases.from_recipe(start, None))
     *recipes, (last, _) = asked
     assert len(recipes) <= 5
     found = [knobs for knobs, _ in recipes if knobs.sparsity <= most]
@@ -203,7 +203,7 @@ def test_where_powers_of_two_may_not_be_held_the_descent_begins_with_the_trained
 
     phases = phases_of(judge, {}, time.monotonic() + 100, Training(1, WHOLE, WHOLE))
     with pytest.raises(EnoughError):
-        phases.descend(Knobs("weight"), None)
+        phases.descend(*phases.from_recipe(Knobs("weight"), None))
 
 
 @pytest.mark.parametrize(("restarts", "seconds", "again"), [(True, 8, False), (False, 8, True), (False, 16, False)])

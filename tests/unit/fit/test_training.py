@@ -1,5 +1,8 @@
 """How trials are trained: as the flow says, or at a higher rate; large networks for fewer epochs."""
 
+import tomllib
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
@@ -12,6 +15,10 @@ from tests.unit.fit.made_up import TOLERANCE, MadeUp, made
 
 def dense():
     return keras.Sequential([keras.Input((1,)), keras.layers.Dense(2)])
+
+
+def convolution():
+    return keras.Sequential([keras.Input((1, 1)), keras.layers.Conv1D(2, 1), keras.layers.Flatten()])
 
 
 def data(samples):
@@ -50,11 +57,32 @@ def test_a_first_trial_takes_a_fourth_of_the_epochs(whole, short):
     [(4096, 64, 0.005 * 2**0.5, 32), (18_000, 256, 0.005 * 8**0.5, 32), (10**6, 256, 0.005 * 8**0.5, 32)],
 )
 def test_many_samples_are_taken_in_larger_steps_at_a_higher_rate(samples, batch_size, rate, epochs):
-    made = Training.at_higher_rate(flow(), data(samples), dense())
+    made = Training.at_higher_rate(flow(), data(samples), convolution())
     assert made.settings["finetune"] == {"batch_size": batch_size, "learning_rate": pytest.approx(rate)}
     assert made.settings["quantise"] == {"learning_rate": pytest.approx(rate)}
     assert (made.short, made.whole) == (epochs // 4, epochs)
     assert made.long == 3 * epochs
+
+
+@pytest.mark.parametrize(
+    ("samples", "batch_size", "epochs"), [(100, 32, 1000), (2300, 64, 112), (20_000, 512, 100), (10**5, 512, 32)]
+)
+def test_a_dense_network_is_trained_as_the_recipe_however_few_its_samples_are(samples, batch_size, epochs):
+    made = Training.at_higher_rate(flow(), data(samples), dense())
+    assert made.settings["finetune"]["batch_size"] == batch_size
+    assert (made.whole, made.restarts) == (epochs, True)
+
+
+def test_a_search_begins_with_the_flow_file_of_the_examples():
+    example = tomllib.loads((Path(__file__).parents[3] / "examples" / "trained_bits.toml").read_text())
+    # The example has the data of 8 × 8 MNIST.
+    made, network = Training.at_higher_rate(flow(), data(20_000), dense()), Knobs("weight").recipe.settings()
+    assert network["select"] == {key: example["select"][key] for key in ("sparsity", "granularity")}
+    assert network["quantise"]["hold"] == example["quantise"]["hold"]
+    assert network["hls"] == {"precision": "widths", **example["hls"]}
+    own = {key: value for key, value in example["finetune"].items() if key not in ("epochs", "quantised", "schedule")}
+    assert made.settings == {"finetune": own, "quantise": {"learning_rate": example["quantise"]["learning_rate"]}}
+    assert made.whole >= example["finetune"]["epochs"]
 
 
 def test_a_whole_training_at_a_higher_rate_starts_anew_unless_it_goes_on():
@@ -71,7 +99,7 @@ def test_a_whole_training_at_a_higher_rate_starts_anew_unless_it_goes_on():
 
 
 def test_a_large_network_is_cut_and_a_narrow_one_is_trained_for_longer():
-    made = Training.at_higher_rate(flow(), data(18_000), dense())
+    made = Training.at_higher_rate(flow(), data(18_000), convolution())
     assert not made.is_cut
     large = keras.Sequential([keras.Input((400,)), keras.layers.Dense(1200), keras.layers.Dense(1200)])
     cut = made.of(data(18_000), large)
@@ -82,8 +110,8 @@ def test_a_large_network_is_cut_and_a_narrow_one_is_trained_for_longer():
     assert not Training.from_flow(flow(epochs=3), data(18_000), large).is_cut
 
 
-def test_few_samples_are_trained_on_as_the_flow_says():
-    assert Training.at_higher_rate(flow(), data(4095), dense()) is None
+def test_few_samples_of_a_convolution_are_trained_on_as_the_flow_says():
+    assert Training.at_higher_rate(flow(), data(4095), convolution()) is None
 
 
 @pytest.mark.parametrize("said", [{"epochs": 3}, {"batch_size": 8}, {"learning_rate": 0.1}, {"fit": "mine:train"}])
@@ -103,7 +131,7 @@ def test_what_the_flow_says_of_the_training_is_kept(said):
     ],
 )
 def test_the_rate_follows_that_of_the_network(optimizer, rate, tmp_path):
-    model = dense()
+    model = convolution()
     model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     save_keras(model, tmp_path / "mine.keras")
     config = parse_config({"train": {"model": str(tmp_path / "mine.keras")}}, "flow.toml")
@@ -126,9 +154,9 @@ def test_a_large_network_is_trained_for_fewer_epochs_on_fewer_samples():
 
 
 def test_a_short_search_trains_for_fewer_epochs_but_its_best_network():
-    usual = Training.at_higher_rate(flow(), data(18_000), dense())
-    epoch = expected_seconds(dense(), data(18_000), 1)
-    short = Training.at_higher_rate(flow(), data(18_000), dense(), 8.5 * epoch)
+    usual = Training.at_higher_rate(flow(), data(18_000), convolution())
+    epoch = expected_seconds(convolution(), data(18_000), 1)
+    short = Training.at_higher_rate(flow(), data(18_000), convolution(), 8.5 * epoch)
     assert (short.short, short.whole, short.long) == (2, 8, usual.long)
     # That is no large network, so it need not lose filters first.
     assert not short.is_cut
