@@ -62,7 +62,8 @@ class Task:
 
         Args:
             model: a model with the inputs and outputs of the task.
-            rate: learning rate at the start; it falls as a cosine over `steps`. None keeps the user's own.
+            rate: learning rate at the start; it falls as a cosine over `steps`. None keeps the user's own, or begins
+                where her schedule does, whose steps are those of another training.
             default: learning rate if there is neither.
             steps: number of training steps.
             decay: share of each kernel that a step takes away, times the rate; biases and scales keep theirs. None
@@ -71,9 +72,11 @@ class Task:
             weighted: whether its metrics count each sample with its weight.
         """
         optimizer = keras.optimizers.deserialize(dict(self.optimizer))
-        if rate is not None or not self.has_rate:
+        scheduled = isinstance(optimizer.get_config().get("learning_rate"), Mapping)
+        if rate is not None or scheduled or not self.has_rate:
             schedules = keras.optimizers.schedules
-            start, span = rate or default, max(steps, 1)
+            own = float(optimizer.learning_rate) if self.has_rate else 0.0
+            start, span = rate or own or default, max(steps, 1)
             kind = partial(schedules.CosineDecayRestarts, t_mul=1.0) if restarts else schedules.CosineDecay
             falling = kind(start, span)
             optimizer = type(optimizer).from_config({**optimizer.get_config(), "learning_rate": falling})

@@ -74,6 +74,18 @@ def test_a_compiled_model_brings_its_own(tmp_path):
     assert (other.loss, other.optimizer["class_name"], other.has_rate) == ("mse", "RMSprop", False)
 
 
+@pytest.mark.parametrize(("first", "start"), [(0.25, 0.25), (0.0, 0.5)])
+def test_a_schedule_of_another_training_gives_the_rate_at_the_start(first, start, tmp_path):
+    """Its steps are over early in a longer training, which would learn nothing from then on."""
+    mine = model(3, "softmax")
+    schedule = keras.optimizers.schedules.CosineDecay(first, 10, warmup_target=None if first else 1.0, warmup_steps=5)
+    mine.compile(keras.optimizers.Adam(schedule), "kl_divergence")
+    mine.save(tmp_path / "mine.keras")
+    task = read_task(TrainConfig(model=tmp_path / "mine.keras"), mine, data(np.eye(3)[CLASSES]))
+    task.compile(mine, None, 0.5, steps=100)
+    assert [float(mine.optimizer._learning_rate(step)) for step in (0, 50, 100)] == pytest.approx([start, start / 2, 0])
+
+
 def test_a_loss_that_no_file_holds_is_named(tmp_path):
     def own_loss(y, outputs):
         return keras.ops.mean(keras.ops.square(y - outputs))
