@@ -65,6 +65,20 @@ def test_each_turn_asks_for_less_and_is_a_flow(start, name):
 
 
 @pytest.mark.parametrize(
+    ("more", "layers"),
+    [
+        ({}, {}),
+        ({"hold": "digits(1)"}, {"x": {"activation_bits": 5}}),
+        ({"hold": "digits(1)", "narrow": frozenset({("x", "activation_bits"), ("d", "weight_bits")})},
+         {"x": {"activation_bits": 4}, "d": {"weight_bits": 7}}),
+    ],
+)  # fmt: skip
+def test_an_input_with_a_sign_has_a_bit_more_where_weights_are_held(more, layers):
+    made = Knobs("weight", activation_bits=4, signed=frozenset({"x"}), **more)
+    assert made.settings()["hls"].get("layers", {}) == layers
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("max_loss", -0.1),
