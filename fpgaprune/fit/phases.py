@@ -169,11 +169,12 @@ class Phases:
         The share of the locked units is bisected with whole trainings, each from the trained network: a network that
         learned its training samples by heart loses nothing with 97 % of its weights locked, and another one with 60 %.
         They take the place of the first moves of the descent, and are left out where powers of two may not be held,
-        where the recipe is not much smaller or is slower, and where time is short.
+        where the recipe is not much smaller or is slower, and where time is short. As soon as one loses little they may
+        take all of the time: where a training is so slow, no other phase has more than a few trials.
         """
         estimates, found = self.estimates, (start, parent)
         epochs = self.training.whole
-        deadline = self._deadline(SHORT_TRIALS, epochs)
+        deadline, latest = self._deadline(SHORT_TRIALS, epochs), self._deadline(1.0, epochs)
         if "hold" not in self.names or not start.leads_to(start.recipe) or not deadline.has_time(_FEWEST_AGAIN):
             return found
         layout = estimates.target_layout(start)
@@ -187,7 +188,7 @@ class Phases:
         ]
         # The first one is at a third: with a small limit most networks are not half so small as the smallest.
         at = len(left) // 3
-        while left and deadline.has_time():
+        while left and (deadline if found[0] == start else latest).has_time():
             # From the trained network: from eight to four bits at once, the last good one is no better a start.
             point = self._evaluator(deadline)(left[at], estimates.best_layout(left[at]), None)
             if point is not None and point.loses_little:

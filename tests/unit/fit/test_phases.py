@@ -196,6 +196,24 @@ def test_the_descent_goes_on_from_the_smallest_network_of_the_recipe_that_loses_
         assert last == start
 
 
+@pytest.mark.parametrize(("most", "trials"), [(0.95, 3), (0.0, 2)])
+def test_a_slow_bisection_goes_on_if_a_network_loses_little(most, trials, monkeypatch):
+    """Of 100 seconds it may take 50, and all as soon as one network loses little; a trial takes 20."""
+    now, asked = [0.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def judge(job):
+        asked.append(job.knobs.sparsity)
+        now[0] += 20
+        return structs.replace(point(job.knobs), loses_little=job.knobs.sparsity <= most)
+
+    phases = phases_of(judge, {}, 100.0, Training(1, WHOLE, WHOLE))
+    phases.names = ("hold", *NAMES)
+    knobs, found = phases.from_recipe(Knobs("weight"), None)
+    assert len(asked) == trials
+    assert knobs.sparsity == (most if found else 0.0)
+
+
 def test_where_powers_of_two_may_not_be_held_the_descent_begins_with_the_trained_network():
     def judge(job):
         assert job.knobs == Knobs("weight")
