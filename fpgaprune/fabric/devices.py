@@ -82,6 +82,7 @@ class Devices:
         sites: resource -> the sites that are counted for it.
         room: resource -> the share of a device that a design may take if the device is chosen for it.
         memory_room: the share of a device's small memories that place and route bears.
+        ff_of: cell type -> the places of registers that one of it takes.
         smallest_first: the parts to choose from.
         devices: part -> device.
         speeds: speed grades, the slowest first; empty if the part's name states the grade.
@@ -101,6 +102,7 @@ class Devices:
     pll: PllKind | None = None
     lut_of: Mapping[str, float] = field(default_factory=dict)
     memory_room: float = 1.0
+    ff_of: Mapping[str, int] = field(default_factory=dict)
     spread: tuple[str, ...] = ()
 
     def find(self, device: str) -> Part:
@@ -138,6 +140,8 @@ class Devices:
     def crowding(self, cells: Cells, part: Part) -> str | None:
         """Say of which kind of cell `part` has little to spare: place and route may take long; None if of none."""
         shares = self.shares({name: cells[name] or 0 for name in RESOURCES}, part)
+        for name, each in self.ff_of.items():
+            shares["ff"] += share_of(each * cells.types.get(name, 0), capacity_of(part)["ff"] or 0)
         limits = {name: (share, self.room[name]) for name, share in shares.items()}
         for name, there in self.devices[part.name].memories.items():
             limits[name] = (cells.types.get(name, 0) / there, self.memory_room)

@@ -51,6 +51,14 @@ def test_the_placer_spreads_cells_where_there_is_room_alone():
     assert devices.selecting(part, None, None, many) == devices.selecting(part, None, None, few)[:-2]
 
 
+def test_a_small_memory_takes_places_of_registers():
+    """96 of them and 4,457 registers take 78 % of a Tang Nano 9K, as nextpnr counts, which finds no place for them."""
+    devices, part = devices_of("gowin"), find_part("gw1nr-9")
+    registers = structs.replace(NOTHING, ff=4457)
+    assert devices.crowding(registers, part) is None
+    assert devices.crowding(structs.replace(registers, types={"RAM16SDP4": 96}), part) == "78% of FF (of 70%)"
+
+
 def test_only_families_with_a_router_have_a_table():
     assert {name for name in list_families() if find_family(name).place is not None} == set(ROUTERS)
     with pytest.raises(TargetError, match=r"hw/synth/xc7\.toml has no table \[place\]"):
