@@ -134,7 +134,8 @@ class Phases:
         """Descend with short trials, then with whole ones from the best of these; the first one starts from `parent`.
 
         As long as nothing keeps the limits, no network is worth a longer training and none has neighbours to try: short
-        trials go on until the descent should end, and whole ones until the end.
+        trials go on until the descent should end, and whole ones until the end. Whole ones also do where trials are too
+        few for a search around the best network.
         """
         shares = (SHORT_TRIALS, _DESCENT)
         if self.training.long > self.training.whole:
@@ -158,8 +159,10 @@ class Phases:
             found = list(descent.run(start, parent))
             self.notes += descent.notes
             self.rates.update(descent.rates)
-            kept = [pair for pair in found if pair[1].loses_little]
-            if epochs == whole or not kept or time.monotonic() > self.log.at(shares[1]):
+            begun = [] if parent is None else [(start, parent)]
+            kept = [pair for pair in (*begun, *found) if pair[1].loses_little]
+            late = len(self.log.points) >= FEWEST and time.monotonic() > self.log.at(shares[1])
+            if epochs == whole or not kept or late:
                 break
             start, parent = min(kept, key=lambda pair: self.log.ranking.rank(pair[1]))
 

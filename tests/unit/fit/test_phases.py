@@ -214,6 +214,25 @@ def test_a_slow_bisection_goes_on_if_a_network_loses_little(most, trials, monkey
     assert knobs.sparsity == (most if found else 0.0)
 
 
+def test_whole_trials_follow_late_short_ones_if_all_are_too_few_to_look_around(monkeypatch):
+    """A bisection has found a network in 64 of 100 seconds; the short trial after it loses too much, and ends at 75."""
+    now, asked, points = [0.0], [], {}
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    start = Knobs("weight").recipe
+
+    def judge(job):
+        asked.append(job.epochs)
+        now[0] += 11
+        points[job.knobs] = structs.replace(point(job.knobs), loses_little=job.epochs == WHOLE, fits=True)
+        return points[job.knobs]
+
+    phases = phases_of(judge, points, 100.0, Training(1, WHOLE, WHOLE, restarts=True))
+    points[start] = structs.replace(point(start), knobs=start, loses_little=True, fits=True, epochs=WHOLE)
+    now[0] = 64.0
+    phases.descend(start, points[start])
+    assert asked == [1, WHOLE, WHOLE]
+
+
 def test_where_powers_of_two_may_not_be_held_the_descent_begins_with_the_trained_network():
     def judge(job):
         assert job.knobs == Knobs("weight")
