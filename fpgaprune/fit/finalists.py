@@ -43,6 +43,8 @@ class Finalists:
         milder: returns a network that is likely to lose little, by the refuted points and by how much more they lost
             than in the search; None if none is.
         notes: sentences on what stopped it.
+        has_time_for_two: tells whether a second whole training ends in the time that is left: without it the first one
+            takes no risk.
     """
 
     trials: TrialRunner
@@ -52,6 +54,7 @@ class Finalists:
     progress: Progress
     milder: Callable[[Sequence[FitPoint], float], Candidate | None]
     notes: list[str] = field(default_factory=list)
+    has_time_for_two: Callable[[], bool] = lambda: True
     _trained: list[FitPoint] = field(default_factory=list, init=False)
     """The networks that were trained whole."""
     _loss_shifts: list[float] = field(default_factory=list, init=False)
@@ -72,7 +75,7 @@ class Finalists:
             RunError: none could be trained.
         """
         left = list(points)
-        riskier = self._riskier(left)
+        riskier = self._riskier(left) if self.has_time_for_two() else None
         tries = _FINALISTS + (riskier is not None)
         while left and len(self._trained) < tries:
             epochs = self.epochs(not self._trained)

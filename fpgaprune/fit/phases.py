@@ -265,6 +265,10 @@ class Phases:
                     return epochs
         return self.training.whole if first else None
 
+    def has_time_for_two(self) -> bool:
+        """Tell whether two final runs with the fewest epochs end in the time left."""
+        return 2 * self.log.final()[1] <= self.log.seconds_left
+
     def _deadline(self, share: float, epochs: int) -> Deadline:
         return Deadline(self.log.at(share), epochs, self._slowest, self.log.times.seconds)
 

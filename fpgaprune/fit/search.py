@@ -129,7 +129,10 @@ class FitSearch:
         if (overrun := log.overrun()) is not None:
             log.progress.stage(BEST, "warning", overrun)
         epochs = partial(phases.final_epochs, more)
-        best = Finalists(trials, log.ranking, epochs, self.out, self.progress, phases.milder, self.notes).best(points)
+        finalists = Finalists(
+            trials, log.ranking, epochs, self.out, self.progress, phases.milder, self.notes, phases.has_time_for_two
+        )
+        best = finalists.best(points)
         if warning := few_samples(best, self.limits):
             self.notes.append(warning)
         if not best.fits:

@@ -161,3 +161,9 @@ def test_each_reason_for_what_was_left_out_is_told_once(tmp_path):
     trials = TrialRunner(None, {}, tmp_path, tmp_path, Limits(), None, "")
     trials.impossible.update({"a": "no price", "b": "a filter", "c": "no price", "d": "no price"})
     assert trials.left_out() == ["left out: a, and 2 more: no price", "left out: b: a filter"]
+
+
+@pytest.mark.parametrize(("left", "two"), [(8.0, True), (7.9, False)])
+def test_two_final_runs_take_twice_the_time_of_the_shortest(left, two):
+    log = SimpleNamespace(seconds_left=left, final=lambda: (10.0, 4.0))
+    assert Phases(None, None, log, (), []).has_time_for_two() == two

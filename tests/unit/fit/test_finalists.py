@@ -126,7 +126,13 @@ def test_each_network_is_trained_for_the_epochs_that_its_time_allows(tmp_path):
     assert best.epochs == 5
 
 
-def bold(folder, lost_later, price=0.5, epochs=lambda first: 9):
+def test_without_time_for_a_second_training_the_first_one_takes_no_risk(tmp_path):
+    best, _, asked = bold(tmp_path, lost_later=0.1, time_for_two=False)
+    assert asked == [Knobs("weight")]
+    assert best.meets_limits
+
+
+def bold(folder, lost_later, price=0.5, epochs=lambda first: 9, time_for_two=True):
     """The answer where a smaller network lost a standard error too much in the search; what it loses later."""
     best, near = made(Knobs("weight"), MadeUp().best_layout(Knobs("weight")), (0.9, 1, 1)), Knobs("weight", 0.5)
     points = []
@@ -149,7 +155,8 @@ def bold(folder, lost_later, price=0.5, epochs=lambda first: 9):
 
     route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 10, 10)])
     trials, notes = SimpleNamespace(whole=whole, route=route, impossible={}), []
-    return Finalists(trials, RANKING, epochs, folder, Silent(), no_milder, notes).best(points), notes, asked
+    finalists = Finalists(trials, RANKING, epochs, folder, Silent(), no_milder, notes, lambda: time_for_two)
+    return finalists.best(points), notes, asked
 
 
 def test_a_much_smaller_network_that_lost_hardly_too_much_is_tried_first(tmp_path):
