@@ -70,7 +70,8 @@ def test_gowin_is_told_device_pins_and_clock(tiny, tools, tmp_path):
     made = make_bitstream(tiny, "tang-nano-9k", tmp_path / "tiny.fs")
     route = (tools / "routes").read_text()
     for option in (
-        "--device GW1NR-LV9QN88PC6/I5 --vopt family=GW1N-9C --placer-heap-beta 0.3 --vopt cst=board.cst",
+        "--device GW1NR-LV9QN88PC6/I5 --vopt family=GW1N-9C --placer-heap-cell-placement-timeout 1000",
+        "--placer-heap-beta 0.3 --vopt cst=board.cst",
         "--write board.json --freq 27 --seed 1",
     ):
         assert option in route
