@@ -1,5 +1,6 @@
 from .adders import AdderGraph as AdderGraph
 from .adders import share as share
+from .bus import Lane as Lane
 from .chain import Chain as Chain
 from .circuit import COSTS as COSTS
 from .circuit import Circuit as Circuit
@@ -11,7 +12,6 @@ from .generate import to_verilog as to_verilog
 from .lines import line_of as line_of
 from .links import Computation as Computation
 from .links import Counted as Counted
-from .links import Lane as Lane
 from .links import Module as Module
 from .links import SerialTrees as SerialTrees
 from .links import Stream as Stream

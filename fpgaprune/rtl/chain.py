@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from fpgaprune.rtl.bus import Bus, Lane
 from fpgaprune.rtl.circuit import Circuit, width_of
-from fpgaprune.rtl.links import Computation, Lane, Link, Module, Need, SerialTrees, Stream, Trees
+from fpgaprune.rtl.links import Computation, Link, Module, Need, SerialTrees, Stream, Trees
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.values import FixedType
@@ -27,6 +28,7 @@ class Chain:
         links: the modules, first to last.
         held: beats that all modules together can hold, a measure of delay.
         kept, dropped: multiplications by constants, those computed and those saved by zeros; None if there are none.
+        reads: what the sums read that are made at once or bit by bit; None if there are none.
         notes: remarks for those who read the layer's Verilog.
     """
 
@@ -36,6 +38,7 @@ class Chain:
     held: int = 0
     kept: int | None = None
     dropped: int | None = None
+    reads: Bus | None = None
     notes: list[str] = field(default_factory=list)
 
     @classmethod
@@ -125,7 +128,9 @@ class Chain:
         fill = "".join(format(value & ((1 << s.width) - 1), f"0{s.width}b") * s.lanes)
         high, wide = rows + top + bottom, columns + left + right
         after = replace(self._reshaped(high, wide, s.lanes * beats), beats=high * wide * beats, lanes=s.lanes)
-        each = s.each if value == 0 else None
+        each = None
+        if s.each and value == 0:
+            each = tuple(Lane(min(lane.low, 0), max(lane.high, 0), lane.zeros) for lane in s.each)
         after = replace(after, low=min(s.low, value), high=max(s.high, value), each=each)
         inside = np.zeros((high, wide * beats), np.int64)
         inside[top : top + rows, left * beats : (left + columns) * beats] = 1
@@ -198,8 +203,8 @@ class Chain:
         kind: FixedType | None = None,
     ) -> None:
         """Apply `function` to the values of each beat; they get the type `kind`, else a signed one that just fits."""
-        circuit = Circuit()
-        self._computed(role, circuit, function(self._inputs(circuit, self.stream.lanes)), 1, kind)
+        circuit, values = self._values()
+        self._computed(role, circuit, function(values), 1, kind)
 
     def pace(self, size: tuple[int, int], stride: tuple[int, int], cycles: int) -> None:
         """Pixels that complete a window come at least `cycles` cycles apart."""
@@ -269,7 +274,9 @@ class Chain:
     def compute_lanes(self, role: str, function: Callable[[Number], Number], kind: FixedType | None = None) -> None:
         """Apply `function` to each value."""
         self.unpack()
-        self.stream = replace(self.stream, each=None)
+        if self._last() is not None:
+            self.compute(role, lambda values: [function(value) for value in values], kind)
+            return
         circuit = Circuit()
         self._computed(role, circuit, [function(self._inputs(circuit, 1)[0])], self.stream.lanes, kind)
 
@@ -298,8 +305,8 @@ class Chain:
                 for value, kind in zip(values, types, strict=True)
             ]
 
-        circuit = Circuit()
-        results = own(self._inputs(circuit, self.stream.lanes))
+        circuit, values = self._values()
+        results = own(values)
         self._computed("cast", circuit, results, 1, result)
         drops = [0 if kind is None else result.fraction - kind.fraction for kind in types]
         each = tuple(Lane(one.low, one.high, zeros) for one, zeros in zip(results, drops, strict=True))
@@ -310,12 +317,12 @@ class Chain:
         s = self.stream
         if s.each is None or s.packed or len(s.each) != s.lanes:
             return
-        circuit = Circuit()
-        for value, lane in zip(self._inputs(circuit, s.lanes), s.each, strict=True):
+        circuit, values = self._values()
+        for value, lane in zip(values, s.each, strict=True):
             if lane.width:
                 circuit.output(circuit.shr(value.place, lane.zeros), lane.width)
         if circuit.outputs:
-            self.links.append(Computation("pack", circuit, 1))
+            self._append("pack", circuit)
             self.stream = replace(s, packed=True)
 
     def unpack(self) -> None:
@@ -328,6 +335,31 @@ class Chain:
     def renamed(self, shape: tuple[int, ...]) -> None:
         """Read the same beats as a sample of another shape."""
         self.stream = replace(self.stream, shape=shape)
+
+    def _last(self) -> Computation | None:
+        """The last link, if it computes the values that leave; what follows then joins its circuit."""
+        last = self.links[-1] if self.links else None
+        if not isinstance(last, Computation) or last.copies > 1 or self.stream.packed:
+            return None
+        return last
+
+    def _values(self) -> tuple[Circuit, list[Number]]:
+        """A circuit to go on with, and the values of a beat in it."""
+        last = self._last()
+        if last is None:
+            circuit = Circuit()
+            return circuit, self._inputs(circuit, self.stream.lanes)
+        circuit = last.circuit.continued()
+        return circuit, [Number(circuit, place, self.stream.fraction) for place, _ in last.circuit.outputs]
+
+    def _append(self, role: str, circuit: Circuit, copies: int = 1, trees: Trees | None = None) -> None:
+        """End the chain in `circuit`, in the place of the circuit that it goes on with."""
+        last = self._last()
+        if last is not None and copies == 1 and trees is None:
+            self.links[-1] = replace(last, circuit=circuit)
+            return
+        self.links.append(Computation(role, circuit, copies, trees))
+        self.held += 1
 
     def _inputs(self, circuit: Circuit, count: int) -> list[Number]:
         s = self.stream
@@ -365,15 +397,18 @@ class Chain:
             fraction=results[0].fraction,
             low=low,
             high=high,
-            each=None,
+            each=tuple(_lane(r) for r in results) if copies == 1 else None,
             packed=False,
         )
-        same = [r.place for r in results] == list(range(len(circuit.inputs)))
-        if trees or not (same and width == s.width and after.signed == s.signed and not s.packed):
-            for result in results:
-                circuit.output(result.place, width)
-            self.links.append(Computation(role, circuit, copies, trees))
-            self.held += 1
+        last = self._last()
+        before = range(len(circuit.inputs)) if last is None else [place for place, _ in last.circuit.outputs]
+        same = [r.place for r in results] == list(before)
+        if not trees and same and width == s.width and after.signed == s.signed and not s.packed:
+            self.stream = replace(after, each=s.each)
+            return
+        for result in results:
+            circuit.output(result.place, width)
+        self._append(role, circuit, copies, trees)
         self.stream = after
 
     def _reshaped(self, rows: int, columns: int, lanes: int) -> Stream:
@@ -398,3 +433,9 @@ class Chain:
 
 def _texts(parameters: Sequence[tuple[str, int | str]]) -> tuple[tuple[str, str], ...]:
     return tuple((name, str(value)) for name, value in parameters)
+
+
+def _lane(value: Number) -> Lane:
+    """The bounds of a value that leaves, and how many of its lowest bits are always zero."""
+    node = value.node
+    return Lane(value.low, value.high, node.params[0] if node.op == "shl" else 0)

@@ -78,6 +78,13 @@ class Circuit:
         self.inputs.append((width, signed))
         return self._add("input", (), (len(self.inputs) - 1,), low, high)
 
+    def continued(self) -> Circuit:
+        """A circuit with the same inputs and nodes and without outputs; this one stays as it is."""
+        found = Circuit()
+        found.nodes, found.tables, found.inputs = list(self.nodes), list(self.tables), list(self.inputs)
+        found._known = dict(self._known)
+        return found
+
     def output(self, node: int, width: int) -> None:
         """Put `node` on the next `width` bits of the output bus."""
         self.outputs.append((node, width))
@@ -89,22 +96,18 @@ class Circuit:
     def add(self, a: int, b: int, shift_a: int = 0, shift_b: int = 0) -> int:
         """`(a << shift_a) + (b << shift_b)`."""
         x, y = self.nodes[a], self.nodes[b]
-        if x.op == "const" and y.op == "const":
-            return self.const((x.low << shift_a) + (y.low << shift_b))
-        if _is_zero(x):
-            return self.shl(b, shift_b)
-        if _is_zero(y):
-            return self.shl(a, shift_a)
+        if x.op == "const":
+            return self._raised(b, shift_b, x.low << shift_a)
+        if y.op == "const":
+            return self._raised(a, shift_a, y.low << shift_b)
         low, high = (x.low << shift_a) + (y.low << shift_b), (x.high << shift_a) + (y.high << shift_b)
         return self._add("add", (a, b), (shift_a, shift_b), low, high)
 
     def sub(self, a: int, b: int, shift_a: int = 0, shift_b: int = 0) -> int:
         """`(a << shift_a) - (b << shift_b)`."""
         x, y = self.nodes[a], self.nodes[b]
-        if x.op == "const" and y.op == "const":
-            return self.const((x.low << shift_a) - (y.low << shift_b))
-        if _is_zero(y):
-            return self.shl(a, shift_a)
+        if y.op == "const":
+            return self._raised(a, shift_a, -(y.low << shift_b))
         if _is_zero(x) and (negative := self._negative(b)) is not None:
             return self.shl(negative, shift_b)
         low, high = (x.low << shift_a) - (y.high << shift_b), (x.high << shift_a) - (y.low << shift_b)
@@ -139,6 +142,9 @@ class Circuit:
         x = self.nodes[a]
         if shift == 0:
             return a
+        if x.op == "shl":
+            back = x.params[0] - shift
+            return self.shl(x.args[0], back) if back >= 0 else self.shr(x.args[0], -back)
         # All bits above a value's own width equal its sign, so a longer shift gives the same.
         shift = min(shift, x.width - 1)
         low, high = x.low >> shift, x.high >> shift
@@ -165,7 +171,13 @@ class Circuit:
             return a
         if bottom == top:
             return self.const(bottom)
-        return self._add("clip", (a,), (low, high), bottom, top)
+        if x.op != "clip":
+            return self._add("clip", (a,), (low, high), bottom, top)
+        while self.nodes[a].op == "clip":
+            (a,) = self.nodes[a].args
+        # One bound, a register, then the other: a register is set or reset without LUTs for each of its bits.
+        first = self._limited(a, bottom, max(self.nodes[a].high, bottom))
+        return self._limited(first, bottom, top)
 
     def inside(self, a: int, low: int, high: int) -> int:
         """`a` if it is from `low` to `high`, else 0."""
@@ -190,6 +202,9 @@ class Circuit:
             return a
         if y.low >= x.high:
             return b
+        for one, other in ((a, y), (b, x)):
+            if other.op == "const":
+                return self.clip(one, other.low, self.nodes[one].high)
         return self._add("max", (a, b), (), max(x.low, y.low), max(x.high, y.high))
 
     def smaller(self, a: int, b: int) -> int:
@@ -199,6 +214,9 @@ class Circuit:
             return a
         if y.high <= x.low:
             return b
+        for one, other in ((a, y), (b, x)):
+            if other.op == "const":
+                return self.clip(one, self.nodes[one].low, other.low)
         return self._add("min", (a, b), (), min(x.low, y.low), min(x.high, y.high))
 
     def select(self, condition: int, a: int, b: int) -> int:
@@ -280,6 +298,31 @@ class Circuit:
                 table = np.array(self.tables[node.params[0]], dtype=object)
                 result = table[args[0].astype(np.int64)]
         return np.asarray(result, dtype=object)
+
+    def _limited(self, place: int, low: int, high: int) -> int:
+        node = self.nodes[place]
+        if low <= node.low and node.high <= high:
+            return place
+        return self._add("clip", (place,), (low, high), max(node.low, low), min(node.high, high))
+
+    def _raised(self, place: int, shift: int, value: int) -> int:
+        """`(place << shift) + value`; constants that are added one after another become one."""
+        node = self.nodes[place]
+        if node.op == "const":
+            return self.const((node.low << shift) + value)
+        if value == 0:
+            return self.shl(place, shift)
+        if node.op == "shl":
+            return self._raised(node.args[0], shift + node.params[0], value)
+        if node.op in ("add", "sub"):
+            (a, b), (p, q) = node.args, node.params
+            first, second = self.nodes[a], self.nodes[b]
+            if node.op == "sub" and first.op == "const":
+                return self.sub(self.const((first.low << p + shift) + value), b, 0, q + shift)
+            if node.op == "add" and second.op == "const":
+                return self._raised(a, p + shift, (second.low << q + shift) + value)
+        low, high = (node.low << shift) + value, (node.high << shift) + value
+        return self._add("add", (place, self.const(value)), (shift, 0), low, high)
 
     def _negative(self, place: int) -> int | None:
         """Negate node `place` without a further adder (b - a for a - b); None if it needs one."""

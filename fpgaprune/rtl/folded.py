@@ -57,6 +57,7 @@ def fold(context: Context, chain: Chain, weights: Weights, lanes: int) -> None:
     prime number.
     """
     outputs = weights.matrix.shape[1]
+    chain.unpack()
     chain.queue(min(chain.stream.beats, _QUEUE))
     before, beat = chain.stream.beats, chain.stream.lanes
     cycles = _cycles(beat, lanes)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
+from fpgaprune.rtl.bus import Place
 from fpgaprune.rtl.read_expression import Tree, UndecidedError, names_of, value_of
 from fpgaprune.rtl.read_lines import BUS, DatapathText
 
@@ -69,33 +70,30 @@ class FollowedValues:
 
     Args:
         text: of the module.
-        inputs: how many values lie on its bus.
-        signed: whether they are.
+        places: where the inputs lie on its bus.
     """
 
-    def __init__(self, text: DatapathText, inputs: int, signed: bool) -> None:
-        self.text, self._signed = text, signed
-        if text.bits_in % inputs:
-            raise CertificateError(f"a bus of {text.bits_in} bits does not carry {inputs} values")
-        self.width = text.bits_in // inputs
-        self.low = -(1 << (self.width - 1)) if signed else 0
-        self.high = (1 << (self.width - signed)) - 1
+    def __init__(self, text: DatapathText, places: Sequence[Place]) -> None:
+        self.text, self.places = text, places
+        if text.bits_in != places[-1].lowest + places[-1].bits:
+            raise CertificateError(
+                f"its bus has {text.bits_in} bits; its {len(places)} inputs take {places[-1].lowest + places[-1].bits}"
+            )
+        self._at = {place.lowest: number for number, place in enumerate(places) if place.bits}
         self.known: dict[str, Known] = {}
         self._needed = {source for _, source in text.registers.values()}
         for name, (width, tree) in text.wires.items():
             self.known[name] = self._of(tree, width, name)
             self._delayed(name)
 
-    def output(self, number: int) -> Known:
-        """What is known of an output."""
-        width, tree = self.text.outputs[number]
-        return self._of(tree, width, f"y{number}")
+    def known_of(self, tree: Tree, width: int, name: str) -> Known:
+        """What is known of an expression that is assigned to `name`, of `width` bits."""
+        return self._of(tree, width, name)
 
     def bounds(self, base: tuple[tuple[int, int], ...]) -> tuple[int, int]:
         """Between which a base lies."""
-        low = sum(value * (self.low if value > 0 else self.high) for _, value in base)
-        high = sum(value * (self.high if value > 0 else self.low) for _, value in base)
-        return low, high
+        ends = [(value * self.places[number].low, value * self.places[number].high) for number, value in base]
+        return sum(min(pair) for pair in ends), sum(max(pair) for pair in ends)
 
     def values(self, tree: Tree, width: int, base: NDArray[np.int64]) -> NDArray[np.int64]:
         """An expression assigned to `width` bits, for each value of its base."""
@@ -126,7 +124,7 @@ class FollowedValues:
             self.known[name] = Known(None if before.stage is None else before.stage + 1, before.base, before.sum)
 
     def _of(self, tree: Tree, width: int, name: str) -> Known:
-        taken = self._input(tree)
+        taken = self._input(tree, width)
         if taken is not None:
             return Known(0, ((taken, 1),), Sum(((taken, 1),), 1, 0))
         used = [self._read(one, name) for one in names_of(tree)]
@@ -150,7 +148,7 @@ class FollowedValues:
             raise CertificateError(f"{reader} reads {name}, which nothing drives before it")
         return self.known[name]
 
-    def _input(self, tree: Tree) -> int | None:
+    def _input(self, tree: Tree, width: int) -> int | None:
         """Which input an expression takes whole; None if it is no bits of the bus.
 
         Raises:
@@ -159,15 +157,19 @@ class FollowedValues:
         if tree[0] != "bits" or tree[1] != BUS:
             return None
         _, _, high, low, signed = tree
-        if low % self.width or high // self.width != low // self.width:
+        number = self._at.get(low)
+        bits = high - low + 1
+        if number is None or bits > self.places[number].bits:
             raise CertificateError(f"bits {high} to {low} of the bus belong to no single input")
-        if high - low + 1 < self.width:
-            raise UndecidedError(f"an input is read without its highest {self.width - (high - low + 1)} bits")
-        if signed != self._signed:
+        place = self.places[number]
+        bottom = -(1 << bits - 1) if signed else 0
+        if place.low < bottom or place.high >= bottom + (1 << bits) or place.high >= 1 << width - 1:
+            if bits < place.bits:
+                raise UndecidedError(f"an input is read without its highest {place.bits - bits} bits")
             raise CertificateError(
                 f"the input at bit {low} of the bus is read as if it had {'a' if signed else 'no'} sign"
             )
-        return int(low // self.width)
+        return number
 
     def _sum(self, tree: Tree, width: int) -> Sum | None:
         """An expression as a sum, before it is cut to `width` bits; None if it is none."""

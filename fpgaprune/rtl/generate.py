@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.design import Design, Input, LayerSpec, VerilogLayout
+from fpgaprune.design import Design, Input, LayerSpec, Reshape, VerilogLayout
 from fpgaprune.emulate import emulate, steps_of
 from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, UnsupportedLayerError
 from fpgaprune.files import PARSER_ERRORS, in_a_line
@@ -264,21 +264,37 @@ class _Network:
             raise type(error)(f"layer {layer.name!r} ({layer.kind}): {error}") from error
         chain.renamed(layer.output_shape)
         names = [layer.name]
+        first, joined = layer.name, dict[str, list[str]]()
         while (follower := self._follower(names[-1], chain)) is not None:
-            names.append(follower[0])
-            chain = follower[1]
+            name, both = follower
+            names.append(name)
+            if len(both.links) > len(chain.links):
+                first = name
+            else:
+                joined.setdefault(first, []).append(name)
+            chain = both
         if self._is_packed(names[-1]):
             chain.pack()
         chain.notes += dict.fromkeys(note for name in names for note in self.contexts[name].notes)
         edge = self._handed_on(
-            layer, names[-1], sources, met, chain, {name: need[chain.need - 1] for name, need in needs.items()}
+            layer,
+            names[-1],
+            sources,
+            met,
+            chain,
+            {name: need[chain.need - 1] for name, need in needs.items()},
+            {name: tuple(others) for name, others in joined.items()},
         )
         self.edges.update(dict.fromkeys(names, edge))
 
     def _is_packed(self, name: str) -> bool:
-        """Whether every reader of layer `name` takes values of different widths."""
-        readers = [layer.operation for layer in self.design.layers if name in layer.inputs]
-        return name not in self.design.outputs and all(isinstance(reader, READS_PACKED) for reader in readers)
+        """Whether every reader of layer `name` takes values of different widths; a reshape hands them on."""
+        readers = [layer for layer in self.design.layers if name in layer.inputs]
+        return name not in self.design.outputs and all(
+            isinstance(reader.operation, READS_PACKED)
+            or (isinstance(reader.operation, Reshape) and self._is_packed(reader.name))
+            for reader in readers
+        )
 
     def _follower(self, name: str, chain: Chain) -> tuple[str, Chain] | None:
         """The layer behind `name` that is computed in the same module, and the chain of both; None if there is none."""
@@ -321,7 +337,14 @@ class _Network:
         return replace(edge, wire=wire)
 
     def _handed_on(
-        self, layer: LayerSpec, last: str, sources: list[_Edge], met: Pair | None, chain: Chain, needs: dict[str, Need]
+        self,
+        layer: LayerSpec,
+        last: str,
+        sources: list[_Edge],
+        met: Pair | None,
+        chain: Chain,
+        needs: dict[str, Need],
+        joined: Mapping[str, tuple[str, ...]],
     ) -> _Edge:
         held = max(edge.held for edge in sources) + self._held(chain)
         if met is None and not chain.links:
@@ -330,7 +353,7 @@ class _Network:
         shapes = names.shapes_of([edge.stream.shape for edge in sources], layer.output_shape)
         text = self._text(layer, last, sources, met, chain, shapes)
         if self.writes:
-            self._listed(layer, text, chain, shapes)
+            self._listed(layer, text, chain, shapes, joined)
         name, reads = self.names[layer.name], [edge.wire for edge in sources]
         wire = self._wire(name, chain.stream)
         loads = [passed_on(self.loading.index(layer.name), len(self.loading))] if layer.name in self.loading else []
@@ -359,14 +382,19 @@ class _Network:
             self.schedule,
         )
 
-    def _listed(self, layer: LayerSpec, text: LayerText, chain: Chain, shapes: str) -> None:
+    def _listed(
+        self, layer: LayerSpec, text: LayerText, chain: Chain, shapes: str, joined: Mapping[str, tuple[str, ...]]
+    ) -> None:
         """List the files of a layer, and its place among the layers."""
         module = self.names[layer.name]
         texts = {**text.datapath_files(), f"{module}.v": text.module}
         files = sorted(f"{FOLDER}/{name}" for name in (*texts, *(f"{part}.v" for part in text.library)))
         types = {role: str(kind) for role, kind in layer.types.items()}
-        note = "; ".join(chain.notes)
-        self.layers.append(RtlLayer(layer.name, module, tuple(files), shapes, types, chain.kept, chain.dropped, note))
+        note, leaves = "; ".join(chain.notes), chain.stream.bus
+        multiplied = chain.kept, chain.dropped
+        self.layers.append(
+            RtlLayer(layer.name, module, tuple(files), shapes, types, *multiplied, note, joined, chain.reads, leaves)
+        )
         self.texts.update(texts)
         self.library |= text.library
 

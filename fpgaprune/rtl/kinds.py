@@ -27,9 +27,9 @@ RULES: Mapping[type[op.Operation], Rule] = {
     op.Transpose: moves.transpose,
 }
 
-# Operations on single values: the module of the products before them computes them, so that one queue serves both.
+# Operations on single values: the module of what is computed before them computes them, so that one queue serves both.
 FOLLOWING = (op.LookUp, op.Map, op.Quantise)
-FOLLOWED = (op.Dense, op.Convolution, *FOLLOWING)
+FOLLOWED = (op.Convolution, op.Dense, op.Merge, op.Scale, *FOLLOWING)
 
 # Operations that can read a stream whose values have different widths.
 READS_PACKED = (op.Dense, op.Convolution)

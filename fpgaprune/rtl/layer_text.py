@@ -18,8 +18,10 @@ from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.rtl.serial_text import LIBRARY, serial_datapath
 
 # A pipeline with more register bits than this for each output bit never stops and ends in a queue, so that it needs no
-# enable at every register. With fewer register bits, the queue would cost more than the enable.
+# enable at every register. With fewer register bits, the queue would cost more than the enable; the narrowest one costs
+# as much as one of so many bits.
 _FREE_RUNNING = 8
+_NARROW = 32
 _WINDOW = "fp_window"
 # The most registers between a pixel that enters `fp_window` and the window that leaves.
 _WINDOW_CYCLES = 3
@@ -199,7 +201,7 @@ class _Writer:
             return True
         plan = self._plan(link)
         bits = plan.register_bits(link.circuit) * link.copies + (link.trees.register_bits if link.trees else 0)
-        return not self.waits and bits > _FREE_RUNNING * link.after
+        return not self.waits and bits > _FREE_RUNNING * max(link.after, _NARROW)
 
     def _plan(self, link: Computation) -> Schedule:
         if id(link) not in self._plans:

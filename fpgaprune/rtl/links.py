@@ -8,32 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.rtl.circuit import Circuit, width_of
+from fpgaprune.rtl.bus import Bus, Lane
+from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.scheduled_sums import ScheduledSums
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.values import FixedType
 
 # Entry j: how many input beats must have come before output beat j leaves.
 Need = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Lane:
-    """One value of every beat: its raw bounds, and how many of its lowest bits are always zero."""
-
-    low: int
-    high: int
-    zeros: int
-
-    @property
-    def signed(self) -> bool:
-        """Whether it can be negative."""
-        return self.low < 0
-
-    @property
-    def width(self) -> int:
-        """Bits that its values take on a packed bus; 0 if it is always zero."""
-        return width_of(self.low >> self.zeros, self.high >> self.zeros) - (0 if self.signed else 1)
 
 
 @dataclass(frozen=True)
@@ -78,6 +60,12 @@ class Stream:
         rows, columns = (1, 1, *self.shape[:-1])[-2:]
         return rows, columns
 
+    @property
+    def bus(self) -> Bus:
+        """The values of a beat."""
+        lanes = self.each if self.each and len(self.each) == self.lanes else (Lane(self.low, self.high, 0),)
+        return Bus(lanes, None if self.packed else self.width, self.signed)
+
     def summed(self, count: int) -> Stream:
         """Stream of sums of `count` values each: the same beats, with values wide enough."""
         low, high = self.low * count, self.high * count
@@ -111,11 +99,17 @@ class Module:
 
 @dataclass(frozen=True)
 class Counted:
-    """A sum whose adders were counted: its odd part, between two bounds, times a power of two; None where it is 0."""
+    """A sum whose adders were counted: its odd part, between two bounds, times a power of two.
+
+    Attributes:
+        low, high, exponent: the bounds, and the power of two.
+        waits: registers for each bit until the longest sum is done.
+    """
 
     low: int
     high: int
     exponent: int
+    waits: float = 0.0
 
 
 @dataclass(frozen=True)

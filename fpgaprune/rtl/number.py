@@ -15,6 +15,10 @@ from fpgaprune.values import FixedType
 
 Item = TypeVar("Item")
 
+# Modes that round towards one side: adding a whole number before or after rounding gives the same, and so does
+# limiting a number.
+TOWARDS_A_SIDE = ("TRN", "RND", "RND_MIN_INF")
+
 
 @dataclass(frozen=True)
 class Number:
@@ -133,6 +137,12 @@ class Number:
         drop = self.fraction - kind.fraction
         if drop <= 0:
             return self.at_fraction(kind.fraction)
+        if self.node.op == "clip" and kind.rounding in TOWARDS_A_SIDE:
+            # Rounding keeps the order of numbers, so the bounds can follow it: comparisons of fewer bits, and an
+            # addition before the bounds takes what rounding adds.
+            inner = self.on(self.node.args[0])
+            ends = (Number.constant(self.circuit, bound, self.fraction) for bound in self.node.params)
+            return inner.rounded(kind).between(*(end.rounded(kind) for end in ends))
         # All numbers below a quarter of the last place round alike, so more bits than that need not be dropped.
         drop = min(drop, max(-self.low, self.high).bit_length() + 2)
         c, half = self.circuit, 1 << (drop - 1)

@@ -82,6 +82,7 @@ def pair(step: Step, befores: tuple[Chain, Chain]) -> Pair:
         lanes=one.lanes + two.lanes,
         low=min(one.low, two.low),
         high=max(one.high, two.high),
+        each=one.each + two.each if one.each and two.each else None,
     )
     parameters = (("WIDTH_A", str(one.bits)), ("WIDTH_B", str(two.bits)))
     every = np.arange(one.beats)
@@ -103,6 +104,7 @@ def _appended(step: Step, befores: tuple[Chain, Chain], axis: int) -> Pair:
         beats=one.beats + two.beats,
         low=min(one.low, two.low),
         high=max(one.high, two.high),
+        each=None,
     )
     first = np.arange(both.beats) % sum(counts) < counts[0]
     parameters = (("WIDTH", str(one.bits)), ("BEATS_A", str(counts[0])), ("BEATS_B", str(counts[1])))

@@ -129,7 +129,7 @@ def _one_by_one(context: Context, chain: Chain, size: tuple[int, int]) -> None:
 def _pooled(chain: Chain, size: tuple[int, int], largest: bool) -> None:
     """Reduce each window of `size` to its exact sum, or its `largest`, channel by channel."""
     chain.unpack()
-    s = replace(chain.stream, each=None)
+    s = chain.stream if largest else replace(chain.stream, each=None)
     rows, columns = s.sides
     beats = s.shape[-1] // s.lanes
     if beats == 1 and size == (rows, columns):

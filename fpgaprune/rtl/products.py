@@ -101,6 +101,7 @@ def _sums(
     def finish_counted(totals: list[Number]) -> list[Number]:
         return finish([(total, False) for total in totals])
 
+    chain.reads = chain.stream.bus
     if serial is None:
         chain.window(size, stride, many_readers=True)
         trees = _trees(context, chain, weights)

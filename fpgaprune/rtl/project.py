@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from fpgaprune.errors import RtlError
 from fpgaprune.files import read_json, write_bytes
+from fpgaprune.rtl.bus import Bus
 from fpgaprune.values import FixedType
 
 FORMAT = 1
@@ -61,6 +62,9 @@ class RtlLayer:
         kept, dropped: multiplications by a constant that the module computes, and those that a zero weight saved;
             None where the layer multiplies by no constants.
         note: remarks on how it was made; empty if there are none.
+        joined: layer of the design -> the layers behind it that the same datapath computes.
+        reads: the inputs of its sums; None where it makes none at once.
+        leaves: what leaves it; None where nothing is known of it.
     """
 
     layer: str
@@ -71,6 +75,16 @@ class RtlLayer:
     kept: int | None = None
     dropped: int | None = None
     note: str = ""
+    joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    reads: Bus | None = None
+    leaves: Bus | None = None
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Self:
+        """The layer of a row of JSON."""
+        joined = {name: tuple(names) for name, names in row.get("joined", {}).items()}
+        buses = {name: Bus.of_row(row[name]) for name in ("reads", "leaves") if row.get(name)}
+        return cls(**{**row, "files": tuple(row["files"]), "joined": joined, **buses})
 
 
 @dataclass(frozen=True)
@@ -136,7 +150,7 @@ class VerilogProject:
                 top=document["top"],
                 clock_ns=float(document["clock_ns"]),
                 files=tuple(document["files"]),
-                layers=tuple(RtlLayer(**{**row, "files": tuple(row["files"])}) for row in document["layers"]),
+                layers=tuple(RtlLayer.of_row(row) for row in document["layers"]),
                 inputs=tuple(_port(row) for row in document["inputs"]),
                 outputs=tuple(_port(row) for row in document["outputs"]),
                 loads=_loads(document["loads"]) if "loads" in document else None,

@@ -100,7 +100,7 @@ def _sums(project: VerilogProject, row: RtlLayer, inputs: int, outputs: int) -> 
     """The coefficient of each input of a layer's sums in each output, (inputs, outputs)."""
     serial = SerialDatapath.read(project, row, "sums")
     if serial is None:
-        return Datapath.read(project, row, "sums").matrix(inputs, outputs)
+        return Datapath.read(project, row, "sums").matrix(inputs, outputs, row.reads)
     words = serial.matrix(inputs)
     if not has_datapath(row, "finish"):
         return words

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
+from fpgaprune.rtl.bus import Bus, Lane
 from fpgaprune.rtl.project import RtlLayer, VerilogProject
 
 _WIRE = re.compile(r"^ *wire (?:signed )?\[\d+:0\] ([vy]\d+) = (.*);$", re.M)
@@ -21,7 +22,8 @@ _TERM = r"\(?(?:\$signed\([^()]*\)|-?\d+'s[dh]?-?\w+|v\d+(?:_d\d+)?)(?: <<< \d+\
 _SUM = re.compile(rf"^({_TERM})(?: ([+-]) ({_TERM}))?$")
 _PART = re.compile(r"^\(?(?:\$signed\()?(v\d+(?:_d\d+)?)(?:\[\d+:(\d+)\]\))?(?: <<< (\d+)\))?$")
 
-# A sum: coefficients of inputs (by index) and of values that are no sums, as bits are cut off or compared (by name).
+# A sum: coefficients of inputs (by their lowest bit on the bus) and of values that are no sums, as bits are cut off or
+# compared (by name).
 Form = dict[int | str, int]
 
 
@@ -76,20 +78,29 @@ class Datapath:
         wires = {**dict(_WIRE.findall(text)), **dict(_REGISTER.findall(text))}
         return cls(bits, text, wires)
 
-    def matrix(self, inputs: int, outputs: int) -> NDArray[np.int64]:
-        """The coefficient of each input in each output, (inputs, outputs)."""
-        if self.bits % inputs:
+    def matrix(self, inputs: int, outputs: int, bus: Bus | None = None) -> NDArray[np.int64]:
+        """The coefficient of each input in each output, (inputs, outputs); 0 for an input that is always 0.
+
+        Without a `bus` on which they lie, all inputs take as many bits.
+        """
+        if bus is None and self.bits % inputs:
             raise CertificateError(f"a bus of {self.bits} bits does not carry {inputs} values")
-        width = self.bits // inputs
+        bus = bus or Bus((Lane(0, 0, 0),), self.bits // inputs, signed=True)
+        places = list(bus.places(inputs))
+        if places[-1].lowest + places[-1].bits != self.bits:
+            raise CertificateError(f"the project lists inputs of other widths than its bus of {self.bits} bits carries")
+        numbers = {place.lowest: number for number, place in enumerate(places) if place.bits}
         found = np.zeros((inputs, outputs), np.int64)
         for output in range(outputs):
-            for form in self._cone(f"y{output}", width):
-                for place, coefficient in form.items():
-                    if isinstance(place, int) and coefficient:
-                        found[place, output] = coefficient
+            for form in self._cone(f"y{output}"):
+                for lowest, coefficient in form.items():
+                    if isinstance(lowest, int) and coefficient:
+                        if lowest not in numbers:
+                            raise CertificateError(f"the Verilog reads bits from {lowest} on, where no input begins")
+                        found[numbers[lowest], output] = coefficient >> places[numbers[lowest]].zeros
         return found
 
-    def _cone(self, output: str, width: int) -> Iterator[Form]:
+    def _cone(self, output: str) -> Iterator[Form]:
         """Every sum on which `output` depends, in terms of inputs and of values that are no sums."""
         if output not in self.wires:
             raise CertificateError(f"the Verilog has no output {output}")
@@ -100,13 +111,13 @@ class Datapath:
             if name in seen:
                 continue
             seen.add(name)
-            form = self.form(name, width)
+            form = self.form(name)
             yield form
             for part in form:
                 if isinstance(part, str):
                     stack.extend(_NAME.findall(self.wires[part]))
 
-    def form(self, name: str, width: int) -> Form:
+    def form(self, name: str) -> Form:
         """The value `name` as a sum; its operands are found first, without recursion, because sums are deep."""
         stack = [name]
         while stack:
@@ -119,14 +130,14 @@ class Datapath:
             if waiting:
                 stack.extend(waiting)
                 continue
-            self.forms[top] = self._made(top, text, terms, width)
+            self.forms[top] = self._made(top, text, terms)
             stack.pop()
         return self.forms[name]
 
-    def _made(self, name: str, text: str, terms: list[tuple[str, int]] | None, width: int) -> Form:
+    def _made(self, name: str, text: str, terms: list[tuple[str, int]] | None) -> Form:
         entry = _INPUT.match(text)
         if entry:
-            return {int(entry[1]) // width: 1}
+            return {int(entry[1]): 1}
         if terms is None:
             return {name: 1}
         form: Form = {}

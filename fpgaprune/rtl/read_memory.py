@@ -101,10 +101,10 @@ class _Reader:
                 f"output {output} of the Verilog is not a value of its datapath; write the Verilog again"
             )
         found = []
-        for part, factor in self.datapath.form(source[1], self.width).items():
+        for part, factor in self.datapath.form(source[1]).items():
             if isinstance(part, int):
                 # A weight that is the same in every beat is a constant, not a memory.
-                found.append((part, np.full(beats, factor, np.int64)))
+                found.append((part // self.width, np.full(beats, factor, np.int64)))
                 continue
             product = _PRODUCT.match(wires[part])
             if product is None:
@@ -118,9 +118,9 @@ class _Reader:
     def _factors(self, name: str, one: str, two: str, beats: int) -> tuple[int, NDArray[np.int64]]:
         for value, weight in ((one, two), (two, one)):
             source = _TAKEN.match(value)
-            form = self.datapath.form(source[1], self.width) if source else {}
-            if source and len(form) == 1 and isinstance(lane := next(iter(form)), int) and form[lane] == 1:
-                return lane, self._weights(weight, beats)
+            form = self.datapath.form(source[1]) if source else {}
+            if source and len(form) == 1 and isinstance(lowest := next(iter(form)), int) and form[lowest] == 1:
+                return lowest // self.width, self._weights(weight, beats)
         raise CertificateError(f"value {name} of the Verilog does not multiply an input")
 
     def _weights(self, text: str, beats: int) -> NDArray[np.int64]:
@@ -141,7 +141,7 @@ class _Reader:
 
     def _column(self, memory: _Memory, low: int, high: int | None, beats: int) -> NDArray[np.int64]:
         names = re.findall(r"v\d+(?:_d\d+)?", memory.address)
-        if len(names) != 1 or self.datapath.form(names[0], self.width) != {self.lanes: 1}:
+        if len(names) != 1 or self.datapath.form(names[0]) != {self.lanes * self.width: 1}:
             raise CertificateError("a memory of the Verilog is not addressed by the number of the beat")
         if set(memory.words) != set(range(beats)):
             raise CertificateError(f"a memory of the Verilog has {len(memory.words)} words; wanted {beats}")

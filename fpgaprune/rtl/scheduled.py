@@ -13,9 +13,9 @@ import numpy as np
 
 from fpgaprune.design import Convolution, Dense, Design, LayerSpec, Pad
 from fpgaprune.errors import RtlError
+from fpgaprune.rtl.bus import Lane
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import width_of
-from fpgaprune.rtl.links import Lane
 from fpgaprune.rtl.loaded import Loaded
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.program import Program

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fpgaprune.emulate import Exact
 from fpgaprune.errors import RtlError
 from fpgaprune.rtl.adders import AdderGraph
-from fpgaprune.rtl.number import Number, in_pairs
+from fpgaprune.rtl.number import TOWARDS_A_SIDE, Number, in_pairs
 from fpgaprune.values import FixedType
 
 # For each sum that reads the same inputs, so many additions follow one another in a row; a tree joins the rest. An
@@ -73,8 +73,6 @@ def saturated(start: Number, addends: Sequence[Number], accum: FixedType, sums: 
 
 # At most so many numbers are added one after another. They wait in registers, whose bits grow with the square of that.
 LONGEST_CHAIN = 512
-# Modes that round towards one side: adding a whole number before or after rounding gives the same.
-TOWARDS_A_SIDE = ("TRN", "RND", "RND_MIN_INF")
 
 Solver = Callable[[NDArray[np.int64], int, int], AdderGraph]
 

@@ -84,7 +84,7 @@ def exact(family: str) -> None:
     """How many layers have exactly the DSP blocks and the block memories that were priced."""
     rows = [row for row in read_rows() if row["family"] == family]
     for resource in ("dsp", "bram18"):
-        priced = [find_fabric(family).mapped(counted(row["seed"], False)[row["layer"]])[resource] for row in rows]
+        priced = [find_fabric(family).mapped(counted(row["seed"])[row["layer"]])[resource] for row in rows]
         right = sum(row[resource] == one for row, one in zip(rows, priced, strict=True))
         print(
             f"| {family} | {resource.upper()} | {right} of {len(rows)} exact, {sum(one > 0 for one in priced)} not 0 |"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from fpgaprune.estimate.verilog.counts import Counts
-from fpgaprune.rtl import Circuit, Node, Pipeline
+from fpgaprune.rtl import Circuit, Node, Pipeline, Trees
 
 # Registers in a row that no one reads between: AMD's devices keep so many, or more, in a look-up table.
 _SHORTEST_SHIFT = 3
@@ -31,7 +31,7 @@ def count_datapath(path: Pipeline, needed: Needed, before: Pipeline | None = Non
         found["pair_bit"] += path.trees.pair_bits
         found["lone_bit"] += path.trees.lone_bits
         found["difference"] += path.trees.differences
-        found["register"] += path.trees.register_bits
+        found["tree_register"] += path.trees.register_bits - _waiting_narrower(path.circuit, path.trees)
     for place in path.plan.stage:
         if needed.top[place] > 0:
             _count_node(path.circuit, path.circuit.nodes[place], needed.top[place], needed.floor[place], found)
@@ -173,6 +173,24 @@ def zeros_of(node: Node) -> int:
     if node.op == "const":
         return (node.low & -node.low).bit_length() - 1 if node.low else node.width
     return node.params[0] if node.op == "shl" else 0
+
+
+def _waiting_narrower(circuit: Circuit, trees: Trees) -> float:
+    """Register bits that sums save which are done early: what is narrowest behind each of them waits for the others."""
+    # For each value that depends on one sum: the number of the sum, and the fewest bits on the way.
+    least: dict[int, tuple[int, int]] = {}
+    for place in circuit.alive():
+        node = circuit.nodes[place]
+        before = [least[arg] for arg in node.args if arg in least]
+        bits = node.width - int(node.low >= 0)
+        if node.op == "input":
+            least[place] = node.params[0], bits
+        elif len(before) == 1:
+            least[place] = before[0][0], min(before[0][1], bits)
+    ends = dict(least[place] for place, _ in circuit.outputs if place in least)
+    sums = [leaving for leaving in trees.exits if leaving is not None]
+    saved = (sums[number].waits * (circuit.inputs[number][0] - bits) for number, bits in ends.items())
+    return sum(bits for bits in saved if bits > 0)
 
 
 def _count_product(args: list[Node], top: int, found: Counts) -> None:

@@ -24,6 +24,7 @@ class PlainTrees:
         depth: adders that the longest sum passes.
         low, high: bounds of each sum.
         exponent: of the power of two by which each sum can be divided.
+        early: how many adders sooner than the longest each sum is done.
     """
 
     adders: int
@@ -37,6 +38,7 @@ class PlainTrees:
     low: Ints
     high: Ints
     exponent: Ints
+    early: Ints
 
     @classmethod
     def of(cls, digits: SignedDigits, low: Ints, high: Ints) -> PlainTrees:
@@ -47,8 +49,8 @@ class PlainTrees:
         total = np.zeros(7, np.int64)
         for stage in range(depth):
             level = level.next(total, stage)
-        ends = [np.zeros(digits.outputs, np.int64) for _ in range(3)]
-        for end, values in zip(ends, level.ends(), strict=True):
+        ends = [np.zeros(digits.outputs, np.int64) for _ in range(4)]
+        for end, values in zip(ends, (*level.ends(), depth - level.born), strict=True):
             end[level.column] = values
         # A sum has a register behind it, and waits for the longest one.
         waits = _held(level.low, level.high) * (depth - level.born + (level.born > 0))

@@ -70,11 +70,12 @@ class Counting:
             return 1.0
         return float(np.exp(np.clip(self.terms @ np.array(_laws()[law]), -2.5, 0.35)))
 
-    def exits(self) -> tuple[Counted | None, ...]:
-        """Range and exponent of each sum; None for a sum without a weight."""
+    def exits(self, stages: float = 0.0) -> tuple[Counted | None, ...]:
+        """Each sum; None for one without a weight. One that is done early waits `stages` for each adder."""
         plain = self.plain
-        rows = zip(plain.low.tolist(), plain.high.tolist(), plain.exponent.tolist(), self.by_column, strict=True)
-        return tuple(Counted(low, high, exponent) if count else None for low, high, exponent, count in rows)
+        ends = (plain.low, plain.high, plain.exponent, plain.early * stages)
+        rows = zip(self.by_column, *(end.tolist() for end in ends), strict=True)
+        return tuple(Counted(*of) if count else None for count, *of in rows)
 
 
 @lru_cache(maxsize=64)
@@ -108,18 +109,19 @@ class DigitCounter:
         counting = Counting.of(*_unshifted(matrix, stream))
         plain, left = counting.plain, counting.left("adders")
         chain = plain.chain_bits * counting.left("chain_bits")
+        stages = counting.left("register_bits") / self.levels
         pair = min(plain.pair_bits * counting.left("pair_bits"), chain)
         return Trees(
             before=stream.bits,
             used=counting.used,
-            exits=counting.exits(),
+            exits=counting.exits(stages),
             depth=-(-plain.depth // self.levels),
             adders=plain.adders * left,
             chain_bits=chain,
             pair_bits=pair,
             lone_bits=plain.lone_bits * (chain - pair) / max(plain.chain_bits - plain.pair_bits, 1),
             differences=plain.differences * left,
-            register_bits=plain.register_bits * counting.left("register_bits") / self.levels,
+            register_bits=plain.register_bits * stages,
         )
 
     def serial(self, matrix: Ints, lane: tuple[int, bool, int, int], wanted: int | None) -> SerialTrees:

@@ -68,7 +68,8 @@ def test_no_much_shorter_interval_fits_though_not_all_are_tried(zeros, room):
     small = part(**room)
     ways = Candidates(network(zeros), find_fabric("xc7"), VerilogLayout())
     found = fp.choose_layout(network(zeros), small, "xc7").interval
-    allowed = {name: 0.8 * getattr(small, name) for name in NAMES}
+    # Layers beside each other take up to some hundredths more than each by itself.
+    allowed = {name: 0.96 * 0.8 * getattr(small, name) for name in NAMES}
     tried = [ways.slowest() + 1]
     while tried[-1] > ways.least():
         tried.append(max(int(tried[-1] / 1.5), ways.least()))

@@ -290,7 +290,8 @@ def test_an_activation_is_computed_with_the_products_it_alone_reads(readers, tmp
     layers = {layer.layer: layer for layer in project.layers}
     assert (relu in layers) == (readers == 2)
     assert (f"{relu} (Activation) is computed here too" in layers[conv].note) == (readers == 1)
-    assert (tmp_path / "rtl" / f"{conv}_relu.v").is_file() == (readers == 1)
+    assert layers[conv].joined == ({conv: (relu,)} if readers == 1 else {})
+    assert (tmp_path / "rtl" / f"{relu}_relu.v").is_file() == (readers == 2)
 
 
 def test_a_folded_layer_says_that_zeros_save_nothing(tmp_path):

@@ -1,0 +1,98 @@
+"""`Bus`: values side by side, with the bounds of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from fpgaprune.rtl.circuit import width_of
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One value of every beat: its raw bounds, and how many of its lowest bits are always zero."""
+
+    low: int
+    high: int
+    zeros: int
+
+    @property
+    def signed(self) -> bool:
+        """Whether it can be negative."""
+        return self.low < 0
+
+    @property
+    def width(self) -> int:
+        """Bits that its values take on a packed bus; 0 if it is always zero."""
+        return width_of(self.low >> self.zeros, self.high >> self.zeros) - (0 if self.signed else 1)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value lies on a bus.
+
+    Attributes:
+        lowest, bits: its lowest bit, and how many it takes; 0 if it is always zero.
+        signed: whether these bits are a signed number.
+        zeros: how many zeros follow these bits in the raw value.
+        low, high: bounds of the number that these bits are.
+    """
+
+    lowest: int
+    bits: int
+    signed: bool
+    zeros: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Bus:
+    """The values of a beat side by side, the first in the lowest bits.
+
+    Attributes:
+        lanes: of each value; they repeat where the bus carries more values.
+        width: bits that each value takes; None where each takes those that its bounds need.
+        signed: whether values of one width are signed numbers.
+    """
+
+    lanes: tuple[Lane, ...]
+    width: int | None
+    signed: bool
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Self:
+        """The bus of a row of JSON."""
+        return cls(tuple(Lane(**lane) for lane in row["lanes"]), row["width"], row["signed"])
+
+    def unbounded(self) -> Bus:
+        """The same bus, whose values may be any that their bits hold."""
+        if self.width is not None:
+            low = -(1 << self.width - 1) if self.signed else 0
+            return Bus((Lane(low, low + (1 << self.width) - 1, 0),), self.width, self.signed)
+        lanes = []
+        for lane in self.lanes:
+            low = -(1 << lane.width - 1) if lane.signed else 0
+            lanes.append(Lane(low << lane.zeros, (low + (1 << lane.width) - 1) << lane.zeros, lane.zeros))
+        return Bus(tuple(lanes), None, self.signed)
+
+    def contains(self, other: Bus) -> bool:
+        """Whether each value of `other`, repeated as this bus repeats its own, lies within the bounds of this one."""
+        count = math.lcm(len(self.lanes), len(other.lanes))
+        pairs = ((self.lanes[n % len(self.lanes)], other.lanes[n % len(other.lanes)]) for n in range(count))
+        return all(mine.low <= lane.low and lane.high <= mine.high and mine.zeros <= lane.zeros for mine, lane in pairs)
+
+    def places(self, count: int) -> Iterator[Place]:
+        """Where each of `count` values lies."""
+        lowest = 0
+        for number in range(count):
+            lane = self.lanes[number % len(self.lanes)]
+            if self.width is not None:
+                yield Place(lowest, self.width, self.signed, 0, lane.low, lane.high)
+                lowest += self.width
+            else:
+                low, high = lane.low >> lane.zeros, lane.high >> lane.zeros
+                yield Place(lowest, lane.width, lane.signed, lane.zeros, low, high)
+                lowest += lane.width
