@@ -162,7 +162,7 @@ def run_tool(
             _end_all(process, mark)
     if process.returncode != 0:
         raise ToolExitError(
-            f"{name} ended with code {process.returncode} in {place}; its last line: {last_line(log)!r}; "
+            f"{name} ended with code {process.returncode} in {place}; it said: {error_line(log)!r}; "
             f"all of its output is in {log}",
             process.returncode,
         )
@@ -234,8 +234,17 @@ def _marked(mark: str) -> list[int]:
 
 def last_line(log: Path) -> str:
     """The last line of the file `log` that is not empty; "" if there is none."""
+    return next(_last_lines(log), "")
+
+
+def error_line(log: Path) -> str:
+    """The last line of the file `log` with an error, as some tools only count their errors at the end; or the last."""
+    return next((line for line in _last_lines(log) if "error:" in line.lower()), last_line(log))
+
+
+def _last_lines(log: Path) -> Iterator[str]:
     lines = log.read_bytes()[-4096:].decode(errors="replace").splitlines()
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return (line.strip() for line in reversed(lines) if line.strip())
 
 
 _USED, _AVAILABLE = "VmData:", "MemAvailable:"

@@ -60,7 +60,7 @@ def test_a_missing_compiler_is_named(project, tmp_path, monkeypatch):
 def test_a_verilator_that_dies_is_told_with_its_last_line(project, tmp_path):
     tool(tmp_path, "g++", "exit 0")
     tool(tmp_path, "verilator_bin", "echo internal error; exit 9")
-    with pytest.raises(ToolError, match=r"verilator_bin ended with code 9 in .*; its last line: 'internal error'"):
+    with pytest.raises(ToolError, match=r"verilator_bin ended with code 9 in .*; it said: 'internal error'"):
         simulate(project, np.zeros((1, 3)))
     assert not (project.path / "sim" / "built").exists()
 
@@ -92,7 +92,7 @@ def test_a_lint_that_does_not_end_is_an_error(project, tmp_path):
     [
         (5, RtlError, "no beat moved for [0-9]+ cycles: the design is stuck"),
         (7, RtlError, "an output raised tlast before or after the end of a sample"),
-        (8, ToolError, "ended with code 8 in .*; its last line: 'ended with code 5 in here'"),
+        (8, ToolError, "ended with code 8 in .*; it said: 'ended with code 5 in here'"),
     ],
 )
 def test_the_simulators_code_says_what_is_wrong_whatever_it_prints(

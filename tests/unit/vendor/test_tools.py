@@ -139,9 +139,10 @@ def test_the_tool_leads_a_group_of_its_own(bench):
     assert group == pid != os.getpgrp()
 
 
-def test_a_tool_that_dies_is_an_error_with_its_last_line(bench):
-    fake(bench, "quartus_sh", "echo 'Error: no licence'; echo; exit 3")
-    with pytest.raises(ToolError, match=r"quartus_sh ended with code 3 in .*its last line: 'Error: no licence'"):
+@pytest.mark.parametrize("after", ["", "0 warnings, 1 error"])
+def test_a_tool_that_dies_is_an_error_with_its_last_line_or_that_of_the_error(bench, after):
+    fake(bench, "quartus_sh", f"echo 'Error: no licence'; echo '{after}'; exit 3")
+    with pytest.raises(ToolError, match=r"quartus_sh ended with code 3 in .*it said: 'Error: no licence'"):
         run_tool(["quartus_sh"], bench / "my project", 5)
 
 
