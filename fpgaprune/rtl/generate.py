@@ -29,7 +29,7 @@ from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.rtl.scheduled_cycles import cycles_of, most_beats, pads
 from fpgaprune.rtl.solve import Context, Counter, Solver
 from fpgaprune.rtl.top import Placed, Wire, top_text
-from fpgaprune.target import hardware_path
+from fpgaprune.target import find_part, hardware_path
 
 FOLDER = "rtl"
 
@@ -91,8 +91,19 @@ def _check_kinds(design: Design) -> None:
         if not isinstance(layer.operation, (Input, *RULES)):
             raise UnsupportedLayerError(
                 f"layer {layer.name!r} is a {layer.kind}, which has no Verilog; those that have: "
-                f"{', '.join(kind.__name__ for kind in RULES)}: take the hls4ml project (fit: --route hls)"
+                f"{', '.join(kind.__name__ for kind in RULES)}: {_instead(design)}"
             )
+
+
+def _instead(design: Design) -> str:
+    """What to do with a design that has no Verilog."""
+    try:
+        compiles = find_part(design.part).compiles_hls
+    except FpgaPruneError:
+        compiles = True
+    if compiles:
+        return "take the hls4ml project (fit: --route hls)"
+    return f"replace it; no tool for {design.part} builds an hls4ml project of it either, those of other vendors do"
 
 
 def _check(design: Design) -> None:
