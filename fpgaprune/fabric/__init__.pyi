@@ -47,6 +47,8 @@ from .families import find_router as find_router
 from .families import price_family_of as price_family_of
 from .families import priced_as as priced_as
 from .families import versions_found as versions_found
+from .fan_out import COPY as COPY
+from .fan_out import copy_widely_read as copy_widely_read
 from .gowin import keep_carries_in_chains as keep_carries_in_chains
 from .handoff import Handoff as Handoff
 from .handoff import write_handoff as write_handoff
@@ -67,6 +69,7 @@ from .overlay import list_overlays as list_overlays
 from .overlay import overlay_files as overlay_files
 from .place import place_and_route as place_and_route
 from .placed import cells_file as cells_file
+from .placed import write_placed as write_placed
 from .pll import find_pll as find_pll
 from .router import Router as Router
 from .rtl_project import RtlProject as RtlProject

@@ -98,7 +98,7 @@ def _check_kinds(design: Design) -> None:
 def _instead(design: Design) -> str:
     """What to do with a design that has no Verilog."""
     try:
-        compiles = find_part(design.part).compiles_hls
+        compiles = design.part is None or find_part(design.part).compiles_hls
     except FpgaPruneError:
         compiles = True
     if compiles:

@@ -97,11 +97,17 @@ def _scheduled(project: VerilogProject, row: RtlLayer, layer: LayerSpec) -> NDAr
 
 
 def _sums(project: VerilogProject, row: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:
-    """The coefficient of each input of a layer's sums in each output, (inputs, outputs)."""
+    """The coefficient of each input of a layer's sums in each output, (inputs, outputs); 0 for what is always 0."""
+    leaving = list(range(outputs))
+    if row.leaves is not None:
+        leaving = [number for number, place in enumerate(row.leaves.places(outputs)) if place.bits]
+    found = np.zeros((inputs, outputs), np.int64)
     serial = SerialDatapath.read(project, row, "sums")
     if serial is None:
-        return Datapath.read(project, row, "sums").matrix(inputs, outputs, row.reads)
+        found[:, leaving] = Datapath.read(project, row, "sums").matrix(inputs, len(leaving), row.reads)
+        return found
     words = serial.matrix(inputs)
     if not has_datapath(row, "finish"):
         return words
-    return words @ Datapath.read(project, row, "finish").matrix(words.shape[1], outputs)
+    found[:, leaving] = words @ Datapath.read(project, row, "finish").matrix(words.shape[1], len(leaving))
+    return found

@@ -313,7 +313,7 @@ def test_every_kind_of_layer_that_hls4ml_makes_gives_the_bits_of_the_emulator(io
 )
 def test_verilog_that_breaks_its_protocol_is_told(module, old, new, message, tmp_path):
     net = Net(np.random.default_rng(0))
-    design = net.design(net.dense(net.flatten(net.input(3, 2)), 2))
+    design = net.design(net.dense(net.flatten(net.input(12, 2)), 2))
     project = to_verilog(design, tmp_path)
     source = tmp_path / "rtl" / f"{module}.v"
     assert old in source.read_text()

@@ -6,8 +6,7 @@ from itertools import count
 
 import pytest
 
-from fpgaprune.fabric.fan_out import COPY, copy_widely_read
-from fpgaprune.fabric.placed import write_placed
+from fpgaprune.fabric import COPY, copy_widely_read, write_placed
 
 
 def cell(kind, output, **wires):

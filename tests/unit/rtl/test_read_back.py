@@ -262,3 +262,23 @@ def test_a_memory_that_is_gone_is_named(tmp_path):
     next(tmp_path.glob("rtl/*_rom0.v")).unlink()
     with pytest.raises(CertificateError, match="_rom0 is gone; write the Verilog again"):
         read_weights(project, layer)
+
+
+def test_weights_are_those_of_their_output_where_one_before_is_always_zero(tmp_path):
+    net = Net(np.random.default_rng(5))
+    dense = net.dense(net.input(6), 4)
+    relu = net.activation(dense, "relu")
+    design = net.design(net.dense(relu, 3))
+    layer = design[dense]
+    bias = layer.weights["bias"].copy()
+    bias[1] = layer.types["bias"].raw_min
+    weight = layer.weights["weight"].copy()
+    weight[:, 1] = 0
+    other = replace(layer, weights={**layer.weights, "bias": bias, "weight": weight})
+    design = replace(design, layers=tuple(other if la is layer else la for la in design.layers))
+    project = to_verilog(design, tmp_path)
+    found = read_weights(project, design[dense])
+    places = list(next(row for row in project.layers if row.layer == dense).leaves.places(4))
+    assert [place.bits > 0 for place in places] == [True, False, True, True]
+    assert not found[:, 1].any()
+    same_up_to_powers_of_two(found[:, [0, 2, 3]], weight[:, [0, 2, 3]])
