@@ -306,11 +306,7 @@ class Chain:
             ]
 
         circuit, values = self._values()
-        results = own(values)
-        self._computed("cast", circuit, results, 1, result)
-        drops = [0 if kind is None else result.fraction - kind.fraction for kind in types]
-        each = tuple(Lane(one.low, one.high, zeros) for one, zeros in zip(results, drops, strict=True))
-        self.stream = replace(self.stream, each=each)
+        self._computed("cast", circuit, own(values), 1, result)
 
     def pack(self) -> None:
         """Give each value of a beat only the bits that its bounds need, without bits that are always zero."""

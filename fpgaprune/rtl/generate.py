@@ -17,7 +17,7 @@ from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, UnsupportedL
 from fpgaprune.files import PARSER_ERRORS, in_a_line
 from fpgaprune.rtl import names
 from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, READS_PACKED, RULES
+from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, READS_PACKED, RULES, require_kinds
 from fpgaprune.rtl.layer_text import LayerText, Scheduler, layer_text
 from fpgaprune.rtl.links import Module, Need, Stream
 from fpgaprune.rtl.loads import gate_parts, gate_text, load_port, loads_of, open_input, passed_on
@@ -29,7 +29,7 @@ from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.rtl.scheduled_cycles import cycles_of, most_beats, pads
 from fpgaprune.rtl.solve import Context, Counter, Solver
 from fpgaprune.rtl.top import Placed, Wire, top_text
-from fpgaprune.target import find_part, hardware_path
+from fpgaprune.target import hardware_path
 
 FOLDER = "rtl"
 
@@ -64,7 +64,7 @@ def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None 
         UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
     """
     layout.require_fits(design)
-    _check_kinds(design)
+    require_kinds(design)
     with _consistent(design):
         chosen = schedule if counter is None else quick_schedule
         # da4ml takes minutes: where adders are counted, shared ones decide what is near the break-even.
@@ -86,28 +86,8 @@ def _consistent(design: Design) -> Iterator[None]:
         raise RtlError(f"design {design.name!r} contradicts itself: {in_a_line(error)}; make it anew") from error
 
 
-def _check_kinds(design: Design) -> None:
-    for layer in design.layers:
-        if not isinstance(layer.operation, (Input, *RULES)):
-            raise UnsupportedLayerError(
-                f"layer {layer.name!r} is a {layer.kind}, which has no Verilog; those that have: "
-                f"{', '.join(kind.__name__ for kind in RULES)}: {_instead(design)}"
-            )
-
-
-def _instead(design: Design) -> str:
-    """What to do with a design that has no Verilog."""
-    try:
-        compiles = design.part is None or find_part(design.part).compiles_hls
-    except FpgaPruneError:
-        compiles = True
-    if compiles:
-        return "take the hls4ml project (fit: --route hls)"
-    return f"replace it; no tool for {design.part} builds an hls4ml project of it either, those of other vendors do"
-
-
 def _check(design: Design) -> None:
-    _check_kinds(design)
+    require_kinds(design)
     # The Verilog must compute what the emulator computes, so a design that the emulator refuses is refused here.
     shapes = [layer.output_shape for layer in design.layers if isinstance(layer.operation, Input)]
     empty = [np.zeros((0, *shape), np.float32) for shape in shapes]

@@ -140,9 +140,9 @@ class Number:
         if self.node.op == "clip" and kind.rounding in TOWARDS_A_SIDE:
             # Rounding keeps the order of numbers, so the bounds can follow it: comparisons of fewer bits, and an
             # addition before the bounds takes what rounding adds.
-            inner = self.on(self.node.args[0])
-            ends = (Number.constant(self.circuit, bound, self.fraction) for bound in self.node.params)
-            return inner.rounded(kind).between(*(end.rounded(kind) for end in ends))
+            more = {"TRN": 0, "RND": 1 << drop - 1, "RND_MIN_INF": (1 << drop - 1) - 1}[kind.rounding]
+            low, high = (bound + more >> drop for bound in self.node.params)
+            return self.on(self.node.args[0]).rounded(kind).clipped(low, high)
         # All numbers below a quarter of the last place round alike, so more bits than that need not be dropped.
         drop = min(drop, max(-self.low, self.high).bit_length() + 2)
         c, half = self.circuit, 1 << (drop - 1)

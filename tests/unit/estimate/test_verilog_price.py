@@ -253,13 +253,13 @@ def test_a_price_is_a_fraction_of_the_search_for_adders():
 
     def fastest(call):
         times = []
-        for _ in range(2):
+        for _ in range(12):
             start = time.process_time()
             call()
             times.append(time.process_time() - start)
         return min(times)
 
-    assert fastest(lambda: fp.verilog_price(design, layout=layout)) < fastest(lambda: plan_verilog(design, layout)) / 1.5
+    assert fastest(lambda: fp.verilog_price(design, layout=layout)) < fastest(lambda: plan_verilog(design, layout)) / 4
 
 
 def test_a_price_has_its_own_stage_and_comes_back_from_json():
