@@ -13,3 +13,5 @@ from .locking import relock as relock
 from .locking import unlock as unlock
 from .places import find_slots as find_slots
 from .places import resolve_places as resolve_places
+from .values import held_values as held_values
+from .values import read as read

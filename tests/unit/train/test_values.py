@@ -5,7 +5,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import LockError
-from fpgaprune.train.values import held_values, read
+from fpgaprune.train import held_values, read
 
 from ..select.fakes import FakeVariable
 
