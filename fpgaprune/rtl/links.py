@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -95,6 +96,11 @@ class Module:
     parameters: tuple[tuple[str, str], ...]
     before: int
     after: int
+
+    @classmethod
+    def of(cls, name: str, parameters: Iterable[tuple[str, int | str]], before: int, after: int) -> Module:
+        """Module `name`, its parameters as numbers or text."""
+        return cls(name, tuple((key, str(value)) for key, value in parameters), before, after)
 
 
 @dataclass(frozen=True)
