@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,12 @@ from fpgaprune.rtl.loads import gate_parts, gate_text, load_port, loads_of, open
 from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.pairing import Pair, pair
 from fpgaprune.rtl.pipelining import quick_schedule, schedule
-from fpgaprune.rtl.planned import DesignHardware, Instance, LayerHardware
+from fpgaprune.rtl.planned import DesignHardware
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.rtl.scheduled_cycles import cycles_of, most_beats, pads
 from fpgaprune.rtl.solve import Context, Counter, Solver
-from fpgaprune.rtl.top import Placed, Wire, top_text
+from fpgaprune.rtl.top import top_text
+from fpgaprune.rtl.wiring import Edge, Wiring
 from fpgaprune.target import hardware_path
 
 FOLDER = "rtl"
@@ -71,8 +72,8 @@ def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None 
         adders = "shared" if counter is not None and layout.adders == "da4ml" else layout.adders
         network = _Network(design, layout, Solver(adders), counter, chosen, writes=False)
         inputs, _ = network.plan()
-        entries = tuple((network.edges[port.layer].wire, port.beats) for port in inputs)
-        return DesignHardware(tuple(network.hardware), entries, network.beats)
+        entries = tuple((network.wiring.edges[port.layer].wire, port.beats) for port in inputs)
+        return DesignHardware(tuple(network.wiring.hardware), entries, network.beats)
 
 
 @contextmanager
@@ -94,24 +95,6 @@ def _check(design: Design) -> None:
     emulate(design, empty if len(empty) != 1 else empty[0])
 
 
-@dataclass(frozen=True)
-class _Edge:
-    """Output stream of a layer.
-
-    Attributes:
-        wire: its name in the top module.
-        stream: the shape and the types of its beats.
-        needs: for each input of the network and each fork before, how many of its beats each beat of the stream waits
-            for.
-        held: beats that the modules from the inputs to here can hold.
-    """
-
-    wire: str
-    stream: Stream
-    needs: Mapping[str, Need]
-    held: int
-
-
 class _Network:
     """The Verilog of a design as it grows, layer by layer."""
 
@@ -127,22 +110,13 @@ class _Network:
         self.counter = counter
         self.writes = writes
         self.schedule = schedule
-        self.hardware: list[LayerHardware] = []
         self.design = design
         self.layout = layout
         self.solver = solver
         self.top = verilog_names([design.name])[design.name]
         self.names = verilog_names([layer.name for layer in design.layers], taken=[self.top])
-        self.edges: dict[str, _Edge] = {}
-        self.wires: list[Wire] = []
-        self.placed: list[Placed] = []
         self.texts: dict[str, str] = {}
-        self.library: set[str] = {"fp_last"}
         self.layers: list[RtlLayer] = []
-        self.readers = {layer.name: 0 for layer in design.layers}
-        for name in [source for layer in design.layers for source in layer.inputs] + list(design.outputs):
-            self.readers[name] += 1
-        self.branches: dict[str, list[_Edge]] = {}
         self.contexts: dict[str, Context] = {}
         self.load_port = load_port(design, layout)
         self.loading = tuple(
@@ -151,7 +125,7 @@ class _Network:
         turns = (cycles_of(design, design[name], layout) for name in layout.multipliers)
         self.beats = max(layout.interval, *(most_beats(design, layer) for layer in design.layers), *turns)
         # If a sample is one beat in every layer, each pipeline takes one in every cycle and may stop as a whole.
-        self.waits = self.beats == 1
+        self.wiring = Wiring(design, self.names, waits=self.beats == 1)
 
     def write(self, folder: Path) -> VerilogProject:
         return self._written(folder, *self.plan())
@@ -168,78 +142,34 @@ class _Network:
         for layer in self.design.layers:
             if isinstance(layer.operation, Input):
                 inputs.append(self._entry(layer, len(inputs)))
-            elif layer.name not in self.edges:
+            elif layer.name not in self.wiring.edges:
                 self._layer(layer)
-            self._fork(layer.name)
+            self.wiring.fork(layer.name)
         for name in self.design.outputs:
             outputs.append(self._exit(name, len(outputs)))
         if self.load_port:
-            self._gate(self.load_port, inputs, outputs)
+            text = gate_text(self.load_port, inputs, outputs, len(self.loading))
+            self.wiring.gate(text, gate_parts(inputs, outputs))
         return inputs, outputs
-
-    def _gate(self, port: RtlPort, inputs: list[RtlPort], outputs: list[RtlPort]) -> None:
-        """Loads and samples take turns; the gate stands before all layers."""
-        self.placed.insert(0, Placed(gate_text(port, inputs, outputs, len(self.loading)), "reset_gate"))
-        self.library.add("fp_gate")
-        self.hardware[-1] = replace(self.hardware[-1], parts=(*self.hardware[-1].parts, *gate_parts(inputs, outputs)))
 
     def _entry(self, layer: LayerSpec, number: int) -> RtlPort:
         kind = layer.types["result"]
-        stream = Stream.of(layer.output_shape, kind)
-        prefix = f"s{number or ''}_axis"
-        wire = self._wire(self.names[layer.name], stream)
-        self.edges[layer.name] = _Edge(wire, stream, {layer.name: np.arange(1, stream.beats + 1)}, 0)
-        port = RtlPort(layer.name, prefix, self.design.given_shape(layer.name), stream.beats, stream.lanes, kind)
-        self.placed.append(Placed.entry(port, wire, open_input(number) if self.loading else ""))
+        s = Stream.of(layer.output_shape, kind)
+        shape = self.design.given_shape(layer.name)
+        port = RtlPort(layer.name, f"s{number or ''}_axis", shape, s.beats, s.lanes, kind)
+        self.wiring.enter(port, s, open_input(number) if self.loading else "")
         return port
 
     def _exit(self, name: str, number: int) -> RtlPort:
-        edge = self._take(name)
+        edge = self.wiring.take(name)
         s = edge.stream
         port = RtlPort(name, f"m{number or ''}_axis", self.design.given_shape(name), s.beats, s.lanes, s.kind())
-        self.placed.append(Placed.exit(port, edge.wire))
-        self._stands([edge.wire], [], Instance("fp_last", {"BEATS": port.beats}))
+        self.wiring.leave(port, edge)
         return port
-
-    def _take(self, name: str) -> _Edge:
-        """The stream of layer `name` for its next reader."""
-        if name in self.branches:
-            return self.branches[name].pop(0)
-        return self.edges[name]
-
-    def _fork(self, name: str) -> None:
-        """As many streams of layer `name` as it has readers."""
-        readers = self.readers[name]
-        edge = self.edges[name]
-        if readers == 0:
-            raise RtlError(f"layer {name!r} is read by nothing and is no output; take it out of the design")
-        if readers == 1:
-            return
-        self.library.add("fp_fork")
-        # Where branches meet again, a beat of one waits for beats that left this fork later.
-        beats = np.arange(1, edge.stream.beats + 1)
-        edge = self.edges[name] = replace(edge, needs={**edge.needs, name: beats})
-        found, rest = [], edge.wire
-        for number in range(readers - 1):
-            one = self._wire(f"{self.names[name]}_to{number}", edge.stream)
-            two = self._wire(f"{self.names[name]}_rest{number}", edge.stream)
-            self.placed.append(Placed.fork(f"{self.names[name]}_fork{number}", edge.stream.bits, rest, one, two))
-            self._stands([rest], [one, two], Instance("fp_fork", {"WIDTH": edge.stream.bits}))
-            found.append(replace(edge, wire=one))
-            rest = two
-        self.branches[name] = [*found, replace(edge, wire=rest)]
-
-    def _stands(self, reads: list[str], leaves: list[str], part: Instance) -> None:
-        """Place `part` between two layers, or at an output."""
-        self.hardware.append(LayerHardware("", tuple(reads), tuple(leaves), ((),) * len(reads), None, (part,)))
-
-    def _wire(self, name: str, stream: Stream) -> str:
-        self.wires.append(Wire(f"n_{name}", stream.bits))
-        return f"n_{name}"
 
     def _layer(self, layer: LayerSpec) -> None:
         context = self.contexts[layer.name]
-        sources = [self._take(name) for name in layer.inputs]
+        sources = [self.wiring.take(name) for name in layer.inputs]
         met: Pair | None = None
         needs = sources[0].needs
         try:
@@ -247,7 +177,7 @@ class _Network:
                 met = pair(context.step, (Chain.begin(sources[0].stream), Chain.begin(sources[1].stream)))
                 chain = met.chain
                 needs = met.needs((sources[0].needs, sources[1].needs))
-                sources = self._with_room(layer, sources, met, needs)
+                sources = self.wiring.with_room(layer, sources, met, needs)
             else:
                 chain = Chain.begin(sources[0].stream)
             RULES[type(layer.operation)](context, chain)
@@ -276,7 +206,7 @@ class _Network:
             {name: need[chain.need - 1] for name, need in needs.items()},
             {name: tuple(others) for name, others in joined.items()},
         )
-        self.edges.update(dict.fromkeys(names, edge))
+        self.wiring.edges.update(dict.fromkeys(names, edge))
 
     def _is_packed(self, name: str) -> bool:
         """Whether every reader of layer `name` takes values of different widths; a reshape hands them on."""
@@ -290,7 +220,7 @@ class _Network:
     def _follower(self, name: str, chain: Chain) -> tuple[str, Chain] | None:
         """The layer behind `name` that is computed in the same module, and the chain of both; None if there is none."""
         found = next((layer for layer in self.design.layers if name in layer.inputs), None)
-        follows = isinstance(self.design[name].operation, FOLLOWED) and self.readers[name] == 1 and chain.links
+        follows = isinstance(self.design[name].operation, FOLLOWED) and self.wiring.readers[name] == 1 and chain.links
         if found is None or not isinstance(found.operation, FOLLOWING) or not follows:
             return None
         both = replace(chain, links=list(chain.links), notes=list(chain.notes))
@@ -300,60 +230,30 @@ class _Network:
         both.notes.append(f"{found.name} ({found.kind}) is computed here too, result {found.types['result']}")
         return found.name, both
 
-    def _with_room(
-        self, layer: LayerSpec, sources: list[_Edge], met: Pair, together: Mapping[str, Need]
-    ) -> list[_Edge]:
-        """`sources` behind queues that are deep enough for beats that wait and for unequal delays."""
-        held = [edge.held + self._held(before) for edge, before in zip(sources, met.befores, strict=True)]
-        roomy = []
-        for place, edge in enumerate(sources):
-            depth = max(0, held[1 - place] - held[place])
-            if not self.waits:
-                depth += met.room(place, edge.needs, together) + 2
-            roomy.append(self._with_queue(layer, edge, place, depth) if depth else edge)
-        return roomy
-
-    def _held(self, chain: Chain) -> int:
-        """Beats that `chain` holds beside those in the registers of its computations."""
-        return 0 if self.waits else chain.held
-
-    def _with_queue(self, layer: LayerSpec, edge: _Edge, place: int, depth: int) -> _Edge:
-        # A queue delays by two cycles, a register by one.
-        module, parameter = ("fp_fifo", f", .DEPTH({depth})") if depth > 1 else ("fp_register", "")
-        self.library.add(module)
-        wire = self._wire(f"{self.names[layer.name]}_wait{place}", edge.stream)
-        name = f"{self.names[layer.name]}_fifo{place}"
-        self.placed.append(Placed.queue(f"{module} #(.WIDTH({edge.stream.bits}){parameter})", name, edge.wire, wire))
-        self._stands([edge.wire], [wire], Instance(module, {"WIDTH": edge.stream.bits, "DEPTH": depth}))
-        return replace(edge, wire=wire)
-
     def _handed_on(
         self,
         layer: LayerSpec,
         last: str,
-        sources: list[_Edge],
+        sources: list[Edge],
         met: Pair | None,
         chain: Chain,
         needs: dict[str, Need],
         joined: Mapping[str, tuple[str, ...]],
-    ) -> _Edge:
-        held = max(edge.held for edge in sources) + self._held(chain)
+    ) -> Edge:
+        held = max(edge.held for edge in sources) + self.wiring.held(chain)
         if met is None and not chain.links:
             # The layer does not change the beats, so the stream goes on under another name.
-            return _Edge(sources[0].wire, chain.stream, needs, held)
+            return Edge(sources[0].wire, chain.stream, needs, held)
         shapes = names.shapes_of([edge.stream.shape for edge in sources], layer.output_shape)
         text = self._text(layer, last, sources, met, chain, shapes)
         if self.writes:
             self._listed(layer, text, chain, shapes, joined)
-        name, reads = self.names[layer.name], [edge.wire for edge in sources]
-        wire = self._wire(name, chain.stream)
         loads = [passed_on(self.loading.index(layer.name), len(self.loading))] if layer.name in self.loading else []
-        self.placed.append(Placed.layer(name, text.clocked, reads, wire, loads))
-        self.hardware.append(LayerHardware(layer.name, tuple(reads), (wire,), text.rows, text.meeting, text.parts))
-        return _Edge(wire, chain.stream, needs, held + text.depth)
+        wire = self.wiring.layer(layer, text, sources, chain.stream, loads)
+        return Edge(wire, chain.stream, needs, held + text.depth)
 
     def _text(
-        self, layer: LayerSpec, last: str, sources: list[_Edge], met: Pair | None, chain: Chain, shapes: str
+        self, layer: LayerSpec, last: str, sources: list[Edge], met: Pair | None, chain: Chain, shapes: str
     ) -> LayerText:
         """Text of the module that computes `layer` and the layers after it up to `last`."""
         rows = [before.links for before in met.befores] if met else [[]]
@@ -367,7 +267,7 @@ class _Network:
             met.module if met else None,
             chain,
             self.layout.levels,
-            self.waits,
+            self.wiring.waits,
             any(pads(reader) for reader in self.design.layers if last in reader.inputs),
             names.of_layer(self.design, layer, shapes, chain) if self.writes else "",
             self.schedule,
@@ -387,16 +287,15 @@ class _Network:
             RtlLayer(layer.name, module, tuple(files), shapes, types, *multiplied, note, joined, chain.reads, leaves)
         )
         self.texts.update(texts)
-        self.library |= text.library
 
     def _written(self, folder: Path, inputs: list[RtlPort], outputs: list[RtlPort]) -> VerilogProject:
         texts = dict(self.texts)
         loads = loads_of(self.design, self.loading, self.load_port) if self.load_port else None
         ports = [*inputs, self.load_port] if self.load_port else inputs
         texts[f"{self.top}.v"] = top_text(
-            self.top, names.of_design(self.design), ports, outputs, self.wires, self.placed
+            self.top, names.of_design(self.design), ports, outputs, self.wiring.wires, self.wiring.placed
         )
-        for name in self.library:
+        for name in self.wiring.library:
             texts[f"{name}.v"] = hardware_path("rtl", f"{name}.v").read_text()
         project = VerilogProject(
             path=folder,
