@@ -1,4 +1,4 @@
-"""Finds external tools on PATH, runs them in a folder, and stops them together with all processes they started."""
+"""Runs external tools in a folder, ends them with all processes they started, and bounds the memory of this one."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from fpgaprune.backends import VERILOG
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import TargetError, shown
-from fpgaprune.files import read_toml, shipped_folder
+from fpgaprune.files import hardware_path, read_toml
 
 CAPACITIES = ("lut", "ff", "dsp", "bram18", "uram")
 
@@ -202,15 +201,6 @@ def _fastest_mhz() -> dict[str, float]:
     """Family of parts to the fastest clock that one can have, from `hw/family_clocks.toml`."""
     document = read_toml(hardware_path("family_clocks.toml"), TargetError, "list of the clocks of families")
     return {row["name"]: float(row["max_mhz"]) for row in document["family"]}
-
-
-def hardware_path(*names: str) -> Path:
-    """The path of a file or folder of `hw/`, in a checkout or in an installed wheel."""
-    home = shipped_folder("hw")
-    if home is None:
-        package = resources.files("fpgaprune")
-        raise TargetError(f"the hardware data folder 'hw' is missing beside {package}; install fpgaprune again")
-    return home.joinpath(*names)
 
 
 @cache

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from fpgaprune.errors import EstimateError, FpgaPruneError, shown
 from fpgaprune.estimate.hardware import Rates
-from fpgaprune.files import read_toml, write_bytes
-from fpgaprune.target import hardware_path
+from fpgaprune.files import hardware_path, read_toml, write_bytes
 
 
 @dataclass(frozen=True, slots=True)

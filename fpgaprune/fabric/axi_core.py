@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from fpgaprune.errors import TargetError
 from fpgaprune.fabric.beats import beat_bytes
 from fpgaprune.fabric.identity import identity_of
+from fpgaprune.files import hardware_path
 from fpgaprune.rtl import RtlPort, VerilogProject
-from fpgaprune.target import hardware_path
 
 # Widths that AMD's AXI DMA has.
 WORDS = (32, 64, 128, 256, 512)

@@ -23,11 +23,11 @@ from fpgaprune.fabric.pll import Pll, find_pll
 from fpgaprune.fabric.records import digest_of, read_record, write_record
 from fpgaprune.fabric.router import Packing, Router
 from fpgaprune.fabric.wrapped import WrappedNetlist, wrapped_netlist
-from fpgaprune.files import write_bytes
+from fpgaprune.files import hardware_path, write_bytes
 from fpgaprune.measure import RESOURCES, Cells, Resources, to_plain
 from fpgaprune.processes import OnStep, countdown
 from fpgaprune.rtl import VerilogProject
-from fpgaprune.target import find_part, hardware_path, require_clock
+from fpgaprune.target import find_part, require_clock
 
 _RESULT = "bitstream.json"
 

@@ -13,9 +13,8 @@ from fpgaprune.fabric.identity import SIZE
 from fpgaprune.fabric.pll import Pll
 from fpgaprune.fabric.synthesis import read_sources
 from fpgaprune.fabric.vectors import Vectors
-from fpgaprune.files import write_bytes
+from fpgaprune.files import hardware_path, write_bytes
 from fpgaprune.rtl import VerilogProject
-from fpgaprune.target import hardware_path
 
 # Bytes with which a board says which design it holds.
 ANSWER_BYTES = SIZE

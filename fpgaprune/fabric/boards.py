@@ -14,9 +14,9 @@ from msgspec import structs
 from fpgaprune.errors import TargetError
 from fpgaprune.fabric.identity import identity_of
 from fpgaprune.fabric.pll import Pll
-from fpgaprune.files import read_toml, shipped_names
+from fpgaprune.files import hardware_path, read_toml, shipped_names
 from fpgaprune.rtl import VerilogProject
-from fpgaprune.target import find_part, hardware_path, named_board, same_board
+from fpgaprune.target import find_part, named_board, same_board
 
 TOP = "fpgaprune_board"
 BAUD = 1_000_000

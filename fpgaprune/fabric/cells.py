@@ -9,8 +9,9 @@ from functools import cache
 from typing import Any
 
 from fpgaprune.errors import RtlError, TargetError
+from fpgaprune.files import hardware_path
 from fpgaprune.measure import RESOURCES, Cells
-from fpgaprune.target import Part, hardware_path
+from fpgaprune.target import Part
 
 _TEXTS = ("family", "name", "source", "date", "note")
 

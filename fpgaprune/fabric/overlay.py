@@ -9,9 +9,8 @@ import msgspec
 
 from fpgaprune.errors import TargetError
 from fpgaprune.fabric.axi_core import axi_core_of, axi_form
-from fpgaprune.files import read_toml
+from fpgaprune.files import hardware_path, read_toml
 from fpgaprune.rtl import VerilogProject
-from fpgaprune.target import hardware_path
 
 _LIST = ("axi", "overlays.toml")
 

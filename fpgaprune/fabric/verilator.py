@@ -13,10 +13,9 @@ from pathlib import Path
 
 from fpgaprune.errors import ToolError, ToolExitError
 from fpgaprune.fabric.records import digest_of
-from fpgaprune.files import digest_file, make_folder, write_bytes
+from fpgaprune.files import digest_file, hardware_path, make_folder, write_bytes
 from fpgaprune.processes import find_tool, run_tool
 from fpgaprune.rtl import RtlPort, VerilogProject
-from fpgaprune.target import hardware_path
 
 _PIP = "pip install 'fpgaprune[rtl]'"
 # A compiler takes seconds for C++ of this size: statements in a file, and bytes compiled together.

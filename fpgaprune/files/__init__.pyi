@@ -37,6 +37,9 @@ from .saved_model import read_configuration as read_configuration
 from .saved_model import read_weights as read_weights
 from .saved_names import check_names as check_names
 from .saved_names import require_layers as require_layers
+from .shipped import hardware_path as hardware_path
+from .shipped import shipped_folder as shipped_folder
+from .shipped import shipped_names as shipped_names
 from .whole_files import DRAFT as DRAFT
 from .whole_files import LOCK_OWNER as LOCK_OWNER
 from .whole_files import digest_file as digest_file
@@ -45,8 +48,6 @@ from .whole_files import is_storage_error as is_storage_error
 from .whole_files import locked_file as locked_file
 from .whole_files import make_folder as make_folder
 from .whole_files import require_unlocked as require_unlocked
-from .whole_files import shipped_folder as shipped_folder
-from .whole_files import shipped_names as shipped_names
 from .whole_files import storage as storage
 from .whole_files import storage_error as storage_error
 from .whole_files import whole_folder as whole_folder

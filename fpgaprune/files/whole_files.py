@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib import resources
 from pathlib import Path
 from typing import TextIO
 
@@ -147,18 +146,6 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 def is_draft(name: str) -> bool:
     """Whether a killed process left the file or folder of this name unfinished."""
     return name.startswith(".") and name.endswith(DRAFT)
-
-
-def shipped_folder(name: str) -> Path | None:
-    """The folder `name` that comes with fpgaprune: within the package in a wheel, beside it in a checkout; or None."""
-    package = Path(str(resources.files("fpgaprune")))
-    return next((folder for folder in (package / name, package.parent / name) if folder.is_dir()), None)
-
-
-def shipped_names(folder: str, ending: str) -> tuple[str, ...]:
-    """The names, without their `ending`, of the files in a folder of `hw`, sorted; none if `hw` is missing."""
-    home = shipped_folder("hw")
-    return () if home is None else tuple(sorted(path.stem for path in (home / folder).glob(f"*{ending}")))
 
 
 def digest_file(path: str | os.PathLike[str]) -> str:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fpgaprune.errors import ReadbackError, ToolError, ToolExitError
-from fpgaprune.files import digest_file, make_folder, write_bytes
+from fpgaprune.files import digest_file, hardware_path, make_folder, write_bytes
 from fpgaprune.processes import find_tool, run_tool
 from fpgaprune.readback.netlist import Lut, Multiplier, Netlist
-from fpgaprune.target import hardware_path
 
 _COMPLAINTS = {
     5: "the design sends nothing any more",

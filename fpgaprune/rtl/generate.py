@@ -14,7 +14,7 @@ import numpy as np
 from fpgaprune.design import Design, Input, LayerSpec, Reshape, VerilogLayout
 from fpgaprune.emulate import emulate, steps_of
 from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, UnsupportedLayerError
-from fpgaprune.files import PARSER_ERRORS, in_a_line
+from fpgaprune.files import PARSER_ERRORS, hardware_path, in_a_line
 from fpgaprune.rtl import names
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, READS_PACKED, RULES, require_kinds
@@ -30,7 +30,6 @@ from fpgaprune.rtl.scheduled_cycles import cycles_of, most_beats, pads
 from fpgaprune.rtl.solve import Context, Counter, Solver
 from fpgaprune.rtl.top import top_text
 from fpgaprune.rtl.wiring import Edge, Wiring
-from fpgaprune.target import hardware_path
 
 FOLDER = "rtl"
 

@@ -14,9 +14,9 @@ import onnx
 from onnx import helper, numpy_helper
 
 from fpgaprune.design import Design
+from fpgaprune.files import hardware_path
 from fpgaprune.measure import LayerCounts, LockCertificate, check_link
 from fpgaprune.remove import RemovalPlan
-from fpgaprune.target import hardware_path
 from fpgaprune.values import MaskSet
 
 FLOW = b"""\

@@ -10,9 +10,8 @@ import pytest
 from fpgaprune.emulate import emulate, raw_of_real
 from fpgaprune.errors import TargetError
 from fpgaprune.fabric import RtlProject, axi_core_of, axi_form, board_top, find_board, to_verilog
-from fpgaprune.files import write_bytes
+from fpgaprune.files import hardware_path, write_bytes
 from fpgaprune.rtl import RtlPort, weights_stream
-from fpgaprune.target import hardware_path
 from fpgaprune.values import FixedType
 
 from ..unit.rtl.networks import samples

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fpgaprune.fabric import simulate
+from fpgaprune.files import hardware_path
 from fpgaprune.rtl import RtlPort, VerilogProject
-from fpgaprune.target import hardware_path
 from fpgaprune.values import FixedType
 from tests.integration.load_benches import LOADS
 from tests.integration.module_bench import Bench, instance

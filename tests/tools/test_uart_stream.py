@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 from fpgaprune.fabric import board_top, find_board
-from fpgaprune.target import hardware_path
+from fpgaprune.files import hardware_path
 
 from ..unit.fabric.tiny import tiny_project
 

@@ -9,9 +9,9 @@ import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, FpgaPruneError, TargetError
 from fpgaprune.fabric import find_board_router, list_serial_boards
-from fpgaprune.files import read_toml
+from fpgaprune.files import hardware_path, read_toml
 from fpgaprune.flow import MeasureConfig, parse_config
-from fpgaprune.target import hardware_path, list_parts, require_clock
+from fpgaprune.target import list_parts, require_clock
 
 from .estimate.designs import mlp
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.target import hardware_path
+from fpgaprune.files import hardware_path
 
 CHECKOUT = Path(__file__).parents[2]
 

@@ -5,7 +5,8 @@ from datetime import date
 import pytest
 
 from fpgaprune.errors import TargetError
-from fpgaprune.target import CAPACITIES, Target, find_part, hardware_path, list_boards, list_parts, read_parts
+from fpgaprune.files import hardware_path
+from fpgaprune.target import CAPACITIES, Target, find_part, list_boards, list_parts, read_parts
 
 OWN = """
 family = "Mine"

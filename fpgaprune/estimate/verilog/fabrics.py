@@ -10,8 +10,8 @@ from typing import Any
 
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.verilog.counts import Counts
+from fpgaprune.files import hardware_path
 from fpgaprune.rtl import in_blocks
-from fpgaprune.target import hardware_path
 
 
 @dataclass(frozen=True)

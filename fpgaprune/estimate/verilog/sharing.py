@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.estimate.verilog.plain_trees import PlainTrees, widths
 from fpgaprune.estimate.verilog.signed_pairs import SignedDigits
+from fpgaprune.files import hardware_path
 from fpgaprune.rtl import Counted, SerialTrees, Stream, Trees
-from fpgaprune.target import hardware_path
 
 Ints = NDArray[np.int64]
 

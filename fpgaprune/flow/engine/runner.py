@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune import __version__
+from fpgaprune.files import hardware_path
 from fpgaprune.flow.engine.checking import check_flow, foresee_flow, read_data
 from fpgaprune.flow.engine.config import parse_config
 from fpgaprune.flow.engine.guide import write_guide
@@ -22,7 +23,6 @@ from fpgaprune.flow.run import MANIFEST, Progress, RunDirectory, Silent
 from fpgaprune.flow.stages import STAGES, FlowStage, StageContext, artefacts_at, inputs_of, installed
 from fpgaprune.flow.task import Dataset, start_session
 from fpgaprune.measure import LinkCheck, LockCertificate
-from fpgaprune.target import hardware_path
 from fpgaprune.values import MaskSet
 
 

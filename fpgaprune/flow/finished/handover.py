@@ -35,7 +35,7 @@ from fpgaprune.fabric import (
     write_handoff,
     write_simulation,
 )
-from fpgaprune.files import digest_file, whole_folder, write_bytes, write_npz
+from fpgaprune.files import digest_file, hardware_path, whole_folder, write_bytes, write_npz
 from fpgaprune.flow.finished.board_layouts import DEADLINE_MINUTES, build_for_board
 from fpgaprune.flow.finished.export_certificate import certify_export
 from fpgaprune.flow.finished.handover_readme import board_readme, hls_readme, vendor_readme
@@ -44,7 +44,7 @@ from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS, accelerator_form
 from fpgaprune.measure import BitstreamLink, StagedCounts
 from fpgaprune.readback import Results, check_bitstream
 from fpgaprune.rtl import VerilogProject
-from fpgaprune.target import Target, find_part, hardware_path
+from fpgaprune.target import Target, find_part
 from fpgaprune.values import Array
 
 # Words for what a run was made for, beside names of boards and parts.

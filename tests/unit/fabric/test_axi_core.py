@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fpgaprune.emulate import raw_of_real
 from fpgaprune.errors import TargetError
 from fpgaprune.fabric import WORDS, axi_core_of, axi_form, digest_of_verilog, slot_bits
+from fpgaprune.files import hardware_path
 from fpgaprune.rtl import RtlPort
-from fpgaprune.target import hardware_path
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 _SPEC = importlib.util.spec_from_file_location("network", hardware_path("handover", "network.py"))

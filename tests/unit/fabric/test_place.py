@@ -8,9 +8,8 @@ import pytest
 
 from fpgaprune.errors import RtlError, TargetError, ToolError
 from fpgaprune.fabric import ECP5, digest_of_verilog, find_board, harness_of, make_bitstream, place_and_route, stub_of
-from fpgaprune.files import write_bytes
+from fpgaprune.files import hardware_path, write_bytes
 from fpgaprune.measure import Cells, Resources
-from fpgaprune.target import hardware_path
 
 from .fake_tools import fake_ecppack, fake_nextpnr, fake_yosys
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fpgaprune.fabric import bitstream_seconds, simulation_seconds, slowness, synthesis_seconds, waiting
-from fpgaprune.target import hardware_path
+from fpgaprune.files import hardware_path
 
 LUTS = 8640
 _BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

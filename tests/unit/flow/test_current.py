@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from fpgaprune.files import hardware_path
 from fpgaprune.flow.engine import parse_config, runner
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.flow.stages import stage_named
-from fpgaprune.target import hardware_path
 
 
 def key(folder, **section):
