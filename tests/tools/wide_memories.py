@@ -2,22 +2,12 @@
 
 import numpy as np
 
-from fpgaprune.rtl import RtlLayer, RtlPort, VerilogProject
+from fpgaprune.rtl import RtlLayer
 from fpgaprune.values import FixedType
 
-_TOP = """
-module wide (
-    input  wire        clk,
-    input  wire        rst,
-    input  wire [15:0] s_axis_tdata,
-    input  wire        s_axis_tvalid,
-    output wire        s_axis_tready,
-    input  wire        s_axis_tlast,
-    output reg  [39:0] m_axis_tdata,
-    output reg         m_axis_tvalid,
-    input  wire        m_axis_tready,
-    output reg         m_axis_tlast
-);
+from ..unit.by_hand import project_by_hand, stream_module
+
+_BODY = """\
     localparam WIDTH = {width};
     wire [7:0] a = s_axis_tdata[7:0];
     wire [7:0] b = s_axis_tdata[15:8];
@@ -57,29 +47,16 @@ module wide (
                 state         <= 4'd0;
             end
             default: state <= state + 4'd1;
-        endcase
-endmodule
-"""
+        endcase"""
 _ROM, _RAM = 130_363, 94_907
 
 
 def wide_project(folder, width):
     """The project with words of `width` bits, written to `folder`."""
-    (folder / "rtl").mkdir(parents=True)
-    (folder / "rtl" / "wide.v").write_text(_TOP.format(width=width, rom_factor=_ROM, ram_factor=_RAM))
-    byte, sum_type = FixedType(8, 8), FixedType(40, 40)
-    project = VerilogProject(
-        path=folder,
-        name="wide",
-        top="wide",
-        clock_ns=10.0,
-        files=("rtl/wide.v",),
-        layers=(RtlLayer("wide", "linear", ("rtl/wide.v",), "2 -> 1", {"result": "fixed<40,40>"}, kept=2, dropped=0),),
-        inputs=(RtlPort("input", "s_axis", (2,), 1, 2, byte),),
-        outputs=(RtlPort("wide", "m_axis", (1,), 1, 1, sum_type),),
-    )
-    project.save()
-    return project
+    body = _BODY.format(width=width, rom_factor=_ROM, ram_factor=_RAM)
+    layer = RtlLayer("wide", "linear", ("rtl/wide.v",), "2 -> 1", {"result": "fixed<40,40>"}, kept=2, dropped=0)
+    modules = {"wide": stream_module("wide", 40, body)}
+    return project_by_hand(folder, "wide", modules, (layer,), FixedType(40, 40))
 
 
 def wide_samples(count, width):

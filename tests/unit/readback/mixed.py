@@ -8,25 +8,15 @@ import numpy as np
 
 from fpgaprune.fabric import cells_file
 from fpgaprune.readback import Chip, Results, Synthesised, read_chip
-from fpgaprune.rtl import RtlLayer, RtlPort, VerilogProject
+from fpgaprune.rtl import RtlLayer
 from fpgaprune.values import FixedType
+
+from ..by_hand import project_by_hand, stream_module
 
 BOARD = "tang-nano-9k"
 KEPT = Path(__file__).parent / "mixed.fs.xz"
 
-_TOP = """
-module mixed (
-    input  wire        clk,
-    input  wire        rst,
-    input  wire [15:0] s_axis_tdata,
-    input  wire        s_axis_tvalid,
-    output wire        s_axis_tready,
-    input  wire        s_axis_tlast,
-    output reg  [47:0] m_axis_tdata,
-    output reg         m_axis_tvalid,
-    input  wire        m_axis_tready,
-    output reg         m_axis_tlast
-);
+_BODY = """\
     wire signed [7:0] a = s_axis_tdata[7:0];
     wire signed [7:0] b = s_axis_tdata[15:8];
     reg [3:0] state;
@@ -82,30 +72,14 @@ module mixed (
                 state         <= 4'd0;
             end
             default: state <= state + 4'd1;
-        endcase
-endmodule
-"""
+        endcase"""
 
 
 def mixed_project(folder):
     """The project, written to `folder`."""
-    (folder / "rtl").mkdir(parents=True)
-    (folder / "rtl" / "mixed.v").write_text(_TOP)
-    byte, wide = FixedType(8, 8), FixedType(48, 48)
-    project = VerilogProject(
-        path=folder,
-        name="mixed",
-        top="mixed",
-        clock_ns=10.0,
-        files=("rtl/mixed.v",),
-        layers=(
-            RtlLayer("mixed", "linear", ("rtl/mixed.v",), "2 -> 1", {"result": "fixed<48,48>"}, kept=2, dropped=0),
-        ),
-        inputs=(RtlPort("input", "s_axis", (2,), 1, 2, byte),),
-        outputs=(RtlPort("mixed", "m_axis", (1,), 1, 1, wide),),
-    )
-    project.save()
-    return project
+    layer = RtlLayer("mixed", "linear", ("rtl/mixed.v",), "2 -> 1", {"result": "fixed<48,48>"}, kept=2, dropped=0)
+    modules = {"mixed": stream_module("mixed", 48, _BODY)}
+    return project_by_hand(folder, "mixed", modules, (layer,), FixedType(48, 48))
 
 
 RESULTS = Results(lanes=1, width=48, fraction=0, beat_bytes=6)
