@@ -66,8 +66,7 @@ def fit(
     out: Annotated[Path | None, typer.Option(help="Folder for the result; runs/NAME-fit if left out.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
     log_trials: Annotated[
-        str | None,
-        typer.Option(help="tensorboard or mlflow: it gets the settings and figures of each trial."),
+        str | None, typer.Option(help="tensorboard or mlflow: it gets the settings and figures of each trial.")
     ] = None,
     replace: Replace = False,
     quiet: Quiet = False,
@@ -104,14 +103,7 @@ def fit(
         sparsity=0.0 if is_model else None,
     )
     asked = config[VerdictConfig]
-    limits = Limits(
-        asked.max_loss or Limits.max_loss,
-        share,
-        latency_us,
-        interval_cycles,
-        samples_per_s,
-        minutes,
-    )
+    limits = Limits(asked.max_loss or Limits.max_loss, share, latency_us, interval_cycles, samples_per_s, minutes)
     options = WorkerOptions(workers, scheduler, memory_gib)
     folder = out or Path("runs") / f"{config.name}-fit"
     on_trial = _print_status if as_json and not quiet else None

@@ -17,14 +17,7 @@ from fpgaprune.estimate.hardware import Hardware, stage_figures
 from fpgaprune.estimate.layer_hardware import RECURRENT_DOUBT
 from fpgaprune.estimate.savings import design_notes, zeros_note
 from fpgaprune.files import PARSER_ERRORS, in_a_line
-from fpgaprune.measure import (
-    Estimate,
-    Figure,
-    LayerEstimate,
-    Multiplications,
-    Resources,
-    occupancy_of,
-)
+from fpgaprune.measure import Estimate, Figure, LayerEstimate, Multiplications, Resources, occupancy_of
 from fpgaprune.target import Target
 
 _ZERO = Figure(0, 0, 0)

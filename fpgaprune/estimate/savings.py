@@ -116,12 +116,7 @@ def _further_kernels(spec: LayerSpec, blocks: NDArray[np.int64]) -> tuple[list[s
     return names, len(live) - int(np.count_nonzero(left.any(axis=1)))
 
 
-def design_notes(
-    design: DesignFeatures,
-    target: Target,
-    zeros: Sequence[str],
-    taken: Occupancy,
-) -> tuple[str, ...]:
+def design_notes(design: DesignFeatures, target: Target, zeros: Sequence[str], taken: Occupancy) -> tuple[str, ...]:
     """Sentences on the whole estimate; `zeros` are the notes on its layers, `taken` is what it takes of the part."""
     notes = [*design.left_out, *(note for note in zeros if note)]
     priced = "io_stream" if design.streams else "io_parallel"

@@ -223,10 +223,7 @@ class Training:
             return None
         # A rate that fell while the network was trained says little.
         rate = max(rate, min(max(rate, _USUAL) * _FASTER * math.sqrt(batch_size / usual), _HIGHEST))
-        asked = {
-            "finetune": {"batch_size": batch_size, "learning_rate": rate},
-            "quantise": {"learning_rate": rate},
-        }
+        asked = {"finetune": {"batch_size": batch_size, "learning_rate": rate}, "quantise": {"learning_rate": rate}}
         return cls(0, 0, 0, asked, restarts=True, wanted_epochs=_EPOCHS, seconds=seconds).of(data, model)
 
 

@@ -169,10 +169,7 @@ def facts(best: FitPoint, answer: Fit) -> list[tuple[str, str]]:
             "nearest limit",
             f"{best.share:.0%} of the {LABELS[best.resource]}s{'' if measured else ', by the upper end'}",
         ),
-        (
-            "latency",
-            f"{best.latency_cycles:,} cycles, {latency}; a sample {interval_words(best.interval_cycles)}",
-        ),
+        ("latency", f"{best.latency_cycles:,} cycles, {latency}; a sample {interval_words(best.interval_cycles)}"),
         ("run", best.folder),
     ]
 

@@ -251,11 +251,7 @@ class VerilogRoute:
         return self._named(DesignLayout.of_chosen(chosen, self.part), name, settings, asked)
 
     def _named(
-        self,
-        layout: DesignLayout,
-        name: str = "",
-        settings: Settings | None = None,
-        asked: Settings | None = None,
+        self, layout: DesignLayout, name: str = "", settings: Settings | None = None, asked: Settings | None = None
     ) -> DesignLayout:
         """Return `layout` with the sections of a flow file that ask for it: `asked` in `[measure]`, or its interval.
 

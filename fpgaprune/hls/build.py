@@ -103,11 +103,7 @@ def can_count(design: Design) -> bool:
 
 
 def run_build(
-    folder: Path,
-    design: Design,
-    steps: Sequence[str],
-    timeout_s: float,
-    on_line: Callable[[str], None] | None,
+    folder: Path, design: Design, steps: Sequence[str], timeout_s: float, on_line: Callable[[str], None] | None
 ) -> Build:
     """Run `steps` in `folder`; see `HlsProject.build`."""
     commands = [_available(command) for command in build_commands(design, steps)]

@@ -49,11 +49,7 @@ def operation_of(
     if kind.startswith("GlobalPooling"):
         return op.Pooling(None, _is_largest(words), encoded=words.encoded)
     if kind.startswith("Pooling"):
-        return op.Pooling(
-            words.window("pool", (), stride=None),
-            _is_largest(words),
-            encoded=words.encoded,
-        )
+        return op.Pooling(words.window("pool", (), stride=None), _is_largest(words), encoded=words.encoded)
     if "Conv" in kind and not kind.endswith(("Transpose", "3D")):
         partitions = words.get("n_partitions", None)
         return op.Convolution(
@@ -156,10 +152,7 @@ class _Words:
             if int(self.get(name, 1)) != 1:
                 raise DesignError(f"{name} is {self.get(name, 1)}; the templates of hls4ml know no dilation")
         high, wide = ((1, *kernel) if len(kernel) == 1 else kernel) or (None, None)
-        size = (
-            1 if self.flat else self._number(f"{prefix}_height", high),
-            self._number(f"{prefix}_width", wide),
-        )
+        size = (1 if self.flat else self._number(f"{prefix}_height", high), self._number(f"{prefix}_width", wide))
         strides = (
             1 if self.flat else self._number("stride_height", stride or size[0]),
             self._number("stride_width", stride or size[1]),
@@ -187,11 +180,7 @@ def _is_largest(words: _Words) -> bool:
 
 
 def _softmax(words: _Words) -> op.Operation:
-    return op.Softmax(
-        words.size("table_size"),
-        words.size("exp_table_size"),
-        words.size("inv_table_size"),
-    )
+    return op.Softmax(words.size("table_size"), words.size("exp_table_size"), words.size("inv_table_size"))
 
 
 def _recurrent(cell: str, words: _Words) -> op.Operation:

@@ -12,10 +12,7 @@ _FOLDER = Path("firmware", "nnet_utils")
 _HEADERS = {"io_parallel": _FOLDER / "nnet_activation.h", "io_stream": _FOLDER / "nnet_activation_stream.h"}
 _END = "} // namespace nnet"
 # The class of a backend's streams; backends that are not here get no template.
-STREAMS = {
-    **dict.fromkeys(("Vivado", "Vitis", "VivadoAccelerator"), "hls::stream"),
-    "Catapult": "ac_channel",
-}
+STREAMS = {**dict.fromkeys(("Vivado", "Vitis", "VivadoAccelerator"), "hls::stream"), "Catapult": "ac_channel"}
 # The pragmas before and inside both loops, as in hls4ml's own templates.
 _PRAGMAS = {
     "hls::stream": {

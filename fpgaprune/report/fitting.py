@@ -151,7 +151,7 @@ def _by_verilog(price: VerilogPrice, report: RunReport) -> FitAnswer:
     taken = occupancy_of(price.resources, part)
     lines = [
         f"As our Verilog, with a sample {interval_words(price.interval_cycles)}, it {taken.words} "
-        "(estimate for open synthesis, without the harness of a board)",
+        "(estimate for open synthesis, without the harness of a board)"
     ]
     if not part.compiles_hls:
         lines.append(f"No tool of {part.vendor} builds an hls4ml project, so our Verilog is judged")

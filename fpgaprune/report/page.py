@@ -24,24 +24,10 @@ from fpgaprune.report.estimate_tables import (
     speed_table,
     totals_table,
 )
-from fpgaprune.report.figures import (
-    Bar,
-    axis_end,
-    bars_figure,
-    kernel_states,
-    kernels_text,
-    mask_figure,
-    shares_figure,
-)
+from fpgaprune.report.figures import Bar, axis_end, bars_figure, kernel_states, kernels_text, mask_figure, shares_figure
 from fpgaprune.report.measured import counts_tables, kernel_plots, measured_tables
 from fpgaprune.report.numbers import DASH, count_text, percent_text
-from fpgaprune.report.run_tables import (
-    certificate_table,
-    checks_tables,
-    facts,
-    kernels_table,
-    provenance,
-)
+from fpgaprune.report.run_tables import certificate_table, checks_tables, facts, kernels_table, provenance
 from fpgaprune.report.table import LABELS, Table
 from fpgaprune.report.timing import stages_table
 from fpgaprune.report.verdict import verdicts

@@ -33,7 +33,4 @@ def write_report(out_dir: str | os.PathLike[str], report: RunReport) -> ReportPa
     content = {**report.to_json(), "verdicts": answers}
     document = (json.dumps(content, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n").encode()
     folder = Path(out_dir)
-    return ReportPaths(
-        write_bytes(folder / "report.html", page),
-        write_bytes(folder / "report.json", document),
-    )
+    return ReportPaths(write_bytes(folder / "report.html", page), write_bytes(folder / "report.json", document))

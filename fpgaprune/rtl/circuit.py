@@ -14,18 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Adder levels of each operation; an operation that is not listed is wiring and takes none.
-COSTS = {
-    "add": 1,
-    "sub": 1,
-    "max": 1,
-    "min": 1,
-    "clip": 1,
-    "inside": 1,
-    "less": 1,
-    "select": 1,
-    "rom": 2,
-    "mul": 3,
-}
+COSTS = {"add": 1, "sub": 1, "max": 1, "min": 1, "clip": 1, "inside": 1, "less": 1, "select": 1, "rom": 2, "mul": 3}
 
 
 def width_of(low: int, high: int) -> int:

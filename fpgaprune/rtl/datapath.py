@@ -28,10 +28,7 @@ class Datapath:
     held: int = 0
 
     def compute(
-        self,
-        role: str,
-        function: Callable[[list[Number]], list[Number]],
-        kind: FixedType | None = None,
+        self, role: str, function: Callable[[list[Number]], list[Number]], kind: FixedType | None = None
     ) -> None:
         """Apply `function` to the values of each beat; they get the type `kind`, else a signed one that just fits."""
         circuit, values = self._values()

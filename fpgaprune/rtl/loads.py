@@ -119,11 +119,7 @@ def gate_text(port: RtlPort, inputs: Sequence[RtlPort], outputs: Sequence[RtlPor
     """Body of the top module before its layers: the path of loads through `layers` layers, and the gate."""
     p = port.prefix
     bits = {"data": f"[{port.width_bits - 1}:0] ", "valid": "", "end": ""}
-    first = {
-        "data": f"{p}_tdata",
-        "valid": f"{p}_tvalid & {p}_tready",
-        "end": f"{p}_tvalid & {p}_tready & {p}_tlast",
-    }
+    first = {"data": f"{p}_tdata", "valid": f"{p}_tvalid & {p}_tready", "end": f"{p}_tvalid & {p}_tready & {p}_tlast"}
     wires = "".join(f"    wire {bits[part]}{_wire(0, layers, part)} = {first[part]};\n" for part in _PARTS)
     wires += "".join(
         f"    wire {bits[part]}{_wire(number, layers, part)};\n" for number in range(1, layers + 1) for part in _PARTS

@@ -55,9 +55,7 @@ def _window_at_once(context: Context, chain: Chain, windows: Windows) -> None:
     if isinstance(counts, int):
         divisor = counts
         chain.compute(
-            "average",
-            lambda v: [summed(c, accum, first).quotient(divisor).into(result) for c in split(v)],
-            result,
+            "average", lambda v: [summed(c, accum, first).quotient(divisor).into(result) for c in split(v)], result
         )
         return
     by_place = counts.reshape(-1)

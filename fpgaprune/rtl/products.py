@@ -79,11 +79,7 @@ def _weights(context: Context, matrix: NDArray[np.int64]) -> Weights:
 
 
 def _sums(
-    context: Context,
-    chain: Chain,
-    weights: Weights,
-    size: tuple[int, int] = (1, 1),
-    stride: tuple[int, int] = (1, 1),
+    context: Context, chain: Chain, weights: Weights, size: tuple[int, int] = (1, 1), stride: tuple[int, int] = (1, 1)
 ) -> None:
     """Compute the sums of every window of `size`: bit by bit if there is time and that takes fewer LUTs."""
     result = context.step.result

@@ -82,8 +82,5 @@ def _word(sums: SerialSums, number: int, stream: int) -> str:
         "fp_serial_out",
         f"out{number}",
         {"WIDTH": sums.bits},
-        {
-            "in": f"v{stream}[{sums.depth - sums.stage[stream]}]",
-            "out_data": f"out_data[{low + sums.bits - 1}:{low}]",
-        },
+        {"in": f"v{stream}[{sums.depth - sums.stage[stream]}]", "out_data": f"out_data[{low + sums.bits - 1}:{low}]"},
     )

@@ -130,10 +130,7 @@ def _tops(reports: Sequence[VendorReport], design: str) -> list[VendorReport]:
 
 
 def _totals(
-    design: str,
-    tops: Mapping[Stage, Sequence[VendorReport]],
-    estimate: Estimate | None,
-    notes: list[str],
+    design: str, tops: Mapping[Stage, Sequence[VendorReport]], estimate: Estimate | None, notes: list[str]
 ) -> list[CompareRow]:
     columns: dict[Stage, Mapping[str, Number]] = {}
     for stage, reports in tops.items():
@@ -172,11 +169,7 @@ def _layers(
 
 
 def _rows(
-    design: str,
-    layer: str | None,
-    kind: str | None,
-    module: str | None,
-    columns: Mapping[Stage, Mapping[str, Number]],
+    design: str, layer: str | None, kind: str | None, module: str | None, columns: Mapping[Stage, Mapping[str, Number]]
 ) -> list[CompareRow]:
     rows = []
     for figure in FIGURES:

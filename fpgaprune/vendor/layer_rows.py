@@ -53,9 +53,7 @@ _INSTANCE = re.compile(r"^(?:grp_|call_ret\d*_|u_)?(?P<name>.+?)(?:_fu_\d+|_U\d+
 
 
 def match_layers(
-    layers: Sequence[tuple[str, str]],
-    rows: Iterable[ModuleRow],
-    given: Mapping[str, str] | None = None,
+    layers: Sequence[tuple[str, str]], rows: Iterable[ModuleRow], given: Mapping[str, str] | None = None
 ) -> dict[str, ModuleRow]:
     """The row of each layer whose row is certain.
 

@@ -17,13 +17,7 @@ _FIELD = re.compile(r"^\| {0,4}(?P<name>[A-Z][A-Za-z ]{1,40}):(?P<value>.*)")
 _VERSION = re.compile(r"Vivado v\.? ?(?P<version>\S{1,40})")
 # After synth_design and opt_design no cell has a site yet: the stage is `synth`. From placement on, cells have sites,
 # and Vivado's own run writes its final utilization.
-_STAGES = {
-    "synthesized": SYNTH,
-    "optimized": SYNTH,
-    "placed": ROUTE,
-    "physopt": ROUTE,
-    "routed": ROUTE,
-}
+_STAGES = {"synthesized": SYNTH, "optimized": SYNTH, "placed": ROUTE, "physopt": ROUTE, "routed": ROUTE}
 
 
 @dataclass(frozen=True, slots=True)

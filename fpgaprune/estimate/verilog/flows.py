@@ -309,18 +309,14 @@ def _credit(run: list[Part], beats: int) -> Passing:
 
 def _fork(beats: int) -> Passing:
     return Passing(
-        (beats, beats),
-        lambda ins, _: [ins[0][0], ins[0][0]],
-        lambda _, outs: [np.maximum(outs[0][1], outs[1][1])],
+        (beats, beats), lambda ins, _: [ins[0][0], ins[0][0]], lambda _, outs: [np.maximum(outs[0][1], outs[1][1])]
     )
 
 
 def _meeting(i: Instance, beats: list[int]) -> Passing:
     if i.module == "fp_join":
         return Passing(
-            (beats[0],),
-            lambda ins, _: [np.maximum(ins[0][0], ins[1][0])],
-            lambda _, outs: [outs[0][1], outs[0][1]],
+            (beats[0],), lambda ins, _: [np.maximum(ins[0][0], ins[1][0])], lambda _, outs: [outs[0][1], outs[0][1]]
         )
     size = sum(beats)
     first = np.arange(size) % (i["BEATS_A"] + i["BEATS_B"]) < i["BEATS_A"]

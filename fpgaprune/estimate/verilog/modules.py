@@ -105,11 +105,7 @@ def _gather(i: Instance) -> Mapping[str, float]:
 
 
 def _scatter(i: Instance) -> Mapping[str, float]:
-    return {
-        "register": i["WIDTH"] * i["BEATS"],
-        "choice_bit": i["WIDTH"] * (i["BEATS"] - 1),
-        **_counters(i["BEATS"]),
-    }
+    return {"register": i["WIDTH"] * i["BEATS"], "choice_bit": i["WIDTH"] * (i["BEATS"] - 1), **_counters(i["BEATS"])}
 
 
 def _pad(i: Instance) -> Mapping[str, float]:

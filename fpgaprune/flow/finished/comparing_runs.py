@@ -12,13 +12,7 @@ from fpgaprune.errors import ConfigError
 from fpgaprune.files import toml_value
 from fpgaprune.flow.file import require_kind
 from fpgaprune.flow.run import RunDirectory
-from fpgaprune.measure import (
-    ANALYTIC_CSYNTH,
-    ANALYTIC_SYNTH,
-    ESTIMATED,
-    LABELS,
-    to_plain,
-)
+from fpgaprune.measure import ANALYTIC_CSYNTH, ANALYTIC_SYNTH, ESTIMATED, LABELS, to_plain
 from fpgaprune.report import NO_BREAK, Metric, change_text, count_text, percent_text, value_text
 from fpgaprune.values import Summary
 

@@ -153,13 +153,7 @@ def _order_number(run: RunDirectory, receiver: str) -> str:
 
 
 def _board(
-    run: RunDirectory,
-    design: Design,
-    board: str,
-    out: Path,
-    interval: int | None,
-    minutes: float,
-    progress: Progress,
+    run: RunDirectory, design: Design, board: str, out: Path, interval: int | None, minutes: float, progress: Progress
 ) -> HandOver:
     x = golden_samples(run, design)
     with whole_folder(out) as draft:
@@ -221,12 +215,7 @@ def _read_back(
 
 
 def _vendor(
-    run: RunDirectory,
-    project: VerilogProject,
-    design: Design,
-    order_number: str,
-    receiver: str,
-    out: Path,
+    run: RunDirectory, project: VerilogProject, design: Design, order_number: str, receiver: str, out: Path
 ) -> HandOver:
     x = golden_samples(run, design)
     with whole_folder(out) as draft:

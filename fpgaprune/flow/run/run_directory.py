@@ -11,15 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import RunError
-from fpgaprune.files import (
-    LOCK_OWNER,
-    is_draft,
-    locked_file,
-    make_folder,
-    read_json,
-    require_unlocked,
-    write_bytes,
-)
+from fpgaprune.files import LOCK_OWNER, is_draft, locked_file, make_folder, read_json, require_unlocked, write_bytes
 from fpgaprune.flow.run.digests import changed_files, differences, digest_files, digest_tree
 
 MANIFEST = "manifest.json"

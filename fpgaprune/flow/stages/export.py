@@ -88,10 +88,7 @@ class ExportStage(FlowStage[ExportResult]):
         return ReportPart(checks=[check])
 
     def needs(self) -> list[Row]:
-        return [
-            package("export", "tf2onnx", "model.onnx"),
-            package("export", "onnxruntime", "the check against Keras"),
-        ]
+        return [package("export", "tf2onnx", "model.onnx"), package("export", "onnxruntime", "the check against Keras")]
 
 
 STAGE = ExportStage()

@@ -41,13 +41,7 @@ from fpgaprune.vendor import ModuleRow, VendorReport
 OTHER_BITS = "outputs with other bits"
 
 
-def simulate_verilog(
-    project: VerilogProject,
-    design: Design,
-    x: Any,
-    timeout_s: float,
-    on_step: OnStep,
-) -> Simulated:
+def simulate_verilog(project: VerilogProject, design: Design, x: Any, timeout_s: float, on_step: OnStep) -> Simulated:
     """The simulation of `project`, the Verilog of `design`, by Verilator; left out without a simulator or samples.
 
     `x` are samples (N, ...), or a list of such arrays for several inputs. They follow one another without a gap.

@@ -49,12 +49,7 @@ def in_layout_of(data: Dataset, network: OnnxNetwork, model: Path, layout: Layou
 
 
 def _turned(
-    array: np.ndarray[Any, Any],
-    shape: tuple[int, ...],
-    axes: Sequence[int],
-    layout: Layout,
-    where: str,
-    model: Path,
+    array: np.ndarray[Any, Any], shape: tuple[int, ...], axes: Sequence[int], layout: Layout, where: str, model: Path
 ) -> np.ndarray[Any, Any]:
     """`array` with the axes of Keras, where a sample has `shape`; `axes` are their places in the file, from 1."""
     of_file = tuple(shape[axes.index(axis)] for axis in sorted(axes))

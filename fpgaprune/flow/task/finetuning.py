@@ -151,11 +151,7 @@ class Finetuning:
             now, begin = number, start
             number, start = number + 1, None
             self._train(
-                self._closed(masks),
-                passed=now,
-                rounds=len(shares),
-                start=begin,
-                state=lambda: ({"round": now}, masks),
+                self._closed(masks), passed=now, rounds=len(shares), start=begin, state=lambda: ({"round": now}, masks)
             )
 
         # Locking now keeps the moments from round to round, and nothing is traced again.

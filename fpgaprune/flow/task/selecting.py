@@ -173,11 +173,7 @@ def score_options(settings: SelectConfig, data: Data | None, seed: int, target: 
         "seed": seed,
         "normalize": settings.normalize,
         "cost": settings.cost,
-        "protect": Protection(
-            settings.protect,
-            settings.min_free,
-            min_free_channels=settings.min_free_channels,
-        ),
+        "protect": Protection(settings.protect, settings.min_free, min_free_channels=settings.min_free_channels),
     }
 
 

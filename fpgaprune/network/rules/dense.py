@@ -71,7 +71,4 @@ def _letters(equation: str, rank: int) -> tuple[str, str, str]:
     return source.replace("...", filled), kernel, result.replace("...", filled)
 
 
-RULES: dict[type, LayerRule] = {
-    layers.Dense: LayerRule(dense, Role.DENSE),
-    layers.EinsumDense: LayerRule(einsum_dense),
-}
+RULES: dict[type, LayerRule] = {layers.Dense: LayerRule(dense, Role.DENSE), layers.EinsumDense: LayerRule(einsum_dense)}
