@@ -15,6 +15,7 @@
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -22,6 +23,11 @@ namespace {
 using Word = uint64_t;
 using Words = std::vector<Word>;
 constexpr int BOARDS = 64;
+#ifdef EVERY_CELL  // The reference that a test compares with.
+constexpr bool every = true;
+#else
+constexpr bool every = false;
+#endif
 Words net;
 
 struct Cell {
@@ -31,11 +37,12 @@ struct Cell {
 };
 struct Register {
     int data, enable, reset, out;
-    Word start, next;
+    Word start;
 };
 struct Small {
     std::array<Word, 16> bits;
     int write[4], enable, data;
+    std::vector<int> reads;  // the cells that read it
 };
 struct Port {
     int width, enable, write, output_enable, registered, mode;
@@ -49,7 +56,6 @@ struct Block {
 struct Multiplier {
     int a_signed, b_signed;
     std::vector<int> a, b, out;
-    Words last;
 };
 
 std::vector<Cell> cells;
@@ -57,6 +63,62 @@ std::vector<Register> registers;
 std::vector<Small> small;
 std::vector<Block> blocks;
 std::vector<Multiplier> multipliers;
+
+// Most of a chip waits most of the time, so only what reads a changed net is computed. A node is a cell, a register, a
+// small memory or a block, numbered in this order; the cells, in the order of computation, fill whole words of `stale`.
+std::vector<std::vector<int>> readers;  // net -> the nodes that read it
+Words stale;                            // a bit for each node whose inputs changed
+int first_register = 0, first_small = 0, first_block = 0;
+
+inline void mark(int node) { stale[node / 64] |= Word(1) << node % 64; }
+
+inline void set(int at, Word value) {
+    if (net[at] == value) return;
+    net[at] = value;
+    for (const int node : readers[at]) mark(node);
+}
+
+void connect() {
+    first_register = (cells.size() + 63) / 64 * 64;
+    first_small = first_register + registers.size();
+    first_block = first_small + small.size();
+    stale.assign((first_block + blocks.size() + 63) / 64, 0);
+    readers.resize(net.size());
+    const auto reads = [](int node, const std::vector<int>& nets) {
+        for (const int at : nets) readers[at].push_back(node);
+    };
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const Cell& cell = cells[i];
+        if (cell.kind == Cell::product) {
+            const Multiplier& m = multipliers[cell.content];
+            reads(i, m.a);
+            reads(i, m.b);
+            reads(i, {m.a_signed, m.b_signed});
+        } else {
+            reads(i, {cell.in, cell.in + 4});
+            if (cell.kind == Cell::read) small[cell.content].reads.push_back(i);
+        }
+    }
+    int node = first_register;
+    for (const Register& r : registers) reads(node++, {r.data, r.enable, r.reset});
+    for (const Small& s : small) {
+        reads(node, {s.write, s.write + 4});
+        reads(node++, {s.enable, s.data});
+    }
+    for (const Block& block : blocks) {
+        for (const Port& p : block.ports) {
+            reads(node, {p.enable, p.write, p.output_enable});
+            reads(node, p.address);
+            reads(node, p.data);
+        }
+        ++node;
+    }
+}
+
+void all_stale() {
+    for (std::size_t i = 0; i < cells.size(); ++i) mark(i);
+    for (std::size_t i = first_register; i < first_block + blocks.size(); ++i) mark(i);
+}
 
 inline Word any_of(uint32_t content, const int* in) {
     const Word a = net[in[0]], b = net[in[1]], c = net[in[2]], d = net[in[3]];
@@ -157,35 +219,32 @@ struct Reader {
     }
 };
 
-// The product, where a factor changed.
-void multiply(Multiplier& m) {
-    Words now;
-    for (const int in : m.a) now.push_back(net[in]);
-    for (const int in : m.b) now.push_back(net[in]);
-    now.push_back(net[m.a_signed]);
-    now.push_back(net[m.b_signed]);
-    if (now == m.last) return;
-    m.last = now;
+void multiply(const Multiplier& m) {
     const int na = m.a.size(), nb = m.b.size(), no = m.out.size();
-    for (int i = 0; i < no; ++i) net[m.out[i]] = 0;
+    Words made(no);
     for (int board = 0; board < BOARDS; ++board) {
         int64_t a = number(m.a, board), b = number(m.b, board);
         if ((net[m.a_signed] >> board & 1) && (a >> (na - 1) & 1)) a -= int64_t(1) << na;
         if ((net[m.b_signed] >> board & 1) && (b >> (nb - 1) & 1)) b -= int64_t(1) << nb;
-        const uint64_t made = a * b;
-        for (int i = 0; i < no; ++i) net[m.out[i]] |= (made >> i & 1) << board;
+        const uint64_t product = a * b;
+        for (int i = 0; i < no; ++i) made[i] |= (product >> i & 1) << board;
     }
+    for (int i = 0; i < no; ++i) set(m.out[i], made[i]);
 }
 
+// Computes the stale cells. What a cell changes is read by later cells only.
 void compute() {
-    for (const Cell& cell : cells) {
-        if (cell.kind == Cell::table)
-            net[cell.out] = any_of(cell.content, cell.in);
-        else if (cell.kind == Cell::read)
-            net[cell.out] = chosen(small[cell.content], cell.in);
-        else
-            multiply(multipliers[cell.content]);
-    }
+    for (int word = 0; word < first_register / 64; ++word)
+        while (const Word left = stale[word]) {
+            stale[word] = left & (left - 1);
+            const Cell& cell = cells[64 * word + __builtin_ctzll(left)];
+            if (cell.kind == Cell::table)
+                set(cell.out, any_of(cell.content, cell.in));
+            else if (cell.kind == Cell::read)
+                set(cell.out, chosen(small[cell.content], cell.in));
+            else
+                multiply(multipliers[cell.content]);
+        }
 }
 
 // The first bit of what an address means in a memory of words of 18 bits.
@@ -195,18 +254,23 @@ uint32_t place_of(const Port& port, uint32_t address) {
     return (address >> 4) * 18 + bit + (bit >= 8);
 }
 
-// All ports read what was there; then they write.
-void tick(Block& block) {
+// All ports read what was there; then they write. Returns whether anything in the block changed.
+bool tick(Block& block) {
+    bool changed = false;
+    const auto put = [&changed](auto& place, auto value) {
+        changed |= place != value;
+        place = value;
+    };
     for (Port& p : block.ports) {
         if (p.registered)
             for (std::size_t i = 0; i < p.out.size(); ++i)
-                p.last[i] ^= net[p.output_enable] & (p.first[i] ^ p.last[i]);
+                put(p.last[i], p.last[i] ^ (net[p.output_enable] & (p.first[i] ^ p.last[i])));
         const Word enable = net[p.enable], write = net[p.write];
         for (int board = 0; board < BOARDS; ++board) {
             if (!(enable >> board & 1) || ((write >> board & 1) && p.mode != 2)) continue;
             const uint8_t* from = &block.content[board][place_of(p, number(p.address, board))];
             for (std::size_t i = 0; i < p.out.size(); ++i)
-                p.first[i] = (p.first[i] & ~(Word(1) << board)) | Word(from[i]) << board;
+                put(p.first[i], (p.first[i] & ~(Word(1) << board)) | Word(from[i]) << board);
         }
     }
     for (Port& p : block.ports) {
@@ -219,33 +283,55 @@ void tick(Block& block) {
             for (std::size_t i = 0; i < p.data.size(); ++i) {
                 // The lowest address bits of two bytes or four enable one each.
                 if (p.width >= 18 && !(address >> (i / 9) & 1)) continue;
-                to[i] = net[p.data[i]] >> board & 1;
+                put(to[i], uint8_t(net[p.data[i]] >> board & 1));
                 if (p.mode == 1 && i < p.out.size())
-                    p.first[i] = (p.first[i] & ~(Word(1) << board)) | Word(to[i]) << board;
+                    put(p.first[i], (p.first[i] & ~(Word(1) << board)) | Word(to[i]) << board);
             }
         }
     }
+    return changed;
 }
 
+void tick(Small& s) {
+    const Word enable = net[s.enable], data = net[s.data];
+    bool changed = false;
+    for (int i = 0; i < 16; ++i) {
+        Word here = enable;
+        for (int bit = 0; bit < 4; ++bit) here &= i >> bit & 1 ? net[s.write[bit]] : ~net[s.write[bit]];
+        const Word now = (s.bits[i] & ~here) | (data & here);
+        changed |= now != s.bits[i];
+        s.bits[i] = now;
+    }
+    if (changed)
+        for (const int cell : s.reads) mark(cell);
+}
+
+// A clock edge. With the same inputs a register or a small memory does not change again; a block may, as long as the
+// edge before changed it.
 void tick() {
-    for (Register& r : registers) {
-        const Word before = net[r.out], enable = net[r.enable], reset = net[r.reset];
-        r.next = (reset & r.start) | (~reset & ((enable & net[r.data]) | (~enable & before)));
-    }
-    for (Small& s : small) {
-        const Word enable = net[s.enable], data = net[s.data];
-        if (!enable) continue;
-        for (int i = 0; i < 16; ++i) {
-            Word here = enable;
-            for (int bit = 0; bit < 4; ++bit) here &= i >> bit & 1 ? net[s.write[bit]] : ~net[s.write[bit]];
-            s.bits[i] = (s.bits[i] & ~here) | (data & here);
+    static std::vector<std::pair<int, Word>> next;
+    static std::vector<int> active;
+    next.clear();
+    active.clear();
+    for (std::size_t word = first_register / 64; word < stale.size(); ++word)
+        while (const Word left = stale[word]) {
+            stale[word] = left & (left - 1);
+            const int node = 64 * word + __builtin_ctzll(left);
+            if (node < first_small) {
+                const Register& r = registers[node - first_register];
+                const Word enable = net[r.enable], reset = net[r.reset];
+                next.emplace_back(r.out, (reset & r.start) | (~reset & ((enable & net[r.data]) | (~enable & net[r.out]))));
+            } else if (node < first_block)
+                tick(small[node - first_small]);
+            else if (tick(blocks[node - first_block]) || every)
+                active.push_back(node);
         }
+    for (const int node : active) {
+        mark(node);
+        for (Port& p : blocks[node - first_block].ports)
+            for (std::size_t i = 0; i < p.out.size(); ++i) set(p.out[i], p.registered ? p.last[i] : p.first[i]);
     }
-    for (Block& block : blocks) tick(block);
-    for (Block& block : blocks)
-        for (Port& p : block.ports)
-            for (std::size_t i = 0; i < p.out.size(); ++i) net[p.out[i]] = p.registered ? p.last[i] : p.first[i];
-    for (Register& r : registers) net[r.out] = r.next;
+    for (const auto& [out, value] : next) set(out, value);
 }
 
 // A serial line: one bit after another, 10 for a byte, each `bit` long; times are in 1/65536 cycles.
@@ -261,6 +347,7 @@ int main(int argc, char** argv) {
     if (argc != 10) return 2;
     int input = 0, output = 0;
     Reader(argv[1]).read(input, output);
+    connect();
     const std::size_t samples = std::strtoull(argv[4], nullptr, 10), in_bytes = std::strtoull(argv[5], nullptr, 10),
                       out_bytes = std::strtoull(argv[6], nullptr, 10);
     const int64_t bit = std::strtoll(argv[7], nullptr, 10);
@@ -280,13 +367,14 @@ int main(int argc, char** argv) {
         net[1] = ~Word(0);
         net[2] = open;
         for (Register& r : registers) net[r.out] = r.start;
-        for (Multiplier& m : multipliers) m.last.clear();
+        all_stale();
         std::vector<Line> lines(boards);
         Word level = ~Word(0);
         int waiting = boards;
         int64_t tail = -1;
         for (int64_t now = 0;; now += 65536, ++cycles) {
-            net[input] = level;
+            set(input, level);
+            if (every) all_stale();
             compute();
             const Word out = net[output];
             for (int board = 0; board < boards; ++board) {
