@@ -12,6 +12,7 @@ from .bitstream import bitstream_ending as bitstream_ending
 from .bitstream import board_pll as board_pll
 from .bitstream import crowding as crowding
 from .bitstream import find_board_router as find_board_router
+from .bitstream import find_board_tools as find_board_tools
 from .bitstream import make_bitstream as make_bitstream
 from .board_folder import ANSWER_BYTES as ANSWER_BYTES
 from .board_folder import board_files as board_files

@@ -17,7 +17,7 @@ from fpgaprune.fabric.cells import family_of
 from fpgaprune.fabric.families import find_router
 from fpgaprune.fabric.identity import digest_of_verilog
 from fpgaprune.fabric.nextpnr import run_nextpnr
-from fpgaprune.fabric.open_tools import find_open_tool
+from fpgaprune.fabric.open_tools import YOSYS, Found, find_open_tools
 from fpgaprune.fabric.placed import write_placed
 from fpgaprune.fabric.pll import Pll, find_pll
 from fpgaprune.fabric.records import digest_of, read_record, write_record
@@ -120,6 +120,19 @@ def find_board_router(board: str | os.PathLike[str]) -> tuple[Board, Router, Pac
     if router.packing is None:
         raise TargetError(f"fpgaprune makes no bitstream for {router.devices.name}; wanted a board with another FPGA")
     return place, router, router.packing
+
+
+def find_board_tools(board: str | os.PathLike[str]) -> list[Found]:
+    """The tools that make a bitstream for `board`: synthesis, place and route, and what packs it.
+
+    Raises:
+        TargetError: as for `find_board_router`.
+        ToolError: some are missing; the message names all of them.
+    """
+    _, router, packing = find_board_router(board)
+    found = find_open_tools(YOSYS, router.tool, packing.tool)
+    router.made_by()  # Raises if a package is missing.
+    return found
 
 
 def bitstream_ending(board: str | os.PathLike[str]) -> str:
@@ -225,8 +238,7 @@ def make_bitstream(
         raise RtlError(f"bitstream {os.fspath(output)!r} for {place.name}: its name must end in {ending}")
     devices = router.devices
     part = devices.find(device or place.device)
-    tool, packer = find_open_tool(router.tool), find_open_tool(packing.tool)
-    router.made_by()  # A package that is missing is named before synthesis.
+    _, tool, packer = find_board_tools(board)
     tell = on_step or (lambda *_: None)
     left = countdown(timeout_s)
     tell(0, 0, "synthesis")

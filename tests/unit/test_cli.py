@@ -138,7 +138,7 @@ def test_an_estimate_of_rows_takes_no_part_and_no_clock(tmp_path):
     [
         (["verify", "nowhere"], "nowhere is not a run folder"),
         (["estimate", "nowhere.json"], "no design at nowhere.json"),
-        (["run", "nowhere.toml"], "flow file nowhere.toml does not exist"),
+        (["run", "nowhere.toml"], "flow file or model nowhere.toml does not exist"),
         (["measure", "nowhere"], "nowhere is not a run folder"),
         (
             ["compare", "mine.keras"],
@@ -154,6 +154,12 @@ def test_errors_are_one_line(arguments, message, tmp_path, monkeypatch):
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
     assert "CODE 2" in done.stdout
+
+
+def test_a_file_whose_name_is_nearly_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.keras").write_bytes(b"")
+    assert "mine.kera does not exist; did you mean mine.keras?" in run("run", "mine.kera").stderr
 
 
 def report_of(fits, *checks):

@@ -71,7 +71,10 @@ def read_config(path: Path | None) -> Flow:
     try:
         document = read_toml(path, ConfigError, "flow file")
     except FileNotFoundError as error:
-        raise ConfigError(f"flow file {path} does not exist") from error
+        there = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = difflib.get_close_matches(path.name, there, n=1)
+        meant = f"; did you mean {path.with_name(near[0])}?" if near else ""
+        raise ConfigError(f"flow file or model {path} does not exist{meant}") from error
     if not document:
         raise ConfigError(
             f"flow file {path} holds no key; 'fpgaprune config' prints one with every key, and 'fpgaprune run' without "

@@ -17,6 +17,7 @@ from fpgaprune.fabric import (
     board_pll,
     crowding,
     family_of,
+    find_board_tools,
     make_bitstream,
     priced_as,
     slowness,
@@ -95,6 +96,7 @@ def build_for_board(
     """
     if not minutes > 0:
         raise ConfigError(f"the deadline is {minutes:g} minutes; wanted a number above 0")
+    find_board_tools(board)  # Raises before minutes are spent.
     layouts = _layouts(run, design, board, interval, minutes)
     whole = countdown(60 * minutes)
     progress.stage("layout", "running")

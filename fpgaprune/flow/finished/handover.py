@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from fpgaprune import __version__
 from fpgaprune.design import Design, Input
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import ConfigError, ReadbackError, RtlError, RunError, TargetError, ToolError
+from fpgaprune.errors import ConfigError, ReadbackError, RtlError, RunError, TargetError, ToolError, ToolTimeoutError
 from fpgaprune.fabric import (
     ANSWER_BYTES,
     Bitstream,
     board_files,
+    cells_file,
     digest_of_verilog,
     family_of,
     golden_bytes,
@@ -206,8 +207,11 @@ def _read_back(
     try:
         found = check_bitstream(made.path, board, sent, wanted, samples, results, timeout_s=_READ_BACK_S)
     except (ReadbackError, ToolError) as error:
-        reason = str(error).replace(str(made.path), made.path.name)
-        return BitstreamLink(made.path.name, board, digest_file(made.path), (), reason)
+        late = f"it took more than {_READ_BACK_S:g} s; fpgaprune verify --bitstream takes the time that it needs"
+        reason = late if isinstance(error, ToolTimeoutError) else str(error).replace(str(made.path), made.path.name)
+        cells = cells_file(made.path)
+        cells_sha256 = digest_file(cells) if cells.is_file() else ""
+        return BitstreamLink(made.path.name, board, digest_file(made.path), (), reason, cells_sha256)
     if not found.holds:
         said = "; ".join(claim.sentence() for claim in found.claims() if not claim.holds)
         raise RtlError(f"{made.path.name} is wrong, and nothing is handed over: {said}; try another seed")

@@ -19,7 +19,7 @@ from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import BoardError, ConfigError, RunError, StorageError, TargetError, ToolError, ToolTimeoutError
 from fpgaprune.fabric import OPEN_TOOLS, board_files, digest_of_verilog, find_board, identity_of
-from fpgaprune.files import whole_folder
+from fpgaprune.files import digest_file, whole_folder
 from fpgaprune.flow import ask_board, hand_over
 from fpgaprune.flow.finished import board_layouts
 from fpgaprune.flow.run import RunDirectory
@@ -129,6 +129,19 @@ def test_a_folder_for_a_board_holds_all_that_it_needs(run, made, tools):
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"design      {about['digest']}" in done.stdout
     assert "simulation  left out: no simulator is here" in done.stdout
+    link = json.loads((found.path / "certificate.json").read_text())["bitstream"]
+    assert not link["holds"], "this file is no bitstream"
+    assert link["cells_sha256"] == digest_file(found.path / "small.fs.cells.xz")
+
+
+def test_a_bitstream_that_takes_too_long_to_read_back_is_said_with_what_to_do(run, tools, monkeypatch):
+    def late(*_, **__):
+        raise ToolTimeoutError("netlist ran longer than 120 s in /tmp/x and was stopped")
+
+    monkeypatch.setattr("fpgaprune.flow.finished.handover.check_bitstream", late)
+    said = hand_over(run, "tang-nano-9k").path / "README.md"
+    wanted = "it was not, for it took more than 120 s; fpgaprune verify --bitstream takes the time that it needs."
+    assert wanted in said.read_text()
 
 
 def test_the_golden_bytes_are_what_a_board_gives(run, made, tools, monkeypatch):
@@ -305,6 +318,22 @@ def test_what_cannot_be_handed_over_leaves_nothing(run, receiver, error, message
     with pytest.raises(error, match=message):
         hand_over(run, receiver)
     assert [path.name for path in run.parent.iterdir()] == ["mine"]
+
+
+def test_missing_tools_are_named_together_before_a_layout_is_chosen(run, tools, tmp_path, monkeypatch):
+    monkeypatch.setattr("fpgaprune.fabric.open_tools.find_spec", lambda module: None)
+    for program in ("yosys", "gowin_pack"):
+        (tmp_path / "bin" / program).unlink()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    shown = Told()
+    with pytest.raises(ToolError) as caught:
+        hand_over(run, "tang-nano-9k", progress=shown)
+    assert str(caught.value) == (
+        "yosys (open synthesis), gowin_pack (bitstreams for Gowin) were found neither on PATH nor as Python packages; "
+        "install them with: pip install 'fpgaprune[rtl,gowin]'"
+    )
+    assert not shown.stages
+    assert not (run.parent / "mine-for-tang-nano-9k").exists()
 
 
 def test_a_design_too_large_for_the_board_leaves_nothing(run, tools, tmp_path):
