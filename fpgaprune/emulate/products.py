@@ -109,9 +109,6 @@ def _require_exact(step: Step, fraction: int, bounds: Sequence[tuple[int, int]],
         fraction: bits right of the point of the products.
         bounds: for each output, the bounds of its partial sums.
         role: of the bias.
-
-    Raises:
-        DesignError: it may.
     """
     bias, accum = step.constants(role), step.type("accum")
     places = max(fraction, bias.fraction)

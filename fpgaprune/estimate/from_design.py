@@ -209,11 +209,7 @@ def _layer(
 
 
 def _reuse(spec: LayerSpec, sizes: list[tuple[int, int]], notes: list[str]) -> int:
-    """The layer's reuse factor; if it divides the products of a size unevenly, the nearest one that hls4ml can build.
-
-    Raises:
-        EstimateError: it is below 1.
-    """
+    """The layer's reuse factor; where it divides products unevenly, the nearest that hls4ml can build."""
     wanted, strategy = spec.reuse_factor, str(spec.strategy)
     if wanted < 1:
         raise EstimateError(f"layer {spec.name!r} has reuse factor {wanted}; wanted 1 or more")

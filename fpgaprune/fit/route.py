@@ -253,11 +253,7 @@ class VerilogRoute:
     def _named(
         self, layout: DesignLayout, name: str = "", settings: Settings | None = None, asked: Settings | None = None
     ) -> DesignLayout:
-        """Return `layout` with the sections of a flow file that ask for it: `asked` in `[measure]`, or its interval.
-
-        Raises:
-            EstimateError: no capacity of the part is known.
-        """
+        """Return `layout` with the sections of a flow file that ask for it: `asked` in `[measure]`, or its interval."""
         layout.occupancy.require_nearest()
         measure = {"families": [self.family], **(asked or {"interval": layout.fields.get("interval", 0)})}
         return structs.replace(layout, name=name, settings={**(settings or {}), "measure": measure})

@@ -244,11 +244,7 @@ class Workers:
             self._cluster.scale(self._count)
 
     def _outcome(self, trial: Trial, future: Any) -> Outcome:
-        """Return the outcome of a trial whose future is done.
-
-        Raises:
-            ToolError: the scheduler is gone.
-        """
+        """Return the outcome of a trial whose future is done."""
         if future.status == "finished" and (saved := saved_outcome(trial)) is not None:
             # The worker may have been killed since, and what it sent with it; the file is whole.
             return saved

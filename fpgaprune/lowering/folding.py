@@ -175,11 +175,7 @@ def in_classes_of_keras(functional: keras.Model) -> keras.Model:
 
 
 def _known(layer: keras.Layer) -> Activation:
-    """The function of an activation layer, or the one that another layer applies.
-
-    Raises:
-        UnsupportedLayerError: it is unknown; `check_layers` says so first.
-    """
+    """The function of an activation layer, or the one that another layer applies."""
     known = activation_in(layer)
     if known is None:
         raise UnsupportedLayerError(f"layer {layer.name!r} has an activation that is not known")

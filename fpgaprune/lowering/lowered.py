@@ -179,9 +179,6 @@ def _entering(
     """The type of each input of a network that rounds its data, but not that input.
 
     It is the user's; or holds each sample exactly, if few bits do; or has as many bits as an activation.
-
-    Raises:
-        HlsError: the user asks for types of other layers, which follow from the data.
     """
     unrounded = unrounded_inputs(folded)
     typed = [

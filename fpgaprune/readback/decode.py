@@ -314,11 +314,7 @@ class _Walk:
         return net
 
     def _clocked(self, wire: Wire, place: str) -> bool:
-        """Whether the clock moves at `wire`; a constant does not.
-
-        Raises:
-            ReadbackError: it is another clock than that of the cells before, or is made by logic.
-        """
+        """Whether the clock moves at `wire`; a constant does not."""
         names = self._chip.source(wire)
         if names[0].name in CONSTANTS:
             return False

@@ -163,11 +163,7 @@ def _pair_bits(width: int, signed: bool, weight_bits: int) -> int:
 
 
 def _require_room_for_two(sums: ScheduledSums) -> None:
-    """Check that the values of two places and the products of one fit beside each other into a multiplier's factor.
-
-    Raises:
-        RtlError: they do not, or there is one place.
-    """
+    """Check that the values of two places and the products of one fit beside each other into a multiplier's factor."""
     bits = _pair_bits(sums.width, sums.signed, sums.weight_bits)
     if sums.places == 1 or bits > _FACTOR_BITS:
         raise RtlError(

@@ -166,11 +166,7 @@ def _hierarchy(table: PrintedTable) -> tuple[Resources[int], tuple[ModuleRow, ..
 
 
 def _check_contents(lines: Sequence[str], source: Path) -> None:
-    """Every section in the table of contents follows.
-
-    Raises:
-        ReportError: one does not, so the report is cut off.
-    """
+    """Every section in the table of contents follows."""
     starts = [at for at, line in enumerate(lines) if line.strip() == "Table of Contents"]
     if not starts:
         raise ReportError(f"{source} has no table of contents; the report is cut off or not {_KIND}")

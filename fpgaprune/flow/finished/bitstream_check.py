@@ -104,11 +104,7 @@ def _not_certified(claim: BitstreamLink, found: BitstreamCheck, bitstream: Path)
 
 
 def _verilog_of(run: RunDirectory, design: Design, folder: Path) -> VerilogProject:
-    """The Verilog of the bitstream in `folder`.
-
-    Raises:
-        RunError: the run no longer has it.
-    """
+    """The Verilog of the bitstream in `folder`."""
     if not is_handed_over(folder):
         return verilog_of(run, design)
     digest = json.loads((folder / ABOUT).read_text(encoding="utf-8"))["digest"]

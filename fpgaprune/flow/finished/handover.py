@@ -134,11 +134,7 @@ def hand_over(
 
 
 def _order_number(run: RunDirectory, receiver: str) -> str:
-    """The order number that `receiver` stands for.
-
-    Raises:
-        TargetError: it is none, or of a vendor whose tools take no project of ours.
-    """
+    """The order number that `receiver` stands for."""
     vendor = OWN_PART.get(receiver.lower())
     try:
         target = Target.of(str(run.manifest["config"]["target"]["part"]) if vendor else receiver)
@@ -199,11 +195,7 @@ def _board(
 def _read_back(
     made: Bitstream, board: str, sent: bytes, wanted: bytes, samples: int, results: Results
 ) -> BitstreamLink:
-    """The last link of the certificate: what the bitstream computes, or why it was not read back.
-
-    Raises:
-        RtlError: it computes other bits than the emulation.
-    """
+    """The last link of the certificate: what the bitstream computes, or why it was not read back."""
     try:
         found = check_bitstream(made.path, board, sent, wanted, samples, results, timeout_s=_READ_BACK_S)
     except (ReadbackError, ToolError) as error:

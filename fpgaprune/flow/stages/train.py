@@ -75,11 +75,7 @@ def _read_shapes(known: Known) -> None:
 
 
 def _onnx(path: Path) -> OnnxNetwork:
-    """Read the ONNX file at `path` as a plan of layers.
-
-    Raises:
-        ConfigError: it cannot come in.
-    """
+    """Read the ONNX file at `path` as a plan of layers."""
     try:
         return plan_onnx(path)
     except ModelImportError as error:

@@ -250,11 +250,7 @@ class Finetuning:
         return shuffled_batches(data.x_train, data.y_train, size, self.config.seed, epoch, self.task.weights)
 
     def _own_callbacks(self, name: str) -> list[Any]:
-        """The Keras callbacks that the user's function makes for the run folder; each round has new ones.
-
-        Raises:
-            ConfigError: they are none.
-        """
+        """The Keras callbacks that the user's function makes for the run folder; each round has new ones."""
         made = named_function(name, "finetune.callbacks", ConfigError)(self.checkpoint.folder)
         found = list(made) if isinstance(made, list | tuple) else [made]
         for one in found:
@@ -266,11 +262,7 @@ class Finetuning:
         return found
 
     def _own_loop(self, name: str, masks: MaskSet) -> None:
-        """Let the user's own loop train the model under the lock; it may not move a locked element.
-
-        Raises:
-            LockError: it moved one.
-        """
+        """Let the user's own loop train the model under the lock; it may not move a locked element."""
         from fpgaprune.certify import check_model
 
         data = self.data

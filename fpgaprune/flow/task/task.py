@@ -242,11 +242,7 @@ def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:
 
 
 def _require_losses(losses: object) -> None:
-    """Check that each name in `losses` is a loss of Keras's; an `.h5` file holds a user's own one by name alone.
-
-    Raises:
-        ValueError: Keras does not know it.
-    """
+    """Check that each name in `losses` is a loss of Keras's; an `.h5` file holds a user's own one by name alone."""
     for loss in keras.tree.flatten(losses):
         if isinstance(loss, str):
             keras.losses.get(loss)
