@@ -92,4 +92,5 @@ from .waiting import slowness as slowness
 from .waiting import synthesis_seconds as synthesis_seconds
 from .wrapped import WrappedNetlist as WrappedNetlist
 from .yosys import make_netlist as make_netlist
+from .yosys import read_statistics as read_statistics
 from .yosys import run_yosys as run_yosys

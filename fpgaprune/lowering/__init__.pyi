@@ -32,6 +32,7 @@ from .lowered import make_design as make_design
 from .precision import Precision as Precision
 from .precision import Types as Types
 from .precision import choose_types as choose_types
+from .precision import fitting as fitting
 from .ranges import Range as Range
 from .ranges import Samples as Samples
 from .ranges import observe as observe
@@ -40,6 +41,7 @@ from .rounded_model import quantize as quantize
 from .rounded_model import require_roundable as require_roundable
 from .rounded_model import settle as settle
 from .rounded_model import settled_types as settled_types
+from .scaled_inputs import finer as finer
 from .softmax_types import BOUND as BOUND
 from .split import depthwise_names as depthwise_names
 from .split import split_separable as split_separable

@@ -18,7 +18,8 @@ import pytest
 from fpgaprune.network import read_keras_weights
 from fpgaprune.values import MaskSet
 
-from ..unit.fabric.fake_tools import fake_yosys, write_program
+from ..unit.fabric.fake_tools import fake_yosys
+from ..unit.programs import write_program
 from .warm_commands import command
 
 pytestmark = pytest.mark.flow
@@ -388,7 +389,7 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
 
 def test_a_run_that_cannot_be_measured_says_why_and_keeps_its_report(small, tmp_path):
     shutil.copytree(small / "run", tmp_path / "run")
-    write_program(tmp_path, "yosys", "#!/bin/sh\necho 'ERROR: no luck'\nexit 1\n")
+    write_program(tmp_path / "bin" / "yosys", "#!/bin/sh\necho 'ERROR: no luck'\nexit 1\n")
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     done = command(["measure", "run", "--simulate", "0"], tmp_path, environment)
     assert done.returncode == 1

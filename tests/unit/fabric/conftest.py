@@ -2,9 +2,9 @@
 
 import pytest
 
-from fpgaprune import processes
 from fpgaprune.fabric import OPEN_TOOLS, open_tools
 
+from ..programs import play_tools
 from .tiny import tiny_project
 
 
@@ -17,12 +17,7 @@ def tiny(tmp_path):
 @pytest.fixture
 def fakes(tmp_path, monkeypatch):
     """A folder whose `bin` goes before PATH; the tools' own variables are unset."""
-    for tool in OPEN_TOOLS:
-        monkeypatch.delenv(processes.tool_variable(tool.program), raising=False)
-    monkeypatch.setattr(processes, "GRACE_S", 0.3)
-    (tmp_path / "bin").mkdir(exist_ok=True)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    return tmp_path
+    return play_tools(tmp_path, monkeypatch, [tool.program for tool in OPEN_TOOLS])
 
 
 @pytest.fixture

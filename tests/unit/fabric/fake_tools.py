@@ -1,8 +1,9 @@
 """Open tools, played by small scripts on a PATH of their own."""
 
-import stat
 import sys
 from pathlib import Path
+
+from ..programs import write_program
 
 # Plays yosys: counts are read off the top module's name, and `behaviour` may make it fail for one module.
 YOSYS = """#!{python}
@@ -87,20 +88,20 @@ def fake_nextpnr(folder: Path, behaviour: str = "", base: float = 100.0, family:
     calls = folder / "routes"
     calls.touch()
     text = NEXTPNR.format(python=sys.executable, calls=str(calls), behaviour=behaviour, base=base)
-    write_program(folder, f"nextpnr-{family}", text)
+    write_program(folder / "bin" / f"nextpnr-{family}", text)
     return calls
 
 
 def fake_ecppack(folder: Path) -> Path:
     """`ecppack` in `folder`/bin."""
-    return write_program(folder, "ecppack", ECPPACK.format(python=sys.executable))
+    return write_program(folder / "bin" / "ecppack", ECPPACK.format(python=sys.executable))
 
 
 def fake_packers(folder: Path) -> Path:
     """The packer of every family in `folder`/bin; the options of the last run are in the file returned."""
     told = folder / "packed"
     for name in ("ecppack", "gmpack", "gowin_pack", "icepack", "prjoxide"):
-        write_program(folder, name, PACKER.format(python=sys.executable, told=str(told)))
+        write_program(folder / "bin" / name, PACKER.format(python=sys.executable, told=str(told)))
     return told
 
 
@@ -112,17 +113,7 @@ def fake_yosys(folder: Path, behaviour: str = "", extra: dict[str, int] | str | 
     calls = folder / "calls"
     calls.touch()
     write_program(
-        folder,
-        "yosys",
+        folder / "bin" / "yosys",
         YOSYS.format(python=sys.executable, calls=str(calls), behaviour=behaviour, extra=extra or {}),
     )
     return calls
-
-
-def write_program(folder: Path, name: str, text: str) -> Path:
-    """An executable file `name` of `text` in `folder`/bin."""
-    path = folder / "bin" / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path

@@ -17,8 +17,8 @@ from fpgaprune.rtl import RtlPort, VerilogProject
 from fpgaprune.values import FixedType
 from fpgaprune.vendor import read_reports
 
+from ..programs import write_program
 from ..vendor.texts import timing, utilization
-from .fake_tools import write_program
 
 ZYNQ, ARRIA = "xc7z020clg400-1", "10AX115N2F45E1SG"
 
@@ -144,8 +144,7 @@ def test_a_build_leaves_reports_that_are_read_by_stage(tiny, vectors, tmp_path, 
     (tmp_path / "timing").write_text(timing())
     told = tmp_path / "told"
     write_program(
-        fakes,
-        "vivado",
+        fakes / "bin" / "vivado",
         f"#!/bin/sh\necho \"$@\" > '{told}'\ntest -f vivado.tcl || exit 1\n"
         f"cp '{tmp_path / 'util'}' reports/tiny_utilization_synth.rpt\n"
         f"cp '{tmp_path / 'timing'}' reports/tiny_timing_routed.rpt\n",
@@ -171,7 +170,7 @@ def test_a_missing_tool_says_what_to_run_where_it_is(tiny, vectors, tmp_path, fa
 @posix
 def test_a_tool_that_hangs_is_ended_and_its_log_kept(tiny, vectors, tmp_path, fakes, monkeypatch):
     monkeypatch.delenv("FPGAPRUNE_VIVADO", raising=False)
-    write_program(fakes, "vivado", "#!/bin/sh\necho begun\nsleep 60 &\nwait\n")
+    write_program(fakes / "bin" / "vivado", "#!/bin/sh\necho begun\nsleep 60 &\nwait\n")
     handoff = write_handoff(tiny, ZYNQ, vectors, tmp_path / "out")
     started = time.monotonic()
     with pytest.raises(ToolError, match="vivado ran longer than 1 s"):
@@ -187,7 +186,7 @@ def test_a_tool_that_hangs_is_ended_and_its_log_kept(tiny, vectors, tmp_path, fa
 )
 def test_a_simulation_passes_only_where_the_bench_says_so(tiny, vectors, tmp_path, fakes, monkeypatch, printed, passes):
     monkeypatch.delenv("FPGAPRUNE_VSIM", raising=False)
-    write_program(fakes, "vsim", f"#!/bin/sh\ntest -f simulate.do || exit 1\necho '{printed}'\n")
+    write_program(fakes / "bin" / "vsim", f"#!/bin/sh\ntest -f simulate.do || exit 1\necho '{printed}'\n")
     handoff = write_handoff(tiny, ARRIA, vectors, tmp_path / "out")
     if passes:
         assert handoff.simulate(30).returncode == 0

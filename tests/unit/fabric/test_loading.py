@@ -8,7 +8,7 @@ import pytest
 from fpgaprune.errors import BoardError, ToolError
 from fpgaprune.fabric import find_board, list_serial_boards, load_bitstream, loader_version
 
-from .fake_tools import write_program
+from ..programs import write_program
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="fake tools are scripts with a first line")
 _FAKE = """#!/bin/sh
@@ -22,7 +22,7 @@ def loader(fakes):
     """A function that puts an openFPGALoader on PATH; what it was told is in the file that it returns."""
 
     def made(ends="echo done"):
-        write_program(fakes, "openFPGALoader", _FAKE.format(told=fakes / "told", ends=ends))
+        write_program(fakes / "bin" / "openFPGALoader", _FAKE.format(told=fakes / "told", ends=ends))
         return fakes / "told"
 
     return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import stat
 import time
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from fpgaprune import processes
 from fpgaprune.errors import RtlError, ToolError, ToolTimeoutError
 from fpgaprune.fabric import lint, simulate, simulation, to_verilog
 
+from ..programs import write_program
 from ..rtl.networks import Net
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tools are shell scripts")
@@ -38,10 +38,7 @@ def project(tmp_path, monkeypatch):
 
 
 def tool(tmp_path, name, script):
-    path = tmp_path / "bin" / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    write_program(tmp_path / "bin" / name, f"#!/bin/sh\n{script}\n")
 
 
 def test_a_missing_verilator_is_named_with_its_installation(project, monkeypatch):

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from fpgaprune.errors import RtlError, TargetError, ToolError
-from fpgaprune.fabric import YOSYS, family_of, find_family, find_open_tool, list_families, synthesize
-from fpgaprune.fabric.yosys import read_statistics
+from fpgaprune.fabric import YOSYS, family_of, find_family, find_open_tool, list_families, read_statistics, synthesize
 from fpgaprune.measure import FLATTENED, SUM, Cells, from_plain, to_plain
 from fpgaprune.target import list_parts
 
-from .fake_tools import fake_yosys, write_program
+from ..programs import write_program
+from .fake_tools import fake_yosys
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="fake tools are shell scripts")
 
@@ -193,7 +193,7 @@ def _works_in(entry, wanted):
 
 
 def test_a_tool_that_writes_nothing_is_an_error(tiny, fakes):
-    write_program(fakes, "yosys", "#!/bin/sh\necho Yosys 9.9\n")
+    write_program(fakes / "bin" / "yosys", "#!/bin/sh\necho Yosys 9.9\n")
     with pytest.raises(ToolError, match=r"yosys ended without statistics\.json; its output is in"):
         synthesize(tiny, "ecp5")
 

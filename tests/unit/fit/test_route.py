@@ -30,6 +30,8 @@ from tests.unit.layout.test_choice import network
 from tests.unit.rtl.networks import parallel_design
 from tests.unit.vendor import texts
 
+from ..programs import write_program
+
 TARGET = Target.of("xc7z020clg400-1")
 UNNAMED = {"name": "", "settings": {}, "fields": {}}
 FLOW = parse_config({"target": {"part": "xc7z020clg400-1"}}, "test")
@@ -126,9 +128,7 @@ def vitis(tmp_path, monkeypatch):
     (tmp_path / "bin").mkdir()
 
     def installed():
-        path = tmp_path / "bin" / "vitis-run"
-        path.write_text("#!/bin/sh\n")
-        path.chmod(0o755)
+        write_program(tmp_path / "bin" / "vitis-run", "#!/bin/sh\n")
 
     return installed
 

@@ -1,7 +1,6 @@
 """Vendor tools of each backend, played by scripts on PATH that log their arguments and leave a report behind."""
 
 import os
-import stat
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from fpgaprune.hls import HlsProject, build_commands
 from fpgaprune.hls.readme import readme
 
 from ..emulate.designs import mlp
+from ..programs import play_tools, write_program
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are those of POSIX")
 TOOLS = ("vitis-run", "vitis_hls", "vivado_hls", "vivado", "i++", "icpx", "catapult", "shls", "make", "cmake")
@@ -23,23 +23,17 @@ TOOLS = ("vitis-run", "vitis_hls", "vivado_hls", "vivado", "i++", "icpx", "catap
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
     """A project folder with a space in its name, and a PATH on which only fake tools are found first."""
-    for name in TOOLS:
-        monkeypatch.delenv(processes.tool_variable(name), raising=False)
-    monkeypatch.setattr(processes, "GRACE_S", 0.3)
-    (tmp_path / "bin").mkdir()
     (tmp_path / "my project").mkdir()
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    return tmp_path
+    return play_tools(tmp_path, monkeypatch, TOOLS)
 
 
 def fake(bench: Path, *names: str, body: str = "") -> None:
     for name in names:
-        path = bench / "bin" / name
-        path.write_text(
+        write_program(
+            bench / "bin" / name,
             f'#!/bin/sh\n{{ printf "%s" "{name}"; for a in "$@"; do printf "|%s" "$a"; done; echo; }} >> called.txt\n'
-            f"{body or 'mkdir -p report; echo done | tee report/' + name.replace('+', 'p')}\n"
+            f"{body or 'mkdir -p report; echo done | tee report/' + name.replace('+', 'p')}\n",
         )
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
 def project(bench: Path, backend: str = "Vitis") -> HlsProject:
@@ -137,10 +131,8 @@ def _typed(command):
 
 
 def test_a_tool_that_is_pointed_to_finds_its_siblings(bench, monkeypatch):
-    (bench / "opt").mkdir()
     for name in ("icpx", "sibling"):
-        (bench / "opt" / name).write_text("#!/bin/sh\necho sibling > sibling.txt\n")
-        (bench / "opt" / name).chmod(0o755)
+        write_program(bench / "opt" / name, "#!/bin/sh\necho sibling > sibling.txt\n")
     fake(bench, "cmake", body="sibling")
     monkeypatch.setenv("FPGAPRUNE_ICPX", str(bench / "opt" / "icpx"))
     project(bench, "oneAPI").build(timeout_s=20)

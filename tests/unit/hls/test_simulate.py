@@ -1,7 +1,6 @@
 """The C simulation's processes, played by a program that doubles what it reads and can be slow, hang or crash."""
 
 import os
-import stat
 import sys
 import time
 from dataclasses import replace
@@ -13,6 +12,7 @@ from fpgaprune.errors import DataError, ToolError, ToolTimeoutError
 from fpgaprune.hls import CSimulation, HlsProject
 
 from ..emulate.designs import mlp
+from ..programs import write_program
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the program is a script")
 PROGRAM = """#!{python}
@@ -37,10 +37,8 @@ def program(tmp_path):
     (tmp_path / "firmware").mkdir()
 
     def write(body="pass"):
-        path = tmp_path / "firmware" / "net-stamp"
-        path.write_text(PROGRAM.format(python=sys.executable, body=body))
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return CSimulation(path, mlp())
+        text = PROGRAM.format(python=sys.executable, body=body)
+        return CSimulation(write_program(tmp_path / "firmware" / "net-stamp", text), mlp())
 
     return write
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpgaprune.errors import DesignError
-from fpgaprune.lowering import Range
-from fpgaprune.lowering.precision import fitting
+from fpgaprune.lowering import Range, fitting
 from fpgaprune.values import FixedType
 
 

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 
 import fpgaprune as fp
-from fpgaprune.lowering.scaled_inputs import finer
+from fpgaprune.lowering import finer
 from fpgaprune.values import FixedType
 
 TARGET = fp.Target.of("xc7z020clg400-1", clock_ns=10.0)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from fpgaprune.errors import ReportError
-from fpgaprune.report import encode_png, kernel_norm_png, kernel_states
-from fpgaprune.report.figures import (
+from fpgaprune.report import (
     KEPT,
     LOCKED,
     PALETTE,
@@ -20,6 +19,9 @@ from fpgaprune.report.figures import (
     Bar,
     axis_end,
     bars_figure,
+    encode_png,
+    kernel_norm_png,
+    kernel_states,
     mask_figure,
     shares_figure,
 )

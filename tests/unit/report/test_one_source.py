@@ -18,6 +18,7 @@ from fpgaprune.measure import (
     VerilogPrice,
 )
 from fpgaprune.report import (
+    KEPT,
     MINUS,
     NO_BREAK,
     Check,
@@ -28,12 +29,12 @@ from fpgaprune.report import (
     give_answers,
     kernel_states,
     kernels_table,
+    kernels_text,
     layer_reports,
     measured_verdict,
     render_page,
     verdicts,
 )
-from fpgaprune.report.figures import KEPT, kernels_text
 from fpgaprune.target import Target
 from fpgaprune.values import MaskSet
 

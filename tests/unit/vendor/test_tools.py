@@ -1,7 +1,6 @@
 """Vendor tools, played by small scripts on PATH."""
 
 import os
-import stat
 import time
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from fpgaprune.errors import ToolError
 from fpgaprune.processes import find_tool, tool_variable
 from fpgaprune.vendor import TOOLS, find_tools, read_reports, run_tool
 
+from ..programs import play_tools, write_program
 from .texts import csynth
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are those of POSIX")
@@ -20,20 +20,12 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are t
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
     """An empty PATH but for `bin`, and a project folder with a space in its name."""
-    for name in TOOLS:
-        monkeypatch.delenv(tool_variable(name), raising=False)
-    monkeypatch.setattr(processes, "GRACE_S", 0.3)
-    (tmp_path / "bin").mkdir()
     (tmp_path / "my project").mkdir()
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    return tmp_path
+    return play_tools(tmp_path, monkeypatch, TOOLS)
 
 
 def fake(bench: Path, name: str, body: str) -> Path:
-    path = bench / "bin" / name
-    path.write_text(f"#!/bin/sh\n{body}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
+    return write_program(bench / "bin" / name, f"#!/bin/sh\n{body}\n")
 
 
 def gone(pid_file: Path) -> bool:
