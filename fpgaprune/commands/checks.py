@@ -47,9 +47,13 @@ def end_by_verdict(report: Mapping[str, Any], by_options: bool = False, about: s
         advice = check.get("advice") or ""
         what = f"; {as_options(advice) if by_options else advice}" if advice else ""
         print_problem("check fails", f"{check['name']}: {check['quantity']} {measured}, wanted {wanted}{what}")
-    fits = report["verdicts"][about]["reply"] != "no"
-    if failed or not fits:
-        raise typer.Exit(CHECK_FAILS if fits else BOTH if failed else DOES_NOT_FIT)
+    end_by(not failed, fits=report["verdicts"][about]["reply"] != "no")
+
+
+def end_by(holds: bool, *, fits: bool) -> None:
+    """End the command with an exit status of its own where a check fails, where the network does not fit, or both."""
+    if not holds or not fits:
+        raise typer.Exit(CHECK_FAILS if fits else DOES_NOT_FIT if holds else BOTH)
 
 
 def _figure(check: Mapping[str, Any], key: str) -> str:

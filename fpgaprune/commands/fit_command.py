@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fpgaprune.commands.checks import print_answers
+from fpgaprune.commands.checks import end_by, print_answers
 from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, MaxLoss, Quiet, Replace, read_max_loss
 from fpgaprune.commands.next_step import print_next, receiver_of
 from fpgaprune.commands.printed_tables import print_counts
@@ -76,13 +76,16 @@ def fit(
 
     Without --max-loss, half a per cent may be lost.
     The search makes everything without a limit as small as possible: first the latency, then the share of the part. A
-    network that loses all of --max-loss must be a tenth smaller than one that loses nothing. The exit status is 1 if no
-    network that was tried keeps every limit. If you stop the search, run the same command again to continue. If a flow
-    file names package.module:function, this command runs that code.
+    network that loses all of --max-loss must be a tenth smaller than one that loses nothing. If no
+    network that was tried keeps every limit, the exit status is 3 if the nearest one does not fit, 1 if it breaks
+    another limit, 4 if both. If you stop the search, run the same command again to continue. If a flow file names
+    package.module:function, this command runs that code.
     With --json, standard error has a line of JSON for each trial: its result, the best so far, the seconds left.
     """
+    from fpgaprune.fabric import family_of
     from fpgaprune.fit import Limits, WorkerOptions, fit_flow
     from fpgaprune.flow import VerdictConfig, flow_from_options, kind_of
+    from fpgaprune.target import find_part
 
     loss = read_max_loss(max_loss)
     is_model = kind_of(flow) == "model"
@@ -116,8 +119,18 @@ def fit(
         print_json({"folder": str(folder), **found.to_json()})
     elif not quiet:
         _print_answer(found, folder)
-    if not found.meets_limits:
-        raise typer.Exit(1)
+        if found.meets_limits:
+            to = receiver_of({"name": found.part, "vendor": find_part(found.part).vendor})
+            print_next("export", found.best.folder, "--for", to)
+        elif found.route == "hls" and family_of(find_part(found.part)) is not None:
+            given = {"--data": data, "--part": part, "--max-loss": max_loss}
+            words = [word for option, value in given.items() if value is not None for word in (option, value)]
+            print_next("fit", flow, *words, "--route", "verilog", "--out", f"{folder}-verilog")
+        else:
+            print_next("estimate", found.best.folder)
+    answers = {answer.about: answer.reply == "yes" for answer in found.verdicts()}
+    fits = answers.pop("fit")
+    end_by(all(answers.values()), fits=fits)
 
 
 def _print_status(status: "SearchStatus") -> None:
@@ -128,7 +141,6 @@ def _print_status(status: "SearchStatus") -> None:
 def _print_answer(found: "Fit", folder: Path) -> None:
     from fpgaprune.fit import facts, front_rows, front_title
     from fpgaprune.flow import counts_of_run
-    from fpgaprune.target import find_part
 
     headers, rows = front_rows(found)
     show_table(headers, rows, title=front_title(found))
@@ -142,8 +154,3 @@ def _print_answer(found: "Fit", folder: Path) -> None:
     for note in found.notes:
         print_line(f"note         {note}", "yellow")
     print_line(f"report       {folder / 'report.html'}")
-    best = Path(found.best.folder)
-    if found.meets_limits:
-        print_next("export", best, "--for", receiver_of({"name": found.part, "vendor": find_part(found.part).vendor}))
-    else:
-        print_next("estimate", best)

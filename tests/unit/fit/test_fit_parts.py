@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from typer.testing import CliRunner
 
+from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, DataError
 from fpgaprune.fit import (
     SPARSITIES,
@@ -329,6 +332,31 @@ def test_a_search_begins_with_the_answers_of_a_run_and_none_is_green_where_one_i
     untimed = Fit("n", "xc7z020", 5.0, "verilog", "estimate", asdict(Limits()), best, (best,), counted_by="synthesis")
     assert [one.about for one in untimed.verdicts()] == ["metric", "fit"]
     assert untimed.verdicts()[1].text.endswith("; synthesis)")
+
+
+@pytest.mark.parametrize(
+    ("route", "broken", "status", "following"),
+    [
+        ("hls", {}, 0, "export f --for pynq-z2"),
+        ("hls", {"loses_little": False}, 1, "fit {} --part xc7z020 --route verilog --out there-verilog"),
+        ("verilog", {"in_time": False}, 1, "estimate f"),
+        ("verilog", {"fits": False}, 3, "estimate f"),
+        ("hls", {"fits": False, "loses_little": False}, 4, "fit {} --part xc7z020 --route verilog --out there-verilog"),
+    ],
+)
+def test_the_exit_status_says_what_is_broken_and_the_last_line_what_to_try(
+    tmp_path, monkeypatch, route, broken, status, following
+):
+    best = structs.replace(point(), **broken)
+    limits = asdict(Limits(interval_cycles=1000))
+    found = Fit("n", "xc7z020", 5.0, route, "estimate", limits, best, (best,))
+    monkeypatch.setattr(import_module("fpgaprune.fit"), "fit_flow", lambda *_, **__: found)
+    monkeypatch.setattr("fpgaprune.flow.counts_of_run", lambda _: [])
+    flow = tmp_path / "a.toml"
+    flow.write_text('[data]\nsource = "digits"\n')
+    done = CliRunner().invoke(app, ["fit", str(flow), "--part", "xc7z020", "--out", "there"])
+    assert done.exit_code == status
+    assert done.output.splitlines()[-1] == f"next        fpgaprune {following.format(flow)}"
 
 
 @pytest.mark.parametrize(
