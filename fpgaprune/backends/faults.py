@@ -14,7 +14,7 @@ from fpgaprune.design import FUNCTIONS, Design, LayerSpec, ScalarFunction
 
 # Backends with a template for types of single channels.
 QUANTISING = ("Vivado", "Vitis")
-_NO_RECURRENT = "our Verilog has no recurrent layers yet: choose [target] route = 'hls'"
+_NO_RECURRENT = "our Verilog has no recurrent layers yet: choose a part of AMD or Intel with [target] route = 'hls'"
 _OURS = "our Verilog (target.route 'verilog', backend 'Verilog')"
 # Functions for which hls4ml has classes of layers of their own.
 _OWN_CLASSES = ("elu", "prelu", "thresholded_relu")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.design import Design
+from fpgaprune.design import Design, Input
 from fpgaprune.errors import ConfigError, RtlError, TargetError, ToolError, ToolExitError, ToolTimeoutError
 from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import (
@@ -96,6 +96,13 @@ def build_for_board(
     """
     if not minutes > 0:
         raise ConfigError(f"the deadline is {minutes:g} minutes; wanted a number above 0")
+    inputs = sum(isinstance(layer.operation, Input) for layer in design.layers)
+    if inputs != 1 or len(design.outputs) != 1:
+        raise TargetError(
+            f"{design.name} has {inputs} inputs and {len(design.outputs)} outputs; a board's serial line "
+            f"carries one of each: 'fpgaprune measure {run.path}' writes its Verilog, with a stream for each, to "
+            f"{run.path / 'rtl'}"
+        )
     find_board_tools(board)  # Raises before minutes are spent.
     layouts = _layouts(run, design, board, interval, minutes)
     whole = countdown(60 * minutes)

@@ -142,7 +142,10 @@ def check_data(name: str, arrays: Mapping[str, object]) -> Dataset:
     missing = [key for key in KEYS if not found[key]]
     if missing:
         held = shown([str(key) for key, value in arrays.items() if value is not None])
-        raise DataError(f"data {name!r} has no {', '.join(missing)}; wanted {', '.join(KEYS)}, and it holds {held}")
+        several = "; a network of several inputs has one key for each, as x_train.left" if missing[0] == KEYS[0] else ""
+        raise DataError(
+            f"data {name!r} has no {', '.join(missing)}; wanted {', '.join(KEYS)}{several}; it holds {held}"
+        )
     if bool(found["x_valid"]) != bool(found["y_valid"]):
         raise DataError(f"data {name!r} has one of {' and '.join(OPTIONAL)}; wanted both or none")
     parts = [part for part in _PARTS if found[f"x_{part}"]]

@@ -336,6 +336,17 @@ def test_missing_tools_are_named_together_before_a_layout_is_chosen(run, tools, 
     assert not (run.parent / "mine-for-tang-nano-9k").exists()
 
 
+def test_a_network_of_several_outputs_is_told_before_a_layout_is_chosen(run, tools):
+    path = run / "design.json"
+    design = Design.load(path)
+    replace(design, outputs=(design.layers[1].name, *design.outputs)).save(path)
+    told = Told()
+    wanted = "has 1 inputs and 2 outputs; a board's serial line carries one of each: 'fpgaprune measure "
+    with pytest.raises(TargetError, match=wanted):
+        hand_over(run, "tang-nano-9k", progress=told)
+    assert not told.stages
+
+
 def test_a_design_too_large_for_the_board_leaves_nothing(run, tools, tmp_path):
     fake_yosys(tmp_path, extra={"LUT4": 9000})
     with pytest.raises(TargetError, match=r"lut on gw1nr-9, which has 8,640\. .*Tang Nano 20K .* would take it: "):
