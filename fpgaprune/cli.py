@@ -44,25 +44,9 @@ def _flowing(text: str) -> str:
 
 # In the order of use; `--help` keeps it.
 for command in (
-    commands.run,
-    commands.apply,
-    commands.fit,
-    commands.config,
-    commands.verify,
-    commands.inspect,
-    commands.select,
-    commands.sensitivity,
-    commands.convert,
-    commands.estimate,
-    commands.measure,
-    commands.export,
-    commands.load,
-    commands.ask,
-    commands.compare,
-    commands.calibrate,
-    commands.parts,
-    commands.doctor,
-    commands.examples,
+    *(commands.run, commands.apply, commands.fit, commands.config, commands.verify, commands.inspect, commands.select),
+    *(commands.sensitivity, commands.convert, commands.estimate, commands.measure, commands.export, commands.load),
+    *(commands.ask, commands.compare, commands.calibrate, commands.parts, commands.doctor, commands.examples),
 ):
     app.command(help=_flowing(command.__doc__ or ""))(command)
 # Exit status 1: a promise was not kept. Any other error is in what the user gave, and has status 2.

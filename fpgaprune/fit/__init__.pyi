@@ -16,6 +16,7 @@ from .folder import BEST as BEST
 from .folder import locked_folder as locked_folder
 from .folder import require_search_folder as require_search_folder
 from .folder import write_split as write_split
+from .knobs import POWERS_OF_TWO as POWERS_OF_TWO
 from .knobs import SPARSITIES as SPARSITIES
 from .knobs import WIDTHS as WIDTHS
 from .knobs import Knobs as Knobs
@@ -33,7 +34,6 @@ from .page import front_title as front_title
 from .page import limit_words as limit_words
 from .page import reasons as reasons
 from .phases import Phases as Phases
-from .recipe import POWERS_OF_TWO as POWERS_OF_TWO
 from .result import Fit as Fit
 from .result import FitPoint as FitPoint
 from .route import HlsRoute as HlsRoute

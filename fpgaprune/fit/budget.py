@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import FpgaPruneError
 from fpgaprune.files import read_json
-from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.recipe import RECIPE_BATCH, RECIPE_TRAINING, recipe_suits
+from fpgaprune.fit.knobs import RECIPE_BATCH, RECIPE_TRAINING, Knobs, recipe_suits
 from fpgaprune.fit.result import FitPoint
 from fpgaprune.flow import Dataset, FinetuneConfig, Flow, TrainConfig, count_of
 from fpgaprune.layout import joined

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-from fpgaprune.fit.recipe import POWERS_OF_TWO, RECIPE
+if TYPE_CHECKING:
+    import keras
 
+
+# The recipe for a Dense network as adders, where a search begins, is that of `examples/trained_bits.toml`.
+# Values of weights that cost no adder: each kept weight is a power of two.
+POWERS_OF_TWO: Final = "digits(1)"
+# The network; its share of zeros is the smallest one that a search tries.
+RECIPE: Final[dict[str, Any]] = {"sparsity": 0.6, "weight_bits": 6, "activation_bits": 4, "hold": POWERS_OF_TWO}
+# How it is trained, in steps of at most so many samples.
+RECIPE_BATCH: Final = 512
+RECIPE_TRAINING: Final[dict[str, dict[str, float]]] = {
+    "finetune": {"learning_rate": 0.01, "weight_decay": 0.1},
+    "quantise": {"learning_rate": 0.01},
+}
 SPARSITIES = (
-    0.0,
-    0.2,
-    0.35,
-    0.5,
-    0.6,
-    0.68,
-    0.75,
-    0.8,
-    0.84,
-    0.87,
-    0.9,
-    0.92,
-    0.94,
-    0.95,
-    0.96,
-    0.97,
-    0.98,
-    0.985,
-    0.99,
+    *(0.0, 0.2, 0.35, 0.5, 0.6, 0.68, 0.75, 0.8, 0.84, 0.87),
+    *(0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99),
 )
 WIDTHS = (8, 7, 6, 5, 4, 3, 2)
 # Whole filters are locked before other units.
@@ -155,3 +151,8 @@ class Knobs:
         fewer = f" (a bit less: {self.less})" if self.narrow else ""
         sign = " and a bit for the sign of inputs" if self.hold and self.signed else ""
         return f"{locked}, {weights}, {self.activation_bits}-bit activations{sign}{fewer}"
+
+
+def recipe_suits(model: keras.Model) -> bool:
+    """Tell whether `model` is a Dense network: none of its kernels has positions."""
+    return all(len(weight.shape) <= 2 for weight in model.trainable_weights)

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.fit.estimates import Estimates
-from fpgaprune.fit.knobs import SPARSITIES, WIDTHS, Knobs
+from fpgaprune.fit.knobs import POWERS_OF_TWO, SPARSITIES, WIDTHS, Knobs
 from fpgaprune.fit.limits import Ranking
-from fpgaprune.fit.recipe import POWERS_OF_TWO
 from fpgaprune.fit.result import FitPoint
 from fpgaprune.fit.surrogate import LayerSensitivity, LossSurrogate
 

@@ -17,12 +17,11 @@ from fpgaprune.fit.budget import Training, expected_seconds, most_samples, run_s
 from fpgaprune.fit.estimates import Estimates
 from fpgaprune.fit.finalists import Finalists
 from fpgaprune.fit.folder import BEST, FRONT, SPLIT, TRIALS, locked_folder, require_search_folder, write_split
-from fpgaprune.fit.knobs import FILTER, Knobs
+from fpgaprune.fit.knobs import FILTER, Knobs, recipe_suits
 from fpgaprune.fit.limits import Limits, Ranking
 from fpgaprune.fit.log import OnTrial, SearchLog, few_samples, unmeasured_samples
 from fpgaprune.fit.page import write_page
 from fpgaprune.fit.phases import Phases
-from fpgaprune.fit.recipe import recipe_suits
 from fpgaprune.fit.result import Fit, FitPoint
 from fpgaprune.fit.route import Route, VerilogRoute, smallest_part, verilog_instead
 from fpgaprune.fit.trial import Executor, TrialRunner

@@ -18,4 +18,5 @@ from .simulate import CSimulation as CSimulation
 from .strategy_advice import StrategyWarning as StrategyWarning
 from .strategy_advice import advise_strategy as advise_strategy
 from .strategy_advice import warn_of_idle_zeros as warn_of_idle_zeros
+from .write_project import render as render
 from .write_project import write_sources as write_sources

@@ -21,10 +21,9 @@ from fpgaprune.hls.accelerator_boards import require_board
 from fpgaprune.hls.build import Build, run_build
 from fpgaprune.hls.call_hls4ml import as_problem
 from fpgaprune.hls.golden import GOLDEN
-from fpgaprune.hls.render import render
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy, warn_of_idle_zeros
-from fpgaprune.hls.write_project import DESIGN, write_project
+from fpgaprune.hls.write_project import DESIGN, render, write_project
 from fpgaprune.processes import OnStep
 from fpgaprune.target import Target
 from fpgaprune.values import Array, MaskSet

@@ -1,7 +1,7 @@
 """Layouts of a design: which there are, what each takes by its estimate, and which one a part has room for.
 
 A `DesignLayout` is a design in one layout on one part, with its estimate. `project_layouts` lists those of an hls4ml
-project, `verilog_layouts` those of our own Verilog by one rule for all layers. `choose_layout` lays each layer out for
+project, `slower_layouts` those of our own Verilog by one rule for all layers. `choose_layout` lays each layer out for
 a part, `layouts_for_board` finds what a board has room for. Advice, the search for a network that fits, hand-over and
 measurement ask here.
 """

@@ -12,6 +12,8 @@ from .candidates import Candidates as Candidates
 from .choice import choose_layout as choose_layout
 from .choice import require_family as require_family
 from .design_layout import DesignLayout as DesignLayout
+from .design_layout import at_interval as at_interval
+from .design_layout import slower_layouts as slower_layouts
 from .edit import Edit as Edit
 from .edit import Settings as Settings
 from .edit import flow_text as flow_text
@@ -26,5 +28,3 @@ from .project_layouts import one_layer_layouts as one_layer_layouts
 from .project_layouts import priced_strategies as priced_strategies
 from .project_layouts import products as products
 from .project_layouts import uniform_layouts as uniform_layouts
-from .verilog_layouts import at_interval as at_interval
-from .verilog_layouts import slower_layouts as slower_layouts

@@ -12,8 +12,7 @@ from fpgaprune.design import Design, Input, LayerSpec, Reshape
 from fpgaprune.errors import EstimateError, TargetError
 from fpgaprune.fabric import Devices, bitstream_seconds, find_board, find_board_router, list_serial_boards
 from fpgaprune.layout.choice import choose_layout
-from fpgaprune.layout.design_layout import DesignLayout
-from fpgaprune.layout.verilog_layouts import at_interval, slower_layouts
+from fpgaprune.layout.design_layout import DesignLayout, at_interval, slower_layouts
 from fpgaprune.measure import LABELS, interval_words
 from fpgaprune.target import Part, find_part
 

@@ -44,11 +44,7 @@ MOVES = (
     *(keras.layers.UpSampling1D, keras.layers.UpSampling2D),
 )
 _ACTIVATIONS = (
-    keras.layers.Activation,
-    keras.layers.ReLU,
-    keras.layers.LeakyReLU,
-    keras.layers.ELU,
-    keras.layers.PReLU,
+    *(keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReLU, keras.layers.ELU, keras.layers.PReLU),
 )
 TABLE = FixedType(18, 8, True, "RND", "SAT")
 # The type of slopes and thresholds up to 2.

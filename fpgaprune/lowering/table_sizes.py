@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
@@ -22,10 +22,6 @@ from fpgaprune.lowering.gru_lstm import RECURRENT, functions_of
 from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.network import activation_in, producer
 from fpgaprune.values import Array, FixedType
-
-if TYPE_CHECKING:
-    import keras
-
 
 # hls4ml's size of a table, which is the smallest chosen here: in 8 bits it is one block memory.
 USUAL_SIZE = 1024

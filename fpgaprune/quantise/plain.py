@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import keras
 
-from fpgaprune.network import copied, producer
+from fpgaprune.network import cloned, copied, producer
 from fpgaprune.quantise.layers import PLAIN, Rounded
 from fpgaprune.values import FixedType
 
@@ -57,13 +57,7 @@ def unrounded(model: keras.Model) -> keras.Model:
     def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:
         return args[0] if isinstance(layer, Rounded) else layer(*args, **kwargs)
 
-    functional = keras.Model(model.inputs, model.outputs, name=model.name)
-    inputs = [keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=tensor.name) for tensor in model.inputs]
-    plain = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
-    for layer in functional.layers:
-        if layer.weights:
-            plain.get_layer(layer.name).set_weights(layer.get_weights())
-    return plain
+    return cloned(keras.Model(model.inputs, model.outputs, name=model.name), clone, call)
 
 
 def without_last_rounding(model: keras.Model) -> keras.Model:

@@ -51,16 +51,17 @@ from .numbers import rate_text as rate_text
 from .numbers import seconds_text as seconds_text
 from .numbers import time_text as time_text
 from .page import render_page as render_page
+from .page import write_report as write_report
+from .run_tables import UNCHANGED as UNCHANGED
+from .run_tables import WORK as WORK
 from .run_tables import certificate_table as certificate_table
 from .run_tables import checks_tables as checks_tables
 from .run_tables import kernels_table as kernels_table
+from .run_tables import stage_times as stage_times
+from .run_tables import stages_table as stages_table
 from .table import LABELS as LABELS
 from .table import Column as Column
 from .table import Table as Table
-from .timing import UNCHANGED as UNCHANGED
-from .timing import WORK as WORK
-from .timing import stage_times as stage_times
-from .timing import stages_table as stages_table
 from .verdict import ADVICE as ADVICE
 from .verdict import About as About
 from .verdict import Verdict as Verdict
@@ -69,4 +70,3 @@ from .verdict import loss_unit as loss_unit
 from .verdict import measured_verdict as measured_verdict
 from .verdict import value_text as value_text
 from .verdict import verdicts as verdicts
-from .write import write_report as write_report

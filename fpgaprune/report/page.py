@@ -1,10 +1,14 @@
-"""The report as one HTML page that opens offline and needs no script."""
+"""The report as one HTML page that opens offline and needs no script, and everything in it as JSON."""
 
 from __future__ import annotations
 
+import json
+import os
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fpgaprune.files import write_bytes
 from fpgaprune.measure import Estimate, Figure, Stage, capacity_of
 from fpgaprune.report.advice import changes_tables, shortage_lines, suggested_changes
 from fpgaprune.report.answers import give_answers, left_out
@@ -27,10 +31,16 @@ from fpgaprune.report.estimate_tables import (
 from fpgaprune.report.figures import Bar, axis_end, bars_figure, kernel_states, kernels_text, mask_figure, shares_figure
 from fpgaprune.report.measured import counts_tables, kernel_plots, measured_tables
 from fpgaprune.report.numbers import DASH, count_text, percent_text
-from fpgaprune.report.run_tables import certificate_table, checks_tables, facts, kernels_table, provenance
+from fpgaprune.report.run_tables import (
+    certificate_table,
+    checks_tables,
+    facts,
+    kernels_table,
+    provenance,
+    stages_table,
+)
 from fpgaprune.report.table import LABELS, Table
-from fpgaprune.report.timing import stages_table
-from fpgaprune.report.verdict import verdicts
+from fpgaprune.report.verdict import measured_verdict, verdicts
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -208,3 +218,26 @@ def _multiplication_bars(report: RunReport) -> list[dict[str, Any]]:
             sides.append({"when": when, "figure": figure, "left": count_text(left)})
         rows.append({"name": pair.name, "sides": sides})
     return rows
+
+
+class ReportPaths(NamedTuple):
+    """The files of a report."""
+
+    html: Path
+    json: Path
+
+
+def write_report(out_dir: str | os.PathLike[str], report: RunReport) -> ReportPaths:
+    """Write report.html and report.json to `out_dir`; equal reports give equal bytes.
+
+    Raises:
+        ReportError: the report contradicts itself; nothing is written.
+    """
+    # Both are made before the first is written, so that bad input leaves the folder as it was.
+    page = render_page(report).encode()
+    said = [one for one in (*verdicts(report), measured_verdict(report)) if one is not None]
+    answers = {one.about: {"reply": one.reply, "text": one.text, "tone": one.tone} for one in said}
+    content = {**report.to_json(), "verdicts": answers}
+    document = (json.dumps(content, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n").encode()
+    folder = Path(out_dir)
+    return ReportPaths(write_bytes(folder / "report.html", page), write_bytes(folder / "report.json", document))

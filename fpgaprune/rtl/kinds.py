@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import fpgaprune.design as op
 from fpgaprune.errors import FpgaPruneError, UnsupportedLayerError
-from fpgaprune.rtl import elementwise, moves, pooling, products, softmax
+from fpgaprune.rtl import elementwise, moves, pooling, products, tables
 from fpgaprune.rtl.solve import Rule
 from fpgaprune.target import find_part
 
@@ -25,7 +25,7 @@ RULES: Mapping[type[op.Operation], Rule] = {
     op.Reshape: moves.reshape,
     op.Resize: moves.resize,
     op.Scale: elementwise.batch_normalization,
-    op.Softmax: softmax.softmax,
+    op.Softmax: tables.softmax,
     op.Transpose: moves.transpose,
 }
 

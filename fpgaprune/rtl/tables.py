@@ -1,4 +1,4 @@
-"""Activations as tables, whose entries the emulator computes.
+"""Activations and softmax as tables, whose entries the emulator computes.
 
 An input with few values reads a table with an entry for each value. Any other input becomes an index into the
 template's table, by the template's own arithmetic.
@@ -9,9 +9,24 @@ from __future__ import annotations
 import numpy as np
 
 from fpgaprune.design import CENTRED, FUNCTIONS, NEGATIVE, RECTIFIED, LookUp, ScalarFunction
-from fpgaprune.emulate import Exact, Step, looked_up, scales, size_of, step_entries, table_of
+from fpgaprune.emulate import (
+    Exact,
+    Step,
+    difference_type,
+    exponentials_of,
+    inverses_of,
+    looked_up,
+    scales,
+    size_of,
+    step_entries,
+    sum_type_of,
+    table_of,
+)
 from fpgaprune.errors import RtlError
-from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.number import Number, in_pairs
+from fpgaprune.rtl.solve import Context
+from fpgaprune.rtl.sums import summed
 from fpgaprune.values import FixedType
 
 _DIRECT_BITS = 10
@@ -79,3 +94,33 @@ def _index(x: Number, size: int, span: int) -> Number:
     if (max(-scaled.low, scaled.high) >> max(scaled.fraction, 0)) << max(-scaled.fraction, 0) >= 1 << 31:
         raise RtlError(f"the index into a table of {size} entries may exceed 32 bits; choose a narrower input type")
     return whole
+
+
+def softmax(context: Context, chain: Chain) -> None:
+    """`nnet::softmax_stable` over the values of a beat."""
+    step = context.step
+    chain.relaid(step.layer.output_shape[-1])
+    norm, accum, sum_type = difference_type(step), step.type("accum"), sum_type_of(step)
+
+    def normalised(values: list[Number]) -> list[Number]:
+        top = in_pairs(values, Number.larger)
+        exponentials = _table(exponentials_of(step).into(accum))
+        powers = [_at_top_bits((top - value).into(norm), norm, *exponentials) for value in values]
+        total = summed(powers, accum, tree=True).into(sum_type)
+        inverse = _at_top_bits(total, sum_type, *_table(inverses_of(step)))
+        return [(power * inverse).into(step.result) for power in powers]
+
+    chain.compute("softmax", normalised, step.result)
+
+
+def _table(values: Exact) -> tuple[tuple[int, ...], int]:
+    """The raw entries of a table, and their fraction bits."""
+    return tuple(values.integers().reshape(-1).tolist()), values.fraction
+
+
+def _at_top_bits(x: Number, kind: FixedType, entries: tuple[int, ...], fraction: int) -> Number:
+    """The entry of a table at the index in the highest bits of `x`, a value of type `kind`."""
+    circuit = x.circuit
+    bits = len(entries).bit_length() - 1
+    place = circuit.wrap(circuit.shr(x.place, kind.width - bits), bits, signed=False)
+    return Number(circuit, place, 0).looked_up(entries, fraction)

@@ -20,18 +20,14 @@ from fpgaprune.values import MaskSet, by_weight_path
 
 _ELEMENTWISE = frozenset(
     {
-        keras.optimizers.SGD,
-        keras.optimizers.RMSprop,
-        keras.optimizers.Adam,
-        keras.optimizers.AdamW,
-        keras.optimizers.Adamax,
-        keras.optimizers.Nadam,
-        keras.optimizers.Adagrad,
-        keras.optimizers.Adadelta,
-        keras.optimizers.Ftrl,
-        keras.optimizers.Lion,
-        keras.optimizers.ScheduleFreeAdamW,
-        keras.optimizers.MultiOptimizer,
+        *(keras.optimizers.SGD, keras.optimizers.RMSprop, keras.optimizers.Adam, keras.optimizers.AdamW),
+        *(keras.optimizers.Adamax, keras.optimizers.Nadam, keras.optimizers.Adagrad, keras.optimizers.Adadelta),
+        *(
+            keras.optimizers.Ftrl,
+            keras.optimizers.Lion,
+            keras.optimizers.ScheduleFreeAdamW,
+            keras.optimizers.MultiOptimizer,
+        ),
     }
 )
 

@@ -13,8 +13,7 @@ from keras import layers as kl
 
 from fpgaprune.backends import as_built
 from fpgaprune.design import MOVES, Design, LayerSpec, Reshape
-from fpgaprune.hls import CSimulation, write_sources
-from fpgaprune.hls.render import render
+from fpgaprune.hls import CSimulation, render, write_sources
 from fpgaprune.lowering import quantise_weights, settle_layouts
 from fpgaprune.lowering.design_of import design_of
 from fpgaprune.target import Target

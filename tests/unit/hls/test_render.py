@@ -66,7 +66,7 @@ def test_what_hls4ml_adds_by_itself_is_not_in_the_list():
 @pytest.mark.parametrize("target", [STREAM, PARALLEL], ids=lambda target: target.io_type)
 def test_the_graph_is_the_design(target, tmp_path):
     design = designed(target)
-    graph = render.render(design, target, tmp_path / "hls")
+    graph = render(design, target, tmp_path / "hls")
     assert {node.name for node in graph.get_layers()} == {layer.project_name for layer in design.layers}
     assert not (tmp_path / "hls").exists()
 
@@ -99,9 +99,9 @@ def test_a_graph_that_differs_is_refused(name, fields, said, tmp_path, monkeypat
         role = fields["weights"]
         fields = {"weights": {**layer.weights, role: layer.weights[role] ^ 1}}
     wanted = changed(design, name, **fields)
-    monkeypatch.setattr("fpgaprune.hls.render.layer_list", lambda _: layer_list.layer_list(design))
+    monkeypatch.setattr("fpgaprune.hls.write_project.layer_list", lambda _: layer_list.layer_list(design))
     with pytest.raises(HlsError, match=said if "other" in said else f"layer '{name}'.*{said}") as error:
-        render.render(wanted, PARALLEL, tmp_path / "hls")
+        render(wanted, PARALLEL, tmp_path / "hls")
     assert "\n" not in str(error.value)
 
 
@@ -123,10 +123,10 @@ def test_a_graph_with_another_type_of_a_channel_is_refused(target, tmp_path, mon
         )
         for places in ((0, 1), (1, 0))
     )
-    render.render(made, target, tmp_path / "hls")
-    monkeypatch.setattr("fpgaprune.hls.render.layer_list", lambda _: layer_list.layer_list(made))
+    render(made, target, tmp_path / "hls")
+    monkeypatch.setattr("fpgaprune.hls.write_project.layer_list", lambda _: layer_list.layer_list(made))
     with pytest.raises(HlsError, match=r"layer 'q' with types of channels others; the design has its own"):
-        render.render(wanted, target, tmp_path / "hls")
+        render(wanted, target, tmp_path / "hls")
 
 
 def test_a_layer_that_hls4ml_leaves_out_is_refused_by_name(tmp_path):
@@ -134,8 +134,8 @@ def test_a_layer_that_hls4ml_leaves_out_is_refused_by_name(tmp_path):
     path = layers.Flatten(name="flat")(layers.Permute((2, 1, 3), name="turned")(given))
     model = keras.Model(given, layers.Dense(2, name="head")(path))
     with pytest.raises(HlsError, match=r"leaves out layer 'turned'.*io type, or write the design as Verilog"):
-        render.render(designed(PARALLEL, model), PARALLEL, tmp_path / "hls")
-    render.render(designed(STREAM, model), STREAM, tmp_path / "hls")
+        render(designed(PARALLEL, model), PARALLEL, tmp_path / "hls")
+    render(designed(STREAM, model), STREAM, tmp_path / "hls")
 
 
 def test_a_layer_that_hls4ml_builds_wrongly_is_refused_by_name(tmp_path):
@@ -145,13 +145,13 @@ def test_a_layer_that_hls4ml_builds_wrongly_is_refused_by_name(tmp_path):
     x = np.random.default_rng(2).uniform(-1, 1, (30, 6, 6, 2)).astype("float32")
     design = replace(fp.make_design(model, PARALLEL, x), io_type="io_stream")
     with pytest.raises(HlsError, match=r"layer 'overlaps' \(Pooling2D\): pooling .* has no template in io_stream"):
-        render.render(design, STREAM, tmp_path / "hls")
+        render(design, STREAM, tmp_path / "hls")
 
 
 def test_an_operation_without_a_layer_is_refused_by_name(tmp_path):
     design = changed(designed(PARALLEL), "head", operation=Unknown())
     with pytest.raises(HlsError, match=r"layer 'head' has operation Unknown.*Verilog"):
-        render.render(design, PARALLEL, tmp_path / "hls")
+        render(design, PARALLEL, tmp_path / "hls")
 
 
 def test_a_design_for_another_target_is_refused_and_nothing_is_written(tmp_path):

@@ -10,7 +10,7 @@ from fpgaprune.errors import TargetError
 from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import find_board_router
 from fpgaprune.layout import board as board_layouts
-from fpgaprune.layout import board_design, larger_board, layouts_for_board, verilog_layouts
+from fpgaprune.layout import board_design, design_layout, larger_board, layouts_for_board
 from fpgaprune.measure import ESTIMATED
 from fpgaprune.rtl import to_verilog
 from fpgaprune.target import find_part
@@ -107,14 +107,14 @@ def test_more_luts_are_borne_where_the_placer_spreads_the_cells():
 
 
 def test_where_no_interval_is_enough_each_layer_gets_its_own_layout(monkeypatch):
-    monkeypatch.setattr(verilog_layouts, "SLOWER", ())
+    monkeypatch.setattr(design_layout, "SLOWER", ())
     found, _ = layout_for_board(two_convolutions(6), "icebreaker")
     assert set(found.fields) == {"multipliers", "paired", "interval"}
     assert has_room(two_convolutions(6), "icebreaker", found.fields)
 
 
 def test_a_larger_board_that_takes_the_design_only_with_a_layout_of_each_layer_is_named(monkeypatch):
-    monkeypatch.setattr(verilog_layouts, "SLOWER", ())
+    monkeypatch.setattr(design_layout, "SLOWER", ())
     design = two_convolutions(14)
     assert larger_board(design, "icebreaker") != "no board that fpgaprune knows would take it"
     monkeypatch.setattr(board_layouts, "SHARES", ())
