@@ -3,10 +3,10 @@ from .board_commands import load as load
 from .common_options import by_pattern as by_pattern
 from .common_options import parse_sparsity as parse_sparsity
 from .common_options import read_max_loss as read_max_loss
-from .config_command import config as config
 from .convert_command import convert as convert
-from .examples_command import examples as examples
 from .export_command import export as export
+from .first_files import config as config
+from .first_files import examples as examples
 from .fit_command import fit as fit
 from .next_step import print_next_of_run as print_next_of_run
 from .price_commands import calibrate as calibrate

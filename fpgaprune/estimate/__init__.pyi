@@ -40,7 +40,7 @@ from .rows import estimate_designs_file as estimate_designs_file
 from .rows import estimate_rows as estimate_rows
 from .rows import predict_row as predict_row
 from .verilog.beats import timed as timed
-from .verilog.counts import Counts as Counts
+from .verilog.datapaths import Counts as Counts
 from .verilog.datapaths import Needed as Needed
 from .verilog.datapaths import count_datapath as count_datapath
 from .verilog.fabrics import Fabric as Fabric

@@ -8,8 +8,6 @@ from .contents import LinkSummary as LinkSummary
 from .contents import Metric as Metric
 from .contents import RunReport as RunReport
 from .contents import StageTime as StageTime
-from .curve import curve_figure as curve_figure
-from .curve import ticks_within as ticks_within
 from .estimate_tables import estimate_notes as estimate_notes
 from .estimate_tables import layer_resources_table as layer_resources_table
 from .estimate_tables import pair_layers as pair_layers
@@ -22,11 +20,13 @@ from .figures import REMOVED as REMOVED
 from .figures import Bar as Bar
 from .figures import axis_end as axis_end
 from .figures import bars_figure as bars_figure
+from .figures import curve_figure as curve_figure
 from .figures import encode_png as encode_png
 from .figures import kernel_states as kernel_states
 from .figures import kernels_text as kernels_text
 from .figures import mask_figure as mask_figure
 from .figures import shares_figure as shares_figure
+from .figures import ticks_within as ticks_within
 from .front import FrontPoint as FrontPoint
 from .front import FrontReport as FrontReport
 from .front import LayerChange as LayerChange

@@ -11,8 +11,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from fpgaprune.files import write_bytes
-from fpgaprune.report.curve import ticks_within
-from fpgaprune.report.figures import text_at
+from fpgaprune.report.figures import text_at, ticks_within
 from fpgaprune.report.numbers import DASH, count_text, percent_text
 from fpgaprune.report.page import environment
 from fpgaprune.report.table import Column, Table

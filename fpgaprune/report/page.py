@@ -13,7 +13,6 @@ from fpgaprune.measure import Estimate, Figure, Stage, capacity_of
 from fpgaprune.report.advice import changes_tables, shortage_lines, suggested_changes
 from fpgaprune.report.answers import give_answers, left_out
 from fpgaprune.report.contents import RunReport
-from fpgaprune.report.curve import curve_figure
 from fpgaprune.report.estimate_tables import (
     MULTIPLICATIONS,
     RESOURCES,
@@ -28,7 +27,16 @@ from fpgaprune.report.estimate_tables import (
     speed_table,
     totals_table,
 )
-from fpgaprune.report.figures import Bar, axis_end, bars_figure, kernel_states, kernels_text, mask_figure, shares_figure
+from fpgaprune.report.figures import (
+    Bar,
+    axis_end,
+    bars_figure,
+    curve_figure,
+    kernel_states,
+    kernels_text,
+    mask_figure,
+    shares_figure,
+)
 from fpgaprune.report.measured import counts_tables, kernel_plots, measured_tables
 from fpgaprune.report.numbers import DASH, count_text, percent_text
 from fpgaprune.report.run_tables import (

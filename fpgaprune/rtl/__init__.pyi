@@ -16,6 +16,7 @@ from .links import Module as Module
 from .links import SerialTrees as SerialTrees
 from .links import Stream as Stream
 from .links import Trees as Trees
+from .links import completing as completing
 from .links import places as places
 from .links import queue_depth as queue_depth
 from .loaded import Loaded as Loaded

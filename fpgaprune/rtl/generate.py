@@ -106,12 +106,8 @@ class _Network:
         schedule: Scheduler = schedule,
         writes: bool = True,
     ) -> None:
-        self.counter = counter
-        self.writes = writes
-        self.schedule = schedule
-        self.design = design
-        self.layout = layout
-        self.solver = solver
+        self.design, self.layout, self.solver = design, layout, solver
+        self.counter, self.schedule, self.writes = counter, schedule, writes
         self.top = verilog_names([design.name])[design.name]
         self.names = verilog_names([layer.name for layer in design.layers], taken=[self.top])
         self.texts: dict[str, str] = {}

@@ -136,12 +136,8 @@ class _Writer:
     def __init__(
         self, module: str, levels: int, waits: bool, slack: int, head: str, schedule: Scheduler = schedule
     ) -> None:
-        self.schedule = schedule
-        self.module = module
-        self.levels = levels
-        self.waits = waits
-        self.slack = slack
-        self.head = head
+        self.module, self.levels, self.waits = module, levels, waits
+        self.slack, self.head, self.schedule = slack, head, schedule
         self.body = ""
         self.datapaths: list[Callable[[], Mapping[str, str]]] = []
         self.rows: list[list[Part]] = []

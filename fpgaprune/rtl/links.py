@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -248,13 +248,17 @@ def places(through: int, window: Module | None, apart: int = 1) -> int:
         return -(-(through + 3) // apart) + 2
     if window is None:
         return through + 3
-    of = {name: int(value) for name, value in window.parameters}
+    whole = completing({name: int(value) for name, value in window.parameters}.__getitem__)
+    return int((_latest(whole, through + 3) + _latest(~whole, 2)).max())
+
+
+def completing(of: Callable[[str], int]) -> NDArray[np.bool_]:
+    """For each pixel of an image, whether it completes a window; `of` gives the parameters of `fp_window`."""
     rows, columns = (
-        (np.arange(size) >= of[side] - 1) & ((np.arange(size) - of[side] + 1) % of[step] == 0)
-        for size, side, step in ((of["ROWS"], "KH", "SH"), (of["COLUMNS"], "KW", "SW"))
+        (np.arange(of(size)) >= of(side) - 1) & ((np.arange(of(size)) - of(side) + 1) % of(step) == 0)
+        for size, side, step in (("ROWS", "KH", "SH"), ("COLUMNS", "KW", "SW"))
     )
-    completes = np.outer(rows, columns).ravel()
-    return int((_latest(completes, through + 3) + _latest(~completes, 2)).max())
+    return np.outer(rows, columns).reshape(-1)
 
 
 def _latest(flags: NDArray[np.bool_], count: int) -> NDArray[np.int64]:

@@ -7,8 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.rtl import Circuit, Node, Pipeline, Trees
+
+
+class Counts(dict[str, float]):
+    """Quantities by name; one that is not there is 0."""
+
+    def __missing__(self, name: str) -> float:
+        return 0.0
+
+    def more(self, other: Mapping[str, float], times: float = 1) -> None:
+        """Add `other`, multiplied by `times`."""
+        for name, count in other.items():
+            self[name] += count * times
+
 
 # Registers in a row that no one reads between: AMD's devices keep so many, or more, in a look-up table.
 _SHORTEST_SHIFT = 3

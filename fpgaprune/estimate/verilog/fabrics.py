@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate.verilog.counts import Counts
+from fpgaprune.estimate.verilog.datapaths import Counts
 from fpgaprune.files import hardware_path
 from fpgaprune.rtl import in_blocks
 

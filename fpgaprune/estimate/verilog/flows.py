@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.estimate.verilog.passing import (
     NEVER,
@@ -18,7 +17,7 @@ from fpgaprune.estimate.verilog.passing import (
     one_by_one,
     scheduled,
 )
-from fpgaprune.rtl import Instance, LayerHardware, Part, Pipeline
+from fpgaprune.rtl import Instance, LayerHardware, Part, Pipeline, completing
 
 
 def flows_of(layer: LayerHardware, beats: Mapping[str, int]) -> list[tuple[Passing, list[str], list[str]]]:
@@ -205,7 +204,7 @@ def _through(beats: int, source: Ints) -> Passing:
 
 def _channel_window(i: Instance) -> Passing:
     """What completes a window leaves with it; the rest is taken at once."""
-    ends = np.flatnonzero(np.repeat(completes(i), i["CHANNELS"]))
+    ends = np.flatnonzero(np.repeat(completing(i.__getitem__), i["CHANNELS"]))
     return _through(i["ROWS"] * i["COLUMNS"] * i["CHANNELS"], ends)
 
 
@@ -256,17 +255,8 @@ def _upsample(i: Instance, beats: int) -> Passing:
     return Passing((size,), offers, takes)
 
 
-def completes(i: Instance) -> NDArray[np.bool_]:
-    """For each pixel of an image, whether it completes a window."""
-    rows, columns = (
-        (np.arange(size) >= side - 1) & ((np.arange(size) - side + 1) % step == 0)
-        for size, side, step in ((i["ROWS"], i["KH"], i["SH"]), (i["COLUMNS"], i["KW"], i["SW"]))
-    )
-    return np.outer(rows, columns).reshape(-1)
-
-
 def _pace(i: Instance, beats: int) -> Passing:
-    whole, apart = completes(i), i["CLOCKS"]
+    whole, apart = completing(i.__getitem__), i["CLOCKS"]
 
     def offers(ins: list[Cycles], _: list[Cycles]) -> list[Ints]:
         marks = np.flatnonzero(np.tile(whole, len(ins[0][0]) // beats))
@@ -289,7 +279,7 @@ def _credit(run: list[Part], beats: int) -> Passing:
     through = sum(
         part.plan.depth if isinstance(part, Pipeline) else part.cycles for part in run if not isinstance(part, Instance)
     )
-    whole = np.ones(beats, bool) if window is None else completes(window)
+    whole = np.ones(beats, bool) if window is None else completing(window.__getitem__)
     if window is not None:
         through += 2 + window["SPREAD"]
     room = credit["ROOM"] if isinstance(credit, Instance) else 1

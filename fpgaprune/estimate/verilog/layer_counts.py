@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fpgaprune.estimate.verilog.counts import Counts
-from fpgaprune.estimate.verilog.datapaths import Needed, count_datapath
+from fpgaprune.estimate.verilog.datapaths import Counts, Needed, count_datapath
 from fpgaprune.estimate.verilog.modules import count_gather, count_instance, count_signed_accumulate, count_window
 from fpgaprune.rtl import Instance, LayerHardware, Part, Pipeline, SerialSums, SerialTrees
 

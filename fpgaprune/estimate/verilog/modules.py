@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from fpgaprune.estimate.verilog.counts import Counts
-from fpgaprune.estimate.verilog.datapaths import count_shift
+from fpgaprune.estimate.verilog.datapaths import Counts, count_shift
 from fpgaprune.rtl import Instance
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from fpgaprune.design import Design, VerilogLayout
 from fpgaprune.estimate.verilog.beats import Timed, timed
-from fpgaprune.estimate.verilog.counts import Counts
+from fpgaprune.estimate.verilog.datapaths import Counts
 from fpgaprune.estimate.verilog.fabrics import Fabric, find_fabric
 from fpgaprune.estimate.verilog.layer_counts import adders_of, count_layer
 from fpgaprune.estimate.verilog.sharing import DigitCounter

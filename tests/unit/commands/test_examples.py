@@ -37,7 +37,7 @@ def test_a_file_of_yours_is_kept_and_nothing_is_written(tmp_path):
 
 
 def test_an_installation_without_examples_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr("fpgaprune.commands.examples_command.shipped_folder", lambda name: None)
+    monkeypatch.setattr("fpgaprune.commands.first_files.shipped_folder", lambda name: None)
     assert "'examples' is missing from this installation" in str(_copy(tmp_path).exception)
 
 
