@@ -259,7 +259,7 @@ def bounded_memory(allowed: int) -> Iterator[None]:
     TensorFlow raises a `ResourceExhaustedError` instead. Only Linux tells how much memory is used; on other systems
     nothing is bounded.
     """
-    used = _used_bytes()
+    used = _stated_bytes(Path("/proc/self/status"), _USED)
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     known = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
     if used is None:
@@ -276,10 +276,6 @@ def available_bytes() -> int:
     """Memory that this machine can still give; 4 GiB where it does not say."""
     found = _stated_bytes(Path("/proc/meminfo"), _AVAILABLE)
     return _ASSUMED if found is None else found
-
-
-def _used_bytes() -> int | None:
-    return _stated_bytes(Path("/proc/self/status"), _USED)
 
 
 def _stated_bytes(path: Path, name: str) -> int | None:

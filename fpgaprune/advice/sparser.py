@@ -37,7 +37,7 @@ def sparser(design: Design, trained: Design | None = None, flow: OwnFlow | None 
         for layer in products(design):
             raw = layer.weights["weight"]
             kept = max(round((1 - sparsity) * counts.get(layer.name, _count(raw))), 1)
-            if kept < _live(raw):
+            if kept < np.count_nonzero(_sizes(raw)):
                 weights[layer.name] = (_pruned(raw, kept), layer.types["weight"])
         if weights:
             yield Edit(("sparsity",), settings, retyped(design, weights), keeps_function=False)
@@ -51,10 +51,6 @@ def _sizes(raw: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _count(raw: NDArray[np.int64]) -> int:
     return int(_sizes(raw).size)
-
-
-def _live(raw: NDArray[np.int64]) -> int:
-    return int(np.count_nonzero(_sizes(raw)))
 
 
 def _pruned(raw: NDArray[np.int64], kept: int) -> NDArray[np.int64]:

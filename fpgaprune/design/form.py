@@ -155,10 +155,6 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= 500 and value.isprintable()
 
 
-def _is_text_or_null(value: object) -> bool:
-    return value is None or _is_text(value)
-
-
 def _is_number(value: Any) -> bool:
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     return plain and math.isfinite(value) and abs(value) <= _MAX_NUMBER
@@ -184,7 +180,7 @@ _HEAD: _Form = {
     "io_type": (_is_text, "'io_parallel' or 'io_stream'"),
     "backend": (_is_text, "the name of a backend"),
     "clock_ns": (_is_number, "a number of ns"),
-    "part": (_is_text_or_null, "an order number, or null"),
+    "part": (lambda value: value is None or _is_text(value), "an order number, or null"),
     "outputs": (lambda value: _are_texts(value) and bool(value), "a list of names"),
 }
 _LAYER: _Form = {

@@ -50,30 +50,6 @@ def _repeated(x: Exact, length: int) -> Exact:
     return x.on(np.tile(x.raw, (1, length // x.raw.shape[1])))
 
 
-def _add(step: Step, a: Exact, b: Exact) -> Exact:
-    return (a + b).into(step.result)
-
-
-def _subtract(step: Step, a: Exact, b: Exact) -> Exact:
-    return (a - b).into(step.result)
-
-
-def _multiply(step: Step, a: Exact, b: Exact) -> Exact:
-    return (a * b).into(step.result)
-
-
-def _average(step: Step, a: Exact, b: Exact) -> Exact:
-    return ((a + b) * _HALF).into(step.result)
-
-
-def _maximum(step: Step, a: Exact, b: Exact) -> Exact:
-    return _chosen(step, a, b, a > b)
-
-
-def _minimum(step: Step, a: Exact, b: Exact) -> Exact:
-    return _chosen(step, a, b, b > a)
-
-
 def _chosen(step: Step, a: Exact, b: Exact, first: np.ndarray) -> Exact:
     a, b = a.into(step.result), b.into(step.result)
     low, high = min(a.low, b.low), max(a.high, b.high)
@@ -81,10 +57,10 @@ def _chosen(step: Step, a: Exact, b: Exact, first: np.ndarray) -> Exact:
 
 
 _OPERATIONS: Mapping[str, Callable[[Step, Exact, Exact], Exact]] = {
-    "add": _add,
-    "subtract": _subtract,
-    "multiply": _multiply,
-    "average": _average,
-    "maximum": _maximum,
-    "minimum": _minimum,
+    "add": lambda step, a, b: (a + b).into(step.result),
+    "subtract": lambda step, a, b: (a - b).into(step.result),
+    "multiply": lambda step, a, b: (a * b).into(step.result),
+    "average": lambda step, a, b: ((a + b) * _HALF).into(step.result),
+    "maximum": lambda step, a, b: _chosen(step, a, b, a > b),
+    "minimum": lambda step, a, b: _chosen(step, a, b, b > a),
 }

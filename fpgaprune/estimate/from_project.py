@@ -165,7 +165,7 @@ class _Reader:
         config = next((self.structs[t] for t in reversed(call.types) if t in self.structs), None)
         values = self._numbers(config)
         count = 2 if kind in ("Merge", "Concatenate") else 1
-        variables = [self._variable(a) for a in call.arguments]
+        variables = [self.aliases.get(a, a) for a in call.arguments]
         sources = tuple(self._source(v, call, values) for v in variables[:count])
         shape = self._shape(kind, values, sources)
         types = self._types(call, kind, config)
@@ -186,9 +186,6 @@ class _Reader:
         # Some calls have weights, a slope or a threshold between input and output.
         for variable in variables[1:] if kind == "Clone" else [v for v in variables if _is_data(v)][-1:]:
             self.makers[variable] = name
-
-    def _variable(self, text: str) -> str:
-        return self.aliases.get(text, text)
 
     def _source(self, variable: str, call: TemplateCall, values: Mapping[str, int]) -> str:
         if variable in self.makers:

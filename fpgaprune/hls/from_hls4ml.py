@@ -179,10 +179,6 @@ def _is_largest(words: _Words) -> bool:
     return str(words.need("pool_op")).lower() == "max"
 
 
-def _softmax(words: _Words) -> op.Operation:
-    return op.Softmax(words.size("table_size"), words.size("exp_table_size"), words.size("inv_table_size"))
-
-
 def _recurrent(cell: str, words: _Words) -> op.Operation:
     for attribute, wanted in (("static", True), ("pytorch", False), ("apply_reset_gate", "after")):
         if words.get(attribute, wanted) != wanted:
@@ -199,17 +195,16 @@ def _spelled(name: str) -> str:
     return name.lower() if known is None else known.name
 
 
-def _quantise(words: _Words) -> op.Operation:
-    return op.Quantise(tuple(words.need("kinds")), tuple(words.need("places")))
-
-
 _MAKERS = {
-    "Softmax": _softmax,
+    "Softmax": lambda words: op.Softmax(*map(words.size, ("table_size", "exp_table_size", "inv_table_size"))),
     "GRU": lambda words: _recurrent("gru", words),
     "LSTM": lambda words: _recurrent("lstm", words),
     "Merge": lambda words: op.Merge(str(words.need("op")).lower()),
     "Concatenate": lambda words: op.Concatenate(words.axis()),
     "Transpose": lambda words: op.Transpose(tuple(int(axis) for axis in words.need("perm"))),
-    **dict.fromkeys(("FixedPointQuantizer", "StreamQuantizer"), _quantise),
+    **dict.fromkeys(
+        ("FixedPointQuantizer", "StreamQuantizer"),
+        lambda words: op.Quantise(tuple(words.need("kinds")), tuple(words.need("places"))),
+    ),
     "Resize": lambda _: op.Resize(),
 }

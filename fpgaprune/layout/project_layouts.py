@@ -85,7 +85,7 @@ def balanced_layouts(design: Design, strategy: str) -> Iterator[Edit]:
     layouts go from fast and large to slow and small. There is none if all layers have the same number of pixels, and
     none for `latency`, whose multipliers hardly depend on the reuse factor.
     """
-    pixels = {layer.name: _pixels(design, layer) for layer in products(design)}
+    pixels = {layer.name: math.prod(design[layer.inputs[0]].output_shape[:-1]) for layer in products(design)}
     if strategy == "latency" or design.io_type != "io_stream" or len(set(pixels.values())) < 2:
         return
     cycles = 2.0 * max(pixels.values())
@@ -178,11 +178,6 @@ def _settled(layer: LayerSpec, strategy: str) -> bool:
 
 def _size(layer: LayerSpec) -> tuple[int, int]:
     return product_size(layer.weights["weight"].shape, layer.is_depthwise)
-
-
-def _pixels(design: Design, layer: LayerSpec) -> int:
-    """Transfers of the layer's input for each sample."""
-    return math.prod(design[layer.inputs[0]].output_shape[:-1])
 
 
 def _most_useful(design: Design) -> int:

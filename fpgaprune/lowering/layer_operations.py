@@ -57,22 +57,9 @@ def operation_of(layer: keras.Layer, table_size: int) -> op.Operation:
     return make(layer)
 
 
-def _dense(layer: keras.Layer) -> op.Operation:
-    """A Dense layer over several axes is a convolution of one point at each position."""
-    return op.Dense() if len(layer.output.shape) == 2 else op.Convolution(op.Window((1, 1)))
-
-
 def _convolution(layer: keras.Layer) -> op.Operation:
     depthwise = isinstance(layer, keras.layers.DepthwiseConv1D | keras.layers.DepthwiseConv2D)
     return op.Convolution(_window(layer, layer.kernel_size), depthwise=depthwise)
-
-
-def _pooling(layer: keras.Layer) -> op.Operation:
-    return op.Pooling(_window(layer, layer.pool_size), isinstance(layer, _LARGEST))
-
-
-def _global_pooling(layer: keras.Layer) -> op.Operation:
-    return op.Pooling(None, isinstance(layer, _LARGEST))
 
 
 def _window(layer: keras.Layer, size: tuple[int, ...]) -> op.Window:
@@ -124,7 +111,10 @@ def _recurrent(layer: keras.Layer, table_size: int) -> op.Operation:
 def _quantise(layer: keras.Layer) -> op.Operation:
     shape = tuple(layer.output.shape[1:])
     own = shape if layer.each_value else shape[-1:]
-    parts = [np.broadcast_to(np.asarray(part).astype(np.int64).reshape(own), shape) for part in _bits(layer)]
+    parts = [
+        np.broadcast_to(np.asarray(part).astype(np.int64).reshape(own), shape)
+        for part in (layer.signed, layer.width, layer.integer)
+    ]
     rows = np.stack(parts, axis=-1).reshape(-1, shape[-1], 3)
     if (rows == rows[:1]).all():
         rows = rows[:1]
@@ -136,19 +126,6 @@ def _quantise(layer: keras.Layer) -> op.Operation:
     return op.Quantise(tuple(texts), tuple(places.reshape(-1).tolist()))
 
 
-def _bits(layer: keras.Layer) -> tuple[Any, Any, Any]:
-    """Sign, width and integer bits of each channel or value."""
-    return layer.signed, layer.width, layer.integer
-
-
-def _pad(layer: keras.Layer) -> op.Operation:
-    return op.Pad(_sides(layer.padding))
-
-
-def _crop(layer: keras.Layer) -> op.Operation:
-    return op.Crop(_sides(layer.cropping))
-
-
 def _sides(given: Any) -> tuple[int, int, int, int]:
     """(top, bottom, left, right) of the padding or cropping of one axis or two."""
     if isinstance(given[0], int):
@@ -156,26 +133,23 @@ def _sides(given: Any) -> tuple[int, int, int, int]:
     return (*given[0], *given[1])
 
 
-def _concatenate(layer: keras.Layer) -> op.Operation:
-    return op.Concatenate(layer.axis % len(layer.output.shape))
-
-
 _MAKERS: Mapping[Any, Callable[[Any], op.Operation]] = {
     keras.layers.InputLayer: lambda _: op.Input(),
-    keras.layers.Dense: _dense,
+    # A Dense layer over several axes is a convolution of one point at each position.
+    keras.layers.Dense: lambda layer: op.Dense() if len(layer.output.shape) == 2 else op.Convolution(op.Window((1, 1))),
     (
         *(keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D),
         *(keras.layers.Conv1D, keras.layers.Conv2D),
     ): _convolution,
-    _POOLINGS: _pooling,
-    _GLOBAL_POOLINGS: _global_pooling,
+    _POOLINGS: lambda layer: op.Pooling(_window(layer, layer.pool_size), isinstance(layer, _LARGEST)),
+    _GLOBAL_POOLINGS: lambda layer: op.Pooling(None, isinstance(layer, _LARGEST)),
     keras.layers.BatchNormalization: lambda _: op.Scale(),
     MERGES: lambda layer: op.Merge(type(layer).__name__.lower()),
-    keras.layers.Concatenate: _concatenate,
+    keras.layers.Concatenate: lambda layer: op.Concatenate(layer.axis % len(layer.output.shape)),
     (keras.layers.Flatten, keras.layers.Reshape): lambda _: op.Reshape(),
     keras.layers.Permute: lambda layer: op.Transpose(tuple(axis - 1 for axis in layer.dims)),
-    (keras.layers.ZeroPadding1D, keras.layers.ZeroPadding2D): _pad,
-    (keras.layers.Cropping1D, keras.layers.Cropping2D): _crop,
+    (keras.layers.ZeroPadding1D, keras.layers.ZeroPadding2D): lambda layer: op.Pad(_sides(layer.padding)),
+    (keras.layers.Cropping1D, keras.layers.Cropping2D): lambda layer: op.Crop(_sides(layer.cropping)),
     (keras.layers.UpSampling1D, keras.layers.UpSampling2D): lambda _: op.Resize(),
     RoundedChannels: _quantise,
 }

@@ -136,7 +136,7 @@ def from_plain(data: object, kind: type[Result], what: str) -> Result:
         ReportError: a field is missing or malformed.
     """
     try:
-        return msgspec.convert(data, kind, dec_hook=_from_text)
+        return msgspec.convert(data, kind, dec_hook=lambda kind, text: kind(text))
     except msgspec.ValidationError as error:
         raise ReportError(f"{what} is not what fpgaprune wrote: {error}; make it anew") from error
 
@@ -145,7 +145,3 @@ def _as_text(value: object) -> str:
     if isinstance(value, Stage | Path):
         return str(value)
     raise TypeError(f"a {type(value).__name__} has no JSON form")
-
-
-def _from_text(kind: type[Any], text: object) -> Any:
-    return kind(text)

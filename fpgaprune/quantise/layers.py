@@ -106,12 +106,20 @@ class _RoundedProduct:
     types: dict[str, FixedType]
     sum_dtype: str
 
-    def _summed(self, inputs: tf.Tensor, product: tf.Tensor, training: bool | None) -> tf.Tensor:
-        """`product(inputs, kernel)` plus the bias, all rounded to their types; each step exact but in training."""
+    def __init__(
+        self, *args: object, types: Mapping[str, object], sum_dtype: str = "float64", **options: object
+    ) -> None:
+        """As the layer of Keras, its types by role, and the dtype of its sums."""
+        super().__init__(*args, **options)
+        self.types, self.sum_dtype = _read_types(types), sum_dtype
+
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        """The layer of Keras, its numbers rounded to their types; each step is exact but in training."""
         dtype = inputs.dtype if training else self.sum_dtype
         # A variable is read first: no function with a gradient of its own may read one where layers are called eagerly.
         kernel = ops.cast(self.kernel, dtype)  # type: ignore[attr-defined]
-        total = product(ops.cast(inputs, dtype), rounded(kernel, self.types["weight"], trains=True))
+        read = ops.cast(inputs, dtype)
+        total = self._product(read, rounded(kernel, self.types["weight"], trains=True))  # type: ignore[attr-defined]
         if self.use_bias:  # type: ignore[attr-defined]
             bias = ops.cast(self.bias, dtype)  # type: ignore[attr-defined]
             total = total + rounded(bias, self.types["bias"], trains=True)
@@ -132,33 +140,14 @@ def _sum_held(total: tf.Tensor, kind: FixedType) -> tf.Tensor:
 class RoundedDense(_RoundedProduct, keras.layers.Dense):  # type: ignore[misc, unused-ignore]
     """`Dense` with the types of the hardware; it is linear."""
 
-    def __init__(
-        self, *args: object, types: Mapping[str, object], sum_dtype: str = "float64", **options: object
-    ) -> None:
-        """As `Dense`, its types by role, and the dtype of its sums."""
-        super().__init__(*args, **options)
-        self.types, self.sum_dtype = _read_types(types), sum_dtype
-
-    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        """`inputs @ kernel + bias`, rounded."""
-        return self._summed(inputs, ops.matmul, training)
+    def _product(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+        return ops.matmul(inputs, kernel)
 
 
 class _RoundedConvolution(_RoundedProduct):
     """A convolution of Keras, however many axes it has."""
 
-    def __init__(
-        self, *args: object, types: Mapping[str, object], sum_dtype: str = "float64", **options: object
-    ) -> None:
-        """As the layer of Keras, its types by role, and the dtype of its sums."""
-        super().__init__(*args, **options)
-        self.types, self.sum_dtype = _read_types(types), sum_dtype
-
-    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        """The convolution, rounded."""
-        return self._summed(inputs, self._convolved, training)
-
-    def _convolved(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+    def _product(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
         return ops.conv(
             inputs,
             kernel,
@@ -173,9 +162,9 @@ class _RoundedConvolution(_RoundedProduct):
 class RoundedConv1D(_RoundedConvolution, keras.layers.Conv1D):  # type: ignore[misc, unused-ignore]
     """`Conv1D` with the types of the hardware; it is linear."""
 
-    def _convolved(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+    def _product(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
         if self.padding != "causal":
-            return super()._convolved(inputs, kernel)
+            return super()._product(inputs, kernel)
         before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
         padded = ops.pad(inputs, [[0, 0], [before, 0], [0, 0]])
         return ops.conv(padded, kernel, list(self.strides), "valid", self.data_format, self.dilation_rate)
@@ -189,7 +178,7 @@ class RoundedConv2D(_RoundedConvolution, keras.layers.Conv2D):  # type: ignore[m
 class _RoundedDepthwise(_RoundedConvolution):
     """A depthwise convolution of Keras."""
 
-    def _convolved(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+    def _product(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
         strides = self.strides[0] if len(set(self.strides)) == 1 else self.strides  # type: ignore[attr-defined]
         return ops.depthwise_conv(
             inputs,

@@ -97,7 +97,7 @@ class Circuit:
         x, y = self.nodes[a], self.nodes[b]
         if y.op == "const":
             return self._raised(a, shift_a, -(y.low << shift_b))
-        if _is_zero(x) and (negative := self._negative(b)) is not None:
+        if x.op == "const" and x.low == 0 and (negative := self._negative(b)) is not None:
             return self.shl(negative, shift_b)
         low, high = (x.low << shift_a) - (y.high << shift_b), (x.high << shift_a) - (y.low << shift_b)
         return self._add("sub", (a, b), (shift_a, shift_b), low, high)
@@ -334,10 +334,6 @@ class Circuit:
             self._known[node] = len(self.nodes)
             self.nodes.append(node)
         return self._known[node]
-
-
-def _is_zero(node: Node) -> bool:
-    return node.op == "const" and node.low == 0
 
 
 def _wrapped(value: int, width: int, signed: bool) -> int:

@@ -131,14 +131,6 @@ def _constant(x: Number, value: Exact) -> Number:
     return Number.constant(x.circuit, int(value.integers().reshape(-1)[0]), value.fraction)
 
 
-def _linear(step: Step, x: Number) -> Number:
-    return x.into(step.result)
-
-
-def _relu(step: Step, x: Number) -> Number:
-    return x.on(x.circuit.larger(x.place, x.circuit.const(0))).into(step.result)
-
-
 def _relu_max(limit: int) -> Callable[[Step, Number], Number]:
     def relu_max(step: Step, x: Number) -> Number:
         whole = x.at_fraction(max(x.fraction, 0))
@@ -161,18 +153,10 @@ def _where_positive(step: Step, x: Number, other: Number) -> Number:
     return x.into(step.result).chosen(positive, other.into(step.result))
 
 
-def _maximum(step: Step, a: Number, b: Number) -> Number:
-    return a.into(step.result).chosen(b.less(a), b.into(step.result))
-
-
-def _minimum(step: Step, a: Number, b: Number) -> Number:
-    return a.into(step.result).chosen(a.less(b), b.into(step.result))
-
-
 # Functions that comparisons and products compute.
 _COMPARED: Mapping[str, Callable[[Step, Number], Number]] = {
-    "linear": _linear,
-    "relu": _relu,
+    "linear": lambda step, x: x.into(step.result),
+    "relu": lambda step, x: x.on(x.circuit.larger(x.place, x.circuit.const(0))).into(step.result),
     "relu6": _relu_max(6),
     "leaky_relu": _leaky_relu,
     "thresholded_relu": _thresholded_relu,
@@ -183,6 +167,6 @@ _MERGES: Mapping[str, Callable[[Step, Number, Number], Number]] = {
     "subtract": lambda step, a, b: (a - b).into(step.result),
     "multiply": lambda step, a, b: (a * b).into(step.result),
     "average": lambda step, a, b: (a + b).scaled(-1).into(step.result),
-    "maximum": _maximum,
-    "minimum": _minimum,
+    "maximum": lambda step, a, b: a.into(step.result).chosen(b.less(a), b.into(step.result)),
+    "minimum": lambda step, a, b: a.into(step.result).chosen(a.less(b), b.into(step.result)),
 }

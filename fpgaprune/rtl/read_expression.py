@@ -80,15 +80,12 @@ class _Parser:
         return int(mark)
 
     def _choice(self) -> Tree:
-        test = self._either()
+        test = self._row(self._compared, "||")
         if self._is("?") is None:
             return test
         then = self._choice()
         self._want(":")
         return ("if", test, then, self._choice())
-
-    def _either(self) -> Tree:
-        return self._row(self._compared, "||")
 
     def _compared(self) -> Tree:
         left = self._added()

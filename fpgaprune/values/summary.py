@@ -50,7 +50,10 @@ class Summary:
         table = [[_short(cell, _CELL) for cell in row] for row in (self.headings, *shown) if row]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [
-            "  ".join((cell.rjust if at else cell.ljust)(width) for at, (cell, width) in enumerate(_with(row, widths)))
+            "  ".join(
+                (cell.rjust if at else cell.ljust)(width)
+                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
             for row in table
         ]
         more = len(self.rows) - len(shown)
@@ -68,10 +71,6 @@ class Summary:
         notes = [f"... and {more:,} more"] if more > 0 else []
         below = "".join(f"<div>{escape(_short(note, 400))}</div>" for note in (*notes, *self.notes))
         return f"<div><b>{escape(_short(self.title, 400))}</b><table>{''.join(cells)}</table>{below}</div>"
-
-
-def _with(row: Sequence[str], widths: Sequence[int]) -> list[tuple[str, int]]:
-    return list(zip(row, widths, strict=True))
 
 
 def _short(text: str, most: int) -> str:

@@ -53,7 +53,7 @@ def read_floating(lines: Sequence[str], rule: int, source: str) -> RuledTable:
     Two or more spaces separate cells. A cell belongs to the column whose dashes it overlaps most, or is nearest to.
     The table ends at the first empty line.
     """
-    spans = _spans(lines, rule)
+    spans = [match.span() for match in _RUN.finditer(lines[rule])]
     columns = [""] * len(spans)
     for match in _WORDS.finditer(lines[rule - 1] if rule else ""):
         columns[_nearest(match.span(), spans)] = match[0]
@@ -66,10 +66,6 @@ def read_floating(lines: Sequence[str], rule: int, source: str) -> RuledTable:
             row.setdefault(columns[_nearest(match.span(), spans)], match[0])
         rows.append(row)
     return RuledTable(f"{source}, line {rule}", tuple(columns), tuple(rows))
-
-
-def _spans(lines: Sequence[str], rule: int) -> list[tuple[int, int]]:
-    return [match.span() for match in _RUN.finditer(lines[rule])]
 
 
 def _nearest(cell: tuple[int, int], spans: Sequence[tuple[int, int]]) -> int:

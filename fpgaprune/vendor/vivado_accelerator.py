@@ -55,12 +55,9 @@ def parse_vivado_accelerator(text: str, source: Path) -> tuple[VendorReport, ...
         raise ReportError(f"{table.where}: no row {_PLATFORM!r} or {_KERNELS!r}; the report is cut off or not {_KIND}")
     memory = table.count(rows[_KERNELS], "LUTAsMem")
     return (
-        VendorReport(
-            tool="Vivado",
-            tool_version=head.version,
-            stage=head.stage,
-            design=head.design,
-            part=head.part,
+        head.report(
+            source,
+            head.stage,
             total=_usage(table, rows[_KERNELS]),
             rows=tuple(
                 ModuleRow(name, None, _usage(table, row))
@@ -69,9 +66,6 @@ def parse_vivado_accelerator(text: str, source: Path) -> tuple[VendorReport, ...
             ),
             breakdown={PLATFORM: _usage(table, rows[_PLATFORM])},
             other={} if memory is None else {"lut_memory": memory},
-            state=head.state,
-            date=head.date,
-            source=source,
             notes=("the platform around the kernels is no part of the total",),
         ),
     )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import ROUTE, SYNTH, Stage
@@ -45,6 +46,20 @@ class VivadoHead:
         """`synth` or `route`; None if the state is missing or not known."""
         words = [] if self.state is None else self.state.casefold().split()
         return next((_STAGES[word] for word in words if word in _STAGES), None)
+
+    def report(self, source: Path, stage: Stage, **found: Any) -> VendorReport:
+        """The report in file `source` with what was `found` below its head."""
+        return VendorReport(
+            tool="Vivado",
+            tool_version=self.version,
+            stage=stage,
+            design=self.design,
+            part=self.part,
+            state=self.state,
+            date=self.date,
+            source=source,
+            **found,
+        )
 
 
 def read_vivado_head(text: str) -> VivadoHead | None:
@@ -109,18 +124,12 @@ def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
         clock = _worst_clock(tables.get("Intra Clock Table"), clocks)
         period = next((_number(clocks, row, "Period(ns)") for row in clocks.rows if row.get("Clock") == clock), None)
     return (
-        VendorReport(
-            tool="Vivado",
-            tool_version=head.version,
-            stage=stage,
-            design=head.design,
-            part=head.part,
+        head.report(
+            source,
+            stage,
             clock_ns=period,
             est_clock_ns=None if period is None or slack is None else round(period - slack, 6),
             slack_ns=slack,
-            state=head.state,
-            date=head.date,
-            source=source,
             notes=("the design has no timing constraint, so the report states no slack and no period",) if free else (),
         ),
     )

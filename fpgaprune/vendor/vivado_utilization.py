@@ -84,20 +84,7 @@ def _report(
         notes.append("counted after placement, before routing; routing changes counts only if it optimises")
     if "optimized" in (head.state or "").casefold():
         notes.append("counted after opt_design, which removes logic that synthesis left")
-    return VendorReport(
-        tool="Vivado",
-        tool_version=head.version,
-        stage=stage,
-        design=head.design,
-        part=head.part,
-        total=total,
-        rows=rows,
-        other=other,
-        state=head.state,
-        date=head.date,
-        source=source,
-        notes=tuple(notes),
-    )
+    return head.report(source, stage, total=total, rows=rows, other=other, notes=tuple(notes))
 
 
 def _flat(tables: Sequence[PrintedTable], source: Path) -> tuple[Resources[int], dict[str, int]]:

@@ -89,7 +89,7 @@ def _flow(run: list[Part], beats: int) -> Passing:
         case "fp_pipeline":
             return _pipeline(beats, head["DEPTH"])
         case "fp_register":
-            return _store(beats, 1, 2)
+            return Passing((beats,), lambda ins, _: [ins[0][1] + 1], lambda _, outs: [later(outs[0][1], 2) + 1])
         case "fp_fifo":
             return _fifo(beats, head["DEPTH"])
         case "fp_gather":
@@ -122,11 +122,6 @@ def _wire(beats: int) -> Passing:
     return _through(beats, np.arange(beats))
 
 
-def _store(beats: int, delay: int, places: int) -> Passing:
-    """Part that offers a beat `delay` cycles after it took the beat, and that holds `places` beats."""
-    return Passing((beats,), lambda ins, _: [ins[0][1] + delay], lambda _, outs: [later(outs[0][1], places) + 1])
-
-
 def _pipeline(beats: int, depth: int) -> Passing:
     """All its registers move while the last one is empty or leaves."""
 
@@ -141,14 +136,9 @@ def _pipeline(beats: int, depth: int) -> Passing:
     return Passing((beats,), offers, takes)
 
 
-def _moves(entered: Ints, outs: Ints) -> Ints:
-    """When each beat goes from the memory of a queue to its exit."""
-    return one_by_one(np.maximum(entered + 1, later(outs, 1)))
-
-
 def _fifo(beats: int, depth: int) -> Passing:
     def takes(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
-        return [later(_moves(ins[0][1], outs[0][1]), depth) + 1]
+        return [later(one_by_one(np.maximum(ins[0][1] + 1, later(outs[0][1], 1))), depth) + 1]
 
     return Passing((beats,), lambda ins, _: [ins[0][1] + 2], takes)
 

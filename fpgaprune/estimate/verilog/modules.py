@@ -99,10 +99,6 @@ def _fifo(i: Instance) -> Mapping[str, float]:
     return _joined(_memory(i["WIDTH"], depth), _counters(depth - 1, depth - 1, depth))
 
 
-def _gather(i: Instance) -> Mapping[str, float]:
-    return {"register": i["WIDTH"] * i["BEATS"], **_counters(i["BEATS"] - 1)}
-
-
 def _scatter(i: Instance) -> Mapping[str, float]:
     return {"register": i["WIDTH"] * i["BEATS"], "choice_bit": i["WIDTH"] * (i["BEATS"] - 1), **_counters(i["BEATS"])}
 
@@ -205,10 +201,6 @@ def _pool(i: Instance) -> Mapping[str, float]:
     return _joined(one, choices, _memory(bits, places) if places > 1 else {}, _counters(*limits))
 
 
-def _pace(i: Instance) -> Mapping[str, float]:
-    return _joined(_window_counters(i), _counters(i["CLOCKS"] - 1, 1))
-
-
 def _channel_window(i: Instance) -> Mapping[str, float]:
     found = _joined(
         _line_buffer(i["WIDTH"] * (i["KH"] - 1), i["COLUMNS"] * i["CHANNELS"]) if i["KH"] > 1 else {},
@@ -234,12 +226,12 @@ _COUNTED: Mapping[str, Callable[[Instance], Mapping[str, float]]] = {
     "fp_fifo": _fifo,
     "fp_fork": lambda _: {"register": 2},
     "fp_gate": lambda i: {"counter": i["COUNT"] * (i["INPUTS"] + i["OUTPUTS"]), "register": 2},
-    "fp_gather": _gather,
+    "fp_gather": lambda i: {"register": i["WIDTH"] * i["BEATS"], **_counters(i["BEATS"] - 1)},
     "fp_join": lambda _: {},
     "fp_largest": _largest,
     "fp_last": lambda i: _counters(i["BEATS"] - 1),
     "fp_load": _load,
-    "fp_pace": _pace,
+    "fp_pace": lambda i: _joined(_window_counters(i), _counters(i["CLOCKS"] - 1, 1)),
     "fp_pad": _pad,
     "fp_pipeline": lambda i: {"register": i["DEPTH"]},
     "fp_pool": _pool,

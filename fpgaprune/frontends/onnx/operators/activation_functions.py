@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -65,40 +66,27 @@ def clip(step: NodeStep) -> Value:
     return back.given_by(back.layer, nonnegative=low > 0)
 
 
-def sigmoid(step: NodeStep) -> Value:
-    """`1 / (1 + exp(-x))`."""
-    return step.plan.each("Activation", step.name, step.value(), {"activation": "sigmoid"}, nonnegative=True)
-
-
-def tanh(step: NodeStep) -> Value:
-    """The hyperbolic tangent."""
-    return step.plan.each("Activation", step.name, step.value(), {"activation": "tanh"}, nonnegative=False)
-
-
 def hard_sigmoid(step: NodeStep) -> Value:
     """`alpha * x + beta` between 0 and 1."""
     alpha, beta = float(step.settings.get("alpha", 0.2)), float(step.settings.get("beta", 0.5))
     if abs(alpha - 1 / 6) < _CLOSE and abs(beta - 0.5) < _CLOSE:
-        return step.plan.each("Activation", step.name, step.value(), {"activation": "hard_sigmoid"}, nonnegative=True)
+        return _of_keras("hard_sigmoid", nonnegative=True)(step)
     line = step.plan.scaled(f"{step.name}_line", step.value(), alpha, beta)
     return step.plan.each("ReLU", step.name, line, {"max_value": 1.0}, nonnegative=True)
-
-
-def hard_swish(step: NodeStep) -> Value:
-    """`x` times its hard sigmoid of slope 1/6."""
-    return step.plan.each("Activation", step.name, step.value(), {"activation": "hard_silu"}, nonnegative=False)
 
 
 def gelu(step: NodeStep) -> Value:
     """`x` times the distribution function of a normal variable."""
     if step.text("approximate", "none") != "none":
         step.refuse("is approximated by tanh, which no layer of Keras does: use nn.GELU() as it is")
-    return step.plan.each("Activation", step.name, step.value(), {"activation": "gelu"}, nonnegative=False)
+    return _of_keras("gelu")(step)
 
 
-def mish(step: NodeStep) -> Value:
-    """`x * tanh(log(1 + exp(x)))`."""
-    return step.plan.each("Activation", step.name, step.value(), {"activation": "mish"}, nonnegative=False)
+def _of_keras(name: str, nonnegative: bool = False) -> Callable[[NodeStep], Value]:
+    """The operator that Keras computes under `name`."""
+    return lambda step: step.plan.each(
+        "Activation", step.name, step.value(), {"activation": name}, nonnegative=nonnegative
+    )
 
 
 def elu(step: NodeStep) -> Value:
@@ -113,22 +101,7 @@ def selu(step: NodeStep) -> Value:
         found = float(step.settings.get(key, wanted))
         if not math.isclose(found, wanted, rel_tol=_CLOSE):
             step.refuse(f"has {key} {found:g}; Keras has {wanted:g}")
-    return step.plan.each("Activation", step.name, step.value(), {"activation": "selu"}, nonnegative=False)
-
-
-def softplus(step: NodeStep) -> Value:
-    """`log(1 + exp(x))`."""
-    return step.plan.each("Activation", step.name, step.value(), {"activation": "softplus"}, nonnegative=True)
-
-
-def softsign(step: NodeStep) -> Value:
-    """`x / (1 + |x|)`."""
-    return step.plan.each("Activation", step.name, step.value(), {"activation": "softsign"}, nonnegative=False)
-
-
-def exp(step: NodeStep) -> Value:
-    """The exponential function."""
-    return step.plan.each("Activation", step.name, step.value(), {"activation": "exponential"}, nonnegative=True)
+    return _of_keras("selu")(step)
 
 
 def softmax(step: NodeStep) -> Value:
@@ -158,16 +131,16 @@ OPERATORS: dict[str, Operator] = {
     "LeakyRelu": leaky_relu,
     "PRelu": prelu,
     "Clip": clip,
-    "Sigmoid": sigmoid,
-    "Tanh": tanh,
+    "Sigmoid": _of_keras("sigmoid", nonnegative=True),
+    "Tanh": _of_keras("tanh"),
     "HardSigmoid": hard_sigmoid,
-    "HardSwish": hard_swish,
+    "HardSwish": _of_keras("hard_silu"),
     "Gelu": gelu,
-    "Mish": mish,
+    "Mish": _of_keras("mish"),
     "Elu": elu,
     "Selu": selu,
-    "Softplus": softplus,
-    "Softsign": softsign,
-    "Exp": exp,
+    "Softplus": _of_keras("softplus", nonnegative=True),
+    "Softsign": _of_keras("softsign"),
+    "Exp": _of_keras("exponential", nonnegative=True),
     "Softmax": softmax,
 }

@@ -99,7 +99,9 @@ def _layer(
     if not windows.is_same or not windows.is_padded:
         value = padded(step, value, windows)
         settings["padding"] = "valid"
-    weights = {"kernel": _depthwise(weight, groups) if is_depthwise else _full(weight)}
+    weights = {
+        "kernel": _depthwise(weight, groups) if is_depthwise else weight.transposed((*range(2, weight.ndim), 1, 0))
+    }
     if bias is not None:
         weights["bias"] = bias
     settings["use_bias"] = bias is not None
@@ -107,11 +109,6 @@ def _layer(
     kind = f"{'Depthwise' if is_depthwise else ''}Conv{len(size)}D"
     layer = step.plan.add(kind, step.name, (value,), shape, {"kernel_size": size, **own, **settings}, weights)
     return Value(layer, shape, value.axes, value.rank)
-
-
-def _full(weight: Parameter) -> Parameter:
-    """(C_out, C_in, ...) as (..., C_in, C_out)."""
-    return weight.transposed((*range(2, weight.ndim), 1, 0))
 
 
 def _depthwise(weight: Parameter, groups: int) -> Parameter:

@@ -74,12 +74,9 @@ def _scaled(
         return value
     if axis is None:
         return step.plan.scaled(name, value, float(factor.ravel()[0]), float(offset.ravel()[0]))
-    parts = [Parameter(_spread(one, value.size(axis))) for one in (factor, offset)]
+    size = value.size(axis)
+    parts = [Parameter(np.broadcast_to(one.astype(np.float32).ravel(), (size,)).copy()) for one in (factor, offset)]
     return step.plan.scaled_channels(name, value, axis, parts[0], parts[1])
-
-
-def _spread(values: NDArray[np.float32], size: int) -> NDArray[np.float32]:
-    return np.broadcast_to(values.astype(np.float32).ravel(), (size,)).copy()
 
 
 OPERATORS: dict[str, Operator] = dict.fromkeys(("Quant", "IntQuant", "BipolarQuant", "Trunc"), quantised)
