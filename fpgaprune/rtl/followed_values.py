@@ -196,11 +196,12 @@ class FollowedValues:
         return min(ends), max(ends)
 
     def _fits(self, found: Sum, width: int) -> bool:
+        # Doubled, so that no bits hold 0.
         low, high = self._reach(found)
-        return -(1 << (width - 1)) <= low and high < 1 << (width - 1)
+        return -(1 << width) <= 2 * low and 2 * high < 1 << width
 
 
 def _fitted(values: NDArray[np.int64], width: int) -> NDArray[np.int64]:
     """Numbers as `width` bits of two's complement hold them."""
     found = values & ((1 << width) - 1)
-    return np.where(found >> (width - 1), found - (1 << width), found)
+    return np.where(found & (1 << width >> 1), found - (1 << width), found)

@@ -113,6 +113,17 @@ def test_a_layer_is_proven_for_what_a_proven_layer_before_it_gives(tmp_path):
     assert prove_project(wrong, of)[0].holds is not True
 
 
+@pytest.mark.parametrize(("weight", "bias"), [(0, 0), (1 / 32, -1)])
+def test_an_output_that_is_always_zero_leaves_no_bits_and_is_proven(tmp_path, weight, bias):
+    of = in_a_row()
+    arrays = {name: array.copy() for name, array in of["fc"].weights.items()}
+    arrays["weight"][:, 2], arrays["bias"][2] = weight, bias
+    of = replace(of, layers=(of.layers[0], replace(of["fc"], weights=arrays), *of.layers[2:]))
+    project = to_verilog(of, tmp_path / "verilog")
+    assert [place.bits for place in project.layers[0].leaves.places(5)][2] == 0
+    assert [proof.holds for proof in prove_project(project, of)] == [True, True]
+
+
 @pytest.mark.parametrize("change", [{"zeros": 1}, {"low": -1}])
 def test_values_at_another_place_of_a_bus_are_not_proven(tmp_path, change):
     of = in_a_row()
