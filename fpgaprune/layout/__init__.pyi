@@ -19,12 +19,12 @@ from .edit import Settings as Settings
 from .edit import flow_text as flow_text
 from .edit import joined as joined
 from .edit import with_layers as with_layers
-from .io_type import other_io_type as other_io_type
-from .io_type import streamed as streamed
 from .project_layouts import balanced_layouts as balanced_layouts
 from .project_layouts import every_layout as every_layout
 from .project_layouts import ladders as ladders
 from .project_layouts import one_layer_layouts as one_layer_layouts
+from .project_layouts import other_io_type as other_io_type
 from .project_layouts import priced_strategies as priced_strategies
 from .project_layouts import products as products
+from .project_layouts import streamed as streamed
 from .project_layouts import uniform_layouts as uniform_layouts

@@ -29,9 +29,12 @@ from .lowered import LayerSettings as LayerSettings
 from .lowered import Lowered as Lowered
 from .lowered import lower as lower
 from .lowered import make_design as make_design
+from .plain_convolutions import depthwise_names as depthwise_names
+from .plain_convolutions import split_separable as split_separable
 from .precision import Precision as Precision
 from .precision import Types as Types
 from .precision import choose_types as choose_types
+from .precision import finer as finer
 from .precision import fitting as fitting
 from .ranges import Range as Range
 from .ranges import Samples as Samples
@@ -41,10 +44,7 @@ from .rounded_model import quantize as quantize
 from .rounded_model import require_roundable as require_roundable
 from .rounded_model import settle as settle
 from .rounded_model import settled_types as settled_types
-from .scaled_inputs import finer as finer
 from .softmax_types import BOUND as BOUND
-from .split import depthwise_names as depthwise_names
-from .split import split_separable as split_separable
 from .table_sizes import entry_type as entry_type
 from .table_sizes import require_within_tables as require_within_tables
 from .table_sizes import size_problems as size_problems

@@ -19,8 +19,7 @@ from fpgaprune.lowering.joined_scales import joined_scales
 from fpgaprune.lowering.keras_operations import with_layers
 from fpgaprune.lowering.last_axis import on_last_axis
 from fpgaprune.lowering.layer_names import free_name
-from fpgaprune.lowering.plain_convolutions import plain_convolutions
-from fpgaprune.lowering.split import split_separable
+from fpgaprune.lowering.plain_convolutions import plain_convolutions, split_separable
 from fpgaprune.network import (
     LINEAR,
     Activation,

@@ -23,9 +23,9 @@ from fpgaprune.lowering.gru_lstm import observe_states
 from fpgaprune.lowering.layer_names import names_of, renamed
 from fpgaprune.lowering.layer_options import LayerOptions, read_options, with_widths
 from fpgaprune.lowering.layout import Layout, settle_layouts
+from fpgaprune.lowering.plain_convolutions import depthwise_names
 from fpgaprune.lowering.precision import Precision, Types, choose_types, fitting
 from fpgaprune.lowering.ranges import Range, Samples, as_inputs, cut_off, observe, require_ranges, trained_types
-from fpgaprune.lowering.split import depthwise_names
 from fpgaprune.lowering.table_sizes import require_within_tables, size_problems, table_sizes
 from fpgaprune.lowering.width_search import Labels, WidthSearch
 from fpgaprune.lowering.widths import AutoPrecision, FoundWidths

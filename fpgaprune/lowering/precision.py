@@ -21,7 +21,6 @@ from fpgaprune.lowering.folding import FOLDABLE, role_weights
 from fpgaprune.lowering.gru_lstm import RECURRENT
 from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.lowering.ranges import Range
-from fpgaprune.lowering.scaled_inputs import finer, scales_of_inputs
 from fpgaprune.lowering.softmax_types import softmax_types
 from fpgaprune.lowering.table_sizes import entry_type
 from fpgaprune.network import producer, scale_and_shift
@@ -310,3 +309,40 @@ def fitting(values: Range, width: int, signed: bool | None = None) -> FixedType:
     """The `width`-bit type with the fewest integer bits that holds `values`; rounds and saturates."""
     has_sign = values.low < 0 if signed is None else signed
     return FixedType.holding(values.magnitude, width, has_sign)
+
+
+# One type holds all channels of an input. Where one reaches 5,000 and another 1, a type of 8 bits for both would be 0
+# for the second. So an input that is scaled first, and its scales, get types as fine as the scaled result has with the
+# same bits, up to so many.
+_WIDEST = 32
+
+
+def scales_of_inputs(folded: keras.Model) -> dict[str, Any]:
+    """The name of each input of `folded` that is scaled first, to the layer that `with_layers` made for it."""
+    found = {}
+    for layer in folded.layers:
+        if isinstance(layer, keras.layers.BatchNormalization) and layer.epsilon == 0.0:
+            source = producer(layer.input)
+            while isinstance(source, keras.layers.Reshape):
+                source = producer(source.input)
+            if isinstance(source, keras.layers.InputLayer):
+                found[source.name] = layer
+    return found
+
+
+def finer(kind: FixedType, factor: float, step: float, values: Array | None = None) -> FixedType:
+    """`kind` with so many more bits that its last place, times `factor`, is not above `step`.
+
+    Args:
+        kind: a type.
+        factor: what its values are multiplied by.
+        step: the last place that the product needs.
+        values: the values that it holds, if known; of whole numbers no place right of the point is needed.
+    """
+    if factor <= 0 or step <= 0:
+        return kind
+    needed = math.ceil(math.log2(factor / step))
+    if values is not None and (values == np.rint(values)).all():
+        needed = min(needed, 0)
+    more = min(needed - kind.fraction, _WIDEST - kind.width)
+    return replace(kind, width=kind.width + more) if more > 0 else kind

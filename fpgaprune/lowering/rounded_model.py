@@ -15,9 +15,9 @@ from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
 from fpgaprune.lowering.folding import DEPTHWISE, fold, quantise_weights
 from fpgaprune.lowering.lowered import AnyPrecision, LayerSettings, make_design
+from fpgaprune.lowering.plain_convolutions import depthwise_names
 from fpgaprune.lowering.precision import AVERAGES, MOVES, Precision
 from fpgaprune.lowering.ranges import Samples, trained_types
-from fpgaprune.lowering.split import depthwise_names
 from fpgaprune.lowering.width_search import Labels
 from fpgaprune.network import Activation, activation_in, copied, producer
 from fpgaprune.quantise import ROUNDED, Rounded, RoundedAverage, RoundedLeakyReLU, is_rounded, rounded_types, unrounded

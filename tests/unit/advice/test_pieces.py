@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fpgaprune.advice import retype, sparser
-from fpgaprune.layout import io_type, products, project_layouts
+from fpgaprune.layout import products, project_layouts
 from fpgaprune.values import FixedType
 from tests.unit.emulate.designs import design, layer
 from tests.unit.estimate.designs import cnn
@@ -15,13 +15,12 @@ def test_the_padding_of_a_stream_is_as_large_as_both_sides_together():
     source = layer("x", "Input", None, (5, 7, 2))
     pads = {"pad_top": 1, "pad_bottom": 2, "pad_left": 2, "pad_right": 3}
     size = {"filt_height": 3, "filt_width": 3}
-    found = io_type._padding(layer("c", "Conv2D", "x", (1, 1, 1), attributes=pads | size), source)
+    padding = project_layouts._padding
+    found = padding(layer("c", "Conv2D", "x", (1, 1, 1), attributes=pads | size), source)
     assert (found.name, found.kind, found.inputs, found.output_shape) == ("zp_c", "ZeroPadding2D", ("x",), (8, 12, 2))
     line = layer("x", "Input", None, (7, 2))
-    assert io_type._padding(layer("c", "Conv1D", "x", (1, 1), attributes=pads | size), line).output_shape == (12, 2)
-    assert (
-        io_type._padding(layer("c", "Conv2D", "x", (1, 1, 1), attributes=dict.fromkeys(pads, 0) | size), source) is None
-    )
+    assert padding(layer("c", "Conv1D", "x", (1, 1), attributes=pads | size), line).output_shape == (12, 2)
+    assert padding(layer("c", "Conv2D", "x", (1, 1, 1), attributes=dict.fromkeys(pads, 0) | size), source) is None
 
 
 @pytest.mark.parametrize(
