@@ -158,7 +158,6 @@ def _field() -> dict[str, str]:
     """For each task of the field its networks that are not far below the best one, a line for each way."""
     ways = {
         "recipe": ("fpgaprune, the recipe", 0, False),
-        "plain": ("fpgaprune, without decay", 2, True),
         "fit": ("fpgaprune fit", 0, True),
         "hgq2": ("HGQ2, Verilog by alkaid", 3, False),
         "hgq2-ours": ("HGQ2, our Verilog", 3, True),

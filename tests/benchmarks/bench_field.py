@@ -13,7 +13,6 @@ on after a stop.
 |---|---|---|
 | `fit` | `fpgaprune fit` with a part, a clock, a largest loss and the interval of the task | loss |
 | `recipe` | the flow file of `examples/` for such a network | sparsity, or sparsity:bits of activations |
-| `plain` | the same without decay of weights, and without a bit for the sign of an input | as of `recipe` |
 | `hgq2` | HGQ2 from scratch, alkaid's Verilog, a sample a cycle | price of a bit |
 | `hgq2-ours` | HGQ2 from scratch, our Verilog, with the interval of the task | price of a bit |
 | `pquant` | PQuantML from scratch, alkaid's Verilog; Dense networks only | method:strength, `field_pquant.py` |
@@ -56,8 +55,7 @@ PART, CLOCK_NS = "xc7z020clg400-1", 5.0
 EPOCHS = (24, 90, 30)
 POINTS = {
     "fit": "0.5%,2%",
-    "recipe": "0.6,0.75,0.85",
-    "plain": "0.6,0.75,0.85",
+    "recipe": "0.6,0.75,0.85,0.9,0.95",
     "hgq2": "5e-6,2e-5,8e-5",
     "hgq2-ours": "5e-6,2e-5,8e-5",
     "pquant": "hgq-mdmm:2e-5,mdmm:0.8,pdp:0.8",
@@ -205,34 +203,19 @@ def fit(turn: Turn, chosen: argparse.Namespace) -> field_table.Row:
 
 def recipe(turn: Turn, _: argparse.Namespace) -> field_table.Row:
     """The flow file of the examples; an input of a Dense network that has a sign gets a bit for it."""
-    task, (_, _, bits) = TASKS[turn.task], turn.point.partition(":")
-    input_bits = task.input_bits
-    if task.dense and input_bits is None:
-        with np.load(turn.data) as file:
-            input_bits = int(bits or _ACTIVATION_BITS) + int(file["x_train"].min() < 0)
-    return _flow(turn, _recipe(turn, input_bits))
-
-
-def plain(turn: Turn, _: argparse.Namespace) -> field_table.Row:
-    """The same without decay of weights, and without a bit for the sign of an input."""
-    flow = _recipe(turn, TASKS[turn.task].input_bits)
-    return _flow(turn, merged(flow, {"finetune": {"weight_decay": 0.0}}))
-
-
-_ACTIVATION_BITS = 4
-
-
-def _recipe(turn: Turn, input_bits: int | None) -> dict[str, Any]:
-    """The flow file of the examples, with this share of the weights locked, and with these bits for activations."""
     task, (sparsity, _, bits) = TASKS[turn.task], turn.point.partition(":")
     flow = example("trained_bits" if task.dense else "convolution_bits", select={"sparsity": float(sparsity)})
     if bits:
         flow = merged(flow, {"hls": {"activation_bits": int(bits)}})
+    input_bits = task.input_bits
+    if task.dense and input_bits is None:
+        with np.load(turn.data) as file:
+            input_bits = flow["hls"]["activation_bits"] + int(file["x_train"].min() < 0)
     if input_bits is not None:
         flow = merged(flow, {"hls": {"layers": {"x": {"activation_bits": input_bits}}}})
-    epochs = {"finetune": {"epochs": turn.epochs[1]}, "quantise": {"epochs": turn.epochs[2]}}
-    flow = merged(merged(flow, epochs), {"finetune": {"batch_size": task.batch}})
-    return merged(flow, {"train": {"model": str(turn.base)}})
+    training = {"epochs": turn.epochs[1], "batch_size": task.batch}
+    flow = merged(flow, {"finetune": training, "quantise": {"epochs": turn.epochs[2]}})
+    return _flow(turn, merged(flow, {"train": {"model": str(turn.base)}}))
 
 
 def untouched(turn: Turn, _: argparse.Namespace) -> field_table.Row:
@@ -350,7 +333,6 @@ def _processor_seconds() -> float:
 WAYS = {
     "fit": fit,
     "recipe": recipe,
-    "plain": plain,
     "hgq2": hgq2,
     "hgq2-ours": hgq2_ours,
     "pquant": pquant,

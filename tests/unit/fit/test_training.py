@@ -77,7 +77,7 @@ def test_a_search_begins_with_the_flow_file_of_the_examples():
     example = tomllib.loads((Path(__file__).parents[3] / "examples" / "trained_bits.toml").read_text())
     # The example has the data of 8 × 8 MNIST.
     made, network = Training.at_higher_rate(flow(), data(20_000), dense()), Knobs("weight").recipe.settings()
-    assert network["select"] == {key: example["select"][key] for key in ("sparsity", "granularity")}
+    assert network["select"] == example["select"]
     assert network["quantise"]["hold"] == example["quantise"]["hold"]
     assert network["hls"] == {"precision": "widths", **example["hls"]}
     own = {key: value for key, value in example["finetune"].items() if key not in ("epochs", "quantised", "schedule")}
