@@ -16,9 +16,9 @@ from fpgaprune.select.allot import NORMALIZATIONS, Units, lock_lowest, merge_uni
 from fpgaprune.select.closure import follow
 from fpgaprune.select.cost import Adders, parse_cost
 from fpgaprune.select.criteria import CRITERIA, Criterion
+from fpgaprune.select.data_criteria import Question
 from fpgaprune.select.pools import chosen_paths, pool_of
 from fpgaprune.select.protection import Protection
-from fpgaprune.select.question import Question
 from fpgaprune.select.skeleton import skeleton
 from fpgaprune.select.units import Granularity, Named, NofM, Partition, parse_granularity
 from fpgaprune.values import Array, Mask, MaskSet, by_weight_path, match_paths, named_weights

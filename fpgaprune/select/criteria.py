@@ -15,8 +15,7 @@ import numpy as np
 
 from fpgaprune.errors import MaskError
 from fpgaprune.network import CHANNELWISE, FlatStep, Network, Role, network_of, per_output
-from fpgaprune.select.data_criteria import activation, fisher, taylor
-from fpgaprune.select.question import Question, Scores
+from fpgaprune.select.data_criteria import Question, Scores, activation, fisher, taylor
 
 
 @dataclass(frozen=True)

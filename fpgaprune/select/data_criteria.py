@@ -1,20 +1,46 @@
-"""Criteria that need samples, in batches; Keras and TensorFlow load only when a criterion is called."""
+"""What a criterion receives, and criteria that need samples; Keras and TensorFlow load only when one is called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fpgaprune.errors import DataError, MaskError
-from fpgaprune.network import CHANNELWISE, FlatStep, Network, Role, network_of, per_output
+from fpgaprune.network import CHANNELWISE, ChannelAxes, FlatStep, Network, Role, network_of, per_output
 from fpgaprune.processes import OnStep
-from fpgaprune.select.question import Question, Scores
 from fpgaprune.values import Array, named_weights, real_array
 
 if TYPE_CHECKING:
     import keras
+
+# For each weight path an array that broadcasts to the weight.
+Scores = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a criterion receives.
+
+    Attributes:
+        model: the Keras model.
+        weights: weight path to value, for the weights to be scored.
+        axes: weight path to its channel axes.
+        data: samples, or None.
+        batch_size: samples in a batch of arrays.
+        seed: seed of criteria that draw numbers.
+        progress: called with `(done, total, note)` after each batch.
+    """
+
+    model: Any
+    weights: Mapping[str, Array]
+    axes: Mapping[str, ChannelAxes]
+    data: Any = None
+    batch_size: int = 32
+    seed: int = 0
+    progress: OnStep | None = None
 
 
 def batches(
