@@ -122,7 +122,7 @@ def imports_past_faces(file):
 def test_tests_reach_past_faces_no_more_than_they_did():
     """Who moves code within a package should meet few of these; a lower number is to be written here."""
     found = [line for file in sorted(TESTS.rglob("*.py")) for line in imports_past_faces(file)]
-    assert len(found) <= 75, "\n".join(found)
+    assert len(found) <= 74, "\n".join(found)
 
 
 def private_patches(source):
