@@ -15,14 +15,7 @@ from fpgaprune.files import IR_VERSION, LAYOUT_KEY
 from fpgaprune.lowering import fold
 from fpgaprune.remove import rebuild
 from fpgaprune.values import MaskSet, named_weights
-
-
-def randomise(model, seed=0):
-    rng = np.random.default_rng(seed)
-    for path, variable in named_weights(model).items():
-        values = rng.normal(size=variable.shape)
-        variable.assign(np.abs(values) + 0.5 if path.endswith("moving_variance") else values)
-    return model
+from tests.unit.select.networks import filled
 
 
 def branched():
@@ -153,7 +146,7 @@ def shapes_of(graph):
     [(branched, None), (sequential, None), (nested, None), (series, None), (series, 1), (nested, 1), (branched, 3)],
 )
 def test_an_export_is_the_model_with_every_kernel_named(build, batch, tmp_path):
-    model = randomise(build())
+    model = filled(build(), 0)
     kernel = next(
         path for path in named_weights(model) if path.endswith(("inner/kernel", "conv/kernel", "third/kernel"))
     )
@@ -202,7 +195,7 @@ def test_an_export_is_the_model_with_every_kernel_named(build, batch, tmp_path):
     ],
 )
 def test_which_initialiser_is_which_weight_does_not_hang_on_values(build, values, tmp_path):
-    model = randomise(build())
+    model = filled(build(), 0)
     weights = named_weights(model)
     for variable in weights.values():
         if values != "random" and len(variable.shape) > 1:
@@ -233,7 +226,7 @@ def test_which_initialiser_is_which_weight_does_not_hang_on_values(build, values
 
 @pytest.mark.parametrize("build", [branched, series])
 def test_what_is_folded_has_the_bits_that_the_hardware_is_made_of(build, tmp_path):
-    model = randomise(build())
+    model = filled(build(), 0)
     graph = onnx.load(str(export_onnx(model, tmp_path / "model.onnx"))).graph
     stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
     folded = fold(model)
@@ -248,7 +241,7 @@ def test_what_is_folded_has_the_bits_that_the_hardware_is_made_of(build, tmp_pat
 
 
 def test_one_dimensional_layers_are_written_as_such(tmp_path):
-    graph = onnx.load(str(export_onnx(randomise(series()), tmp_path / "model.onnx"))).graph
+    graph = onnx.load(str(export_onnx(filled(series(), 0), tmp_path / "model.onnx"))).graph
     kinds = [node.op_type for node in graph.node if node.op_type != "Transpose"]
     assert kinds == [
         *("Pad", "Conv", "Relu", "MaxPool", "Conv", "Conv", "AveragePool"),
@@ -262,7 +255,7 @@ def test_one_dimensional_layers_are_written_as_such(tmp_path):
 def test_a_model_of_two_inputs_keeps_their_order(tmp_path):
     left, right = keras.Input((4,), name="left"), keras.Input((4,), name="right")
     out = layers.Subtract()([layers.Dense(3, name="a")(left), layers.Dense(3, name="b")(right)])
-    model = randomise(keras.Model([left, right], out))
+    model = filled(keras.Model([left, right], out), 0)
     x = [np.random.default_rng(i).normal(size=(5, 4)).astype("float32") for i in range(2)]
     path = export_onnx(model, tmp_path / "model.onnx")
     assert np.abs(run_onnx(path, x) - model.predict(x, verbose=0)).max() <= 1e-5
@@ -273,7 +266,7 @@ def test_a_model_of_two_inputs_keeps_their_order(tmp_path):
 def test_a_model_of_mixed_precision_keeps_the_bits_of_its_weights(policy, tmp_path):
     stack = [layers.Conv2D(3, 3, activation="relu", dtype=policy, name="conv"), layers.BatchNormalization(dtype=policy)]
     stack += [layers.Conv2D(2, 3, use_bias=False, dtype=policy, name="last"), layers.BatchNormalization(dtype=policy)]
-    model = randomise(keras.Sequential([keras.Input((8, 8, 2)), *stack, layers.Flatten(), layers.Dense(2, name="fc")]))
+    model = filled(keras.Sequential([keras.Input((8, 8, 2)), *stack, layers.Flatten(), layers.Dense(2, name="fc")]), 0)
     path = export_onnx(model, tmp_path / "model.onnx")
     kept = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in onnx.load(str(path)).graph.initializer}
     assert np.array_equal(kept["conv/kernel"].transpose(2, 3, 1, 0), model.get_layer("conv").kernel.numpy())
@@ -284,7 +277,7 @@ def test_a_model_of_mixed_precision_keeps_the_bits_of_its_weights(policy, tmp_pa
 
 @pytest.mark.parametrize("opset", [13, 18])
 def test_other_opsets_compute_the_same(opset, tmp_path):
-    model = randomise(branched())
+    model = filled(branched(), 0)
     path = export_onnx(model, tmp_path / "model.onnx", opset=opset)
     assert [entry.version for entry in onnx.load(str(path)).opset_import if entry.domain == ""] == [opset]
     x = np.random.default_rng(1).normal(size=(5, 8, 8, 2)).astype("float32")
@@ -293,7 +286,7 @@ def test_other_opsets_compute_the_same(opset, tmp_path):
 
 
 def test_the_export_leaves_the_model_as_it_was(tmp_path):
-    model = randomise(branched())
+    model = filled(branched(), 0)
     before = {path: variable.numpy().copy() for path, variable in named_weights(model).items()}
     nodes = {layer.name: len(layer._inbound_nodes) for layer in model.layers}
     export_onnx(model, tmp_path / "model.onnx")
@@ -304,7 +297,7 @@ def test_the_export_leaves_the_model_as_it_was(tmp_path):
 
 def of(layer):
     image = keras.Input((6, 6, 4), name="image")
-    return randomise(keras.Model(image, layer(layers.Conv2D(4, 1, name="front")(image)), name="model"))
+    return filled(keras.Model(image, layer(layers.Conv2D(4, 1, name="front")(image)), name="model"), 0)
 
 
 @pytest.mark.parametrize(
@@ -343,7 +336,7 @@ def test_what_cannot_be_written_is_refused_and_nothing_is(build, settings, messa
 
 def test_a_fixed_batch_needs_every_axis(tmp_path):
     image = keras.Input((None, None, 2), name="image")
-    model = randomise(keras.Model(image, layers.Conv2D(3, 3, name="conv")(image), name="open"))
+    model = filled(keras.Model(image, layers.Conv2D(3, 3, name="conv")(image), name="open"), 0)
     x = np.random.default_rng(1).normal(size=(2, 7, 5, 2)).astype("float32")
     path = export_onnx(model, tmp_path / "model.onnx")
     assert np.abs(run_onnx(path, x) - model.predict(x, verbose=0)).max() <= 1e-5
@@ -371,7 +364,7 @@ def test_a_scaled_kernel_is_told_from_another():
 
 
 def test_a_file_of_another_exporter_is_refused(tmp_path):
-    path = export_onnx(randomise(sequential()), tmp_path / "model.onnx")
+    path = export_onnx(filled(sequential(), 0), tmp_path / "model.onnx")
     model = onnx.load(str(path))
     del model.metadata_props[:]
     onnx.save(model, str(path))

@@ -12,6 +12,7 @@ from keras import layers
 
 import fpgaprune as fp
 
+from ...unit.remove.test_shared import tied
 from ._asking import refused
 
 _FREE = np.random.default_rng(0).random((8, 6)) > 0.5
@@ -204,13 +205,7 @@ def one_layer_called_twice(folder: Path) -> None:
 
 def two_layers_share_one_kernel(folder: Path) -> None:
     """The lock of a kernel of two layers holds; removal, which would need one of them alone, refuses it early."""
-    keras.utils.set_random_seed(0)
-    entry, first, second = keras.Input((8,)), layers.Dense(8, "relu", name="a"), layers.Dense(8, name="b")
-    model = keras.Model(entry, second(first(entry)))
-    second._tracker.unlock()
-    second._kernel = first._kernel
-    second._trainable_variables[:] = [first._kernel, second.bias]
-    second._tracker.lock()
+    model = tied(8)
     model.compile("adam", "mse")
     masks = fp.MaskSet({"a/kernel": np.random.default_rng(0).random((8, 8)) > 0.5})
     x = _data()[0]

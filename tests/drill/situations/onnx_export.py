@@ -17,6 +17,7 @@ from fpgaprune.export import run_onnx
 from fpgaprune.flow.stages import onnx_error
 from fpgaprune.target import find_part
 
+from ...unit.remove.test_own_layers import around
 from ._asking import command, refused
 
 
@@ -70,18 +71,6 @@ def _image(*front: Any, **options: Any) -> Any:
         [keras.Input((8, 8, 2)), *front, *stack, layers.Flatten(), layers.Dense(3, name="head", **options)],
         name="image",
     )
-
-
-def _locked(middle: Any) -> Any:
-    """A network in which a filter before and a filter behind `middle` hand on nothing."""
-    around = [layers.Conv2D(4, 3, activation="relu", name=name) for name in ("before", "behind")]
-    stack = [around[0], middle, around[1], layers.Flatten(), layers.Dense(3, name="head")]
-    model = keras.Sequential([keras.Input((8, 8, 2)), *stack], name="locked")
-    for layer in around:
-        kernel, bias = layer.get_weights()
-        kernel[..., 1], bias[1] = 0, 0
-        layer.set_weights([kernel, bias])
-    return model
 
 
 def normalization_first(folder: Path) -> None:
@@ -179,7 +168,7 @@ def removal_around_layers_of_hers(folder: Path) -> None:
     """Filters leave before a Lambda and before a layer of hers that reads a tensor; the rest computes the same."""
     row = tf.constant([1.0, 2.0, 3.0, 4.0])
     for middle in (layers.Lambda(lambda x: x * row), _Own()):
-        model = _locked(middle)
+        model = around(middle)
         plan = fp.plan_removal(model)
         before, after = plan.channel_counts
         assert after < before

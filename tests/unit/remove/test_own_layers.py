@@ -36,6 +36,7 @@ class Weighted(Scaled):
 
 
 def around(middle):
+    """A network in which a filter before and a filter behind `middle` hand on nothing."""
     makers = [layers.Conv2D(4, 3, activation="relu", name=name) for name in ("before", "behind")]
     stack = [makers[0], middle, makers[1], layers.Flatten(), layers.Dense(3)]
     model = keras.Sequential([keras.Input((8, 8, 2)), *stack])

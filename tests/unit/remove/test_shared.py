@@ -11,9 +11,10 @@ from fpgaprune.errors import RemovalError
 from fpgaprune.remove import equivalence, plan_removal, rebuild
 
 
-def tied():
+def tied(units=4):
+    """Two layers, `a` and `b`, with one kernel."""
     keras.utils.set_random_seed(0)
-    entry, first, second = keras.Input((4,)), layers.Dense(4, "relu", name="a"), layers.Dense(4, name="b")
+    entry, first, second = keras.Input((units,)), layers.Dense(units, "relu", name="a"), layers.Dense(units, name="b")
     model = keras.Model(entry, second(first(entry)))
     second._tracker.unlock()
     second._kernel = first._kernel
