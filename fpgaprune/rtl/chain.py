@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -39,27 +38,21 @@ class Chain(Datapath):
         return cls(stream, need=np.arange(1, stream.beats + 1))
 
     def module(
-        self,
-        name: str,
-        after: Stream,
-        parameters: Sequence[tuple[str, int | str]],
-        need: Need,
-        held: int,
-        width: int | None = None,
+        self, name: str, after: Stream, need: Need, held: int, width: int | None = None, **parameters: int | str
     ) -> None:
         """End the chain in the module `name` of `hw/rtl`; its WIDTH is that of a beat unless `width` is given."""
         before = self.stream
-        named = (("WIDTH", before.bits if width is None else width), *parameters)
-        self.links.append(Module.of(name, named, before.bits, after.bits))
+        width = before.bits if width is None else width
+        self.links.append(Module.of(name, before.bits, after.bits, WIDTH=width, **parameters))
         self.stream, self.need, self.held = after, need, self.held + held
 
     def register(self) -> None:
         """End the chain in a register, so that no path runs from the modules before it to those behind it."""
-        self.module("fp_register", self.stream, (), self.need, 2)
+        self.module("fp_register", self.stream, self.need, 2)
 
     def queue(self, depth: int) -> None:
         """End the chain in a queue of `depth` beats, at least two; it cuts paths as a register does."""
-        self.module("fp_fifo", self.stream, (("DEPTH", max(depth, 2)),), self.need, depth)
+        self.module("fp_fifo", self.stream, self.need, depth, DEPTH=max(depth, 2))
 
     def relaid(self, lanes: int) -> None:
         """Give each beat `lanes` values."""
@@ -78,7 +71,7 @@ class Chain(Datapath):
             return
         s = self.stream
         after = replace(s, beats=s.beats // count, lanes=s.lanes * count, each=s.beside(count))
-        self.module("fp_gather", after, (("BEATS", count),), self.need[count - 1 :: count], 1)
+        self.module("fp_gather", after, self.need[count - 1 :: count], 1, BEATS=count)
 
     def scatter(self, count: int) -> None:
         """Split every beat into `count` beats."""
@@ -87,7 +80,7 @@ class Chain(Datapath):
         self.unpack()
         s = replace(self.stream, each=None)
         after = replace(s, beats=s.beats * count, lanes=s.lanes // count)
-        self.module("fp_scatter", after, (("BEATS", count),), np.repeat(self.need, count), count, width=after.bits)
+        self.module("fp_scatter", after, np.repeat(self.need, count), count, after.bits, BEATS=count)
 
     def fill(self, lanes: int) -> None:
         """Fill each beat up to `lanes` values with zeros behind its own."""
@@ -105,7 +98,7 @@ class Chain(Datapath):
     def repeat(self, count: int) -> None:
         """Send each beat `count` times."""
         after = replace(self.stream, beats=self.stream.beats * count)
-        self.module("fp_repeat", after, (("BEATS", count),), np.repeat(self.need, count), 0)
+        self.module("fp_repeat", after, np.repeat(self.need, count), 0, BEATS=count)
 
     def image(self) -> tuple[int, int]:
         """Rows and columns of the image; from now on each beat is one pixel of it."""
@@ -142,10 +135,9 @@ class Chain(Datapath):
         inside = np.zeros((high, wide * beats), np.int64)
         inside[top : top + rows, left * beats : (left + columns) * beats] = 1
         need = self.need[np.maximum(np.cumsum(inside), 1) - 1]
-        names = ("TOP", "BOTTOM", "LEFT", "RIGHT")
-        border = (top, bottom, left * beats, right * beats)
-        parameters = (("ROWS", rows), ("COLUMNS", columns * beats), *zip(names, border, strict=True))
-        self.module("fp_pad", after, (*parameters, ("FILL", f"{s.bits}'h{int(fill, 2):x}")), need, 0)
+        border = {"TOP": top, "BOTTOM": bottom, "LEFT": left * beats, "RIGHT": right * beats}
+        filled = f"{s.bits}'h{int(fill, 2):x}"
+        self.module("fp_pad", after, need, 0, ROWS=rows, COLUMNS=columns * beats, **border, FILL=filled)
 
     def crop(self, sides: tuple[int, int, int, int]) -> None:
         """Cut `sides` (top, bottom, left, right) pixels off the border of the image."""
@@ -153,9 +145,8 @@ class Chain(Datapath):
         top, bottom, left, right = sides
         after = self._reshaped(rows - top - bottom, columns - left - right, self.stream.lanes)
         need = self.need.reshape(rows, columns)[top : rows - bottom, left : columns - right].reshape(-1)
-        names = ("TOP", "BOTTOM", "LEFT", "RIGHT")
-        parameters = (("ROWS", rows), ("COLUMNS", columns), *zip(names, sides, strict=True))
-        self.module("fp_crop", after, parameters, need, 0)
+        border = {"TOP": top, "BOTTOM": bottom, "LEFT": left, "RIGHT": right}
+        self.module("fp_crop", after, need, 0, ROWS=rows, COLUMNS=columns, **border)
 
     def upsample(self, factors: tuple[int, int]) -> None:
         """Repeat every pixel by (vertical, horizontal) `factors`."""
@@ -166,8 +157,7 @@ class Chain(Datapath):
         first = np.repeat(pixels, factors[1], axis=1)
         again = np.repeat(pixels[:, -1:], columns * factors[1], axis=1)
         need = np.concatenate([first[:, None]] + [again[:, None]] * (factors[0] - 1), axis=1).reshape(-1)
-        parameters = (("COLUMNS", columns), ("FY", factors[0]), ("FX", factors[1]))
-        self.module("fp_upsample", after, parameters, need, 0)
+        self.module("fp_upsample", after, need, 0, COLUMNS=columns, FY=factors[0], FX=factors[1])
 
     def window(
         self, size: tuple[int, int], stride: tuple[int, int], many_readers: bool = False, registered: bool = False
@@ -184,31 +174,28 @@ class Chain(Datapath):
         high, wide = (rows - size[0]) // stride[0] + 1, (columns - size[1]) // stride[1] + 1
         after = replace(self._reshaped(high, wide, s.lanes * size[0] * size[1]), each=s.beside(size[0] * size[1]))
         ends = self.need.reshape(rows, columns)[size[0] - 1 :: stride[0], size[1] - 1 :: stride[1]]
-        numbers = (rows, columns, *size, *stride, int(many_readers and after.bits > _NEAR_BITS))
-        parameters = tuple(zip(("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "SPREAD"), numbers, strict=True))
-        self.module("fp_window", after, parameters, ends[:high, :wide].reshape(-1), 3)
+        spreads = int(many_readers and after.bits > _NEAR_BITS)
+        parameters = {**window_parameters(rows, columns, size, stride), "SPREAD": spreads}
+        self.module("fp_window", after, ends[:high, :wide].reshape(-1), 3, **parameters)
 
     def accumulate(self) -> None:
         """Reduce each sample to one beat: the exact sum of its beats, lane by lane."""
         self.unpack()
         s = replace(self.stream, each=None)
         after = replace(s.summed(s.beats), beats=1)
-        parameters = (("LANES", s.lanes), ("OUT_WIDTH", after.width), ("BEATS", s.beats))
-        self.module("fp_accumulate", after, parameters, self.need[-1:], 1, width=s.width)
+        parameters = {"LANES": s.lanes, "OUT_WIDTH": after.width, "BEATS": s.beats}
+        self.module("fp_accumulate", after, self.need[-1:], 1, s.width, **parameters)
 
     def largest(self) -> None:
         """Reduce each sample to one beat: the largest of its beats, lane by lane."""
         self.unpack()
         s = self.stream
-        parameters = (("LANES", s.lanes), ("BEATS", s.beats))
-        self.module("fp_largest", replace(s, beats=1), parameters, self.need[-1:], 1, width=s.width)
+        self.module("fp_largest", replace(s, beats=1), self.need[-1:], 1, s.width, LANES=s.lanes, BEATS=s.beats)
 
     def pace(self, size: tuple[int, int], stride: tuple[int, int], cycles: int) -> None:
         """Pixels that complete a window come at least `cycles` cycles apart."""
-        rows, columns = self.image()
-        names = ("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "CLOCKS")
-        parameters = tuple(zip(names, (rows, columns, *size, *stride, cycles), strict=True))
-        self.module("fp_pace", self.stream, parameters, self.need, 0)
+        windows = window_parameters(*self.image(), size, stride)
+        self.module("fp_pace", self.stream, self.need, 0, **windows, CLOCKS=cycles)
 
     def renamed(self, shape: tuple[int, ...]) -> None:
         """Read the same beats as a sample of another shape."""
@@ -217,3 +204,8 @@ class Chain(Datapath):
     def _reshaped(self, rows: int, columns: int, lanes: int) -> Stream:
         shape = (*(rows, columns)[3 - len(self.stream.shape) :], lanes)
         return replace(self.stream, shape=shape, beats=rows * columns, lanes=lanes)
+
+
+def window_parameters(rows: int, columns: int, size: tuple[int, int], stride: tuple[int, int]) -> dict[str, int]:
+    """The parameters of a module that goes through the windows of an image."""
+    return {"ROWS": rows, "COLUMNS": columns, "KH": size[0], "KW": size[1], "SH": stride[0], "SW": stride[1]}

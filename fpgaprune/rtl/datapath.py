@@ -45,8 +45,7 @@ class Datapath:
         s = self.stream
         period = period or s.beats
         bits = max(1, (period - 1).bit_length())
-        parameters = (("WIDTH", s.bits), ("BEATS", period), ("BITS", bits))
-        self.links.append(Module.of("fp_sequence", parameters, s.bits, s.bits + bits))
+        self.links.append(Module.of("fp_sequence", s.bits, s.bits + bits, WIDTH=s.bits, BEATS=period, BITS=bits))
         circuit = Circuit()
         values = self._inputs(circuit, s.lanes)
         number = Number(circuit, circuit.input(bits, False, 0, period - 1), 0)

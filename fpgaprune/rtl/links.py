@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -98,9 +98,9 @@ class Module:
     after: int
 
     @classmethod
-    def of(cls, name: str, parameters: Iterable[tuple[str, int | str]], before: int, after: int) -> Module:
+    def of(cls, name: str, before: int, after: int, **parameters: int | str) -> Module:
         """Module `name`, its parameters as numbers or text."""
-        return cls(name, tuple((key, str(value)) for key, value in parameters), before, after)
+        return cls(name, tuple((key, str(value)) for key, value in parameters.items()), before, after)
 
 
 @dataclass(frozen=True)

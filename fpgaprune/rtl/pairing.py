@@ -84,9 +84,9 @@ def pair(step: Step, befores: tuple[Chain, Chain]) -> Pair:
         high=max(one.high, two.high),
         each=one.each + two.each if one.each and two.each else None,
     )
-    parameters = (("WIDTH_A", str(one.bits)), ("WIDTH_B", str(two.bits)))
     every = np.arange(one.beats)
-    return Pair(befores, Module("fp_join", parameters, 0, both.bits), Chain.begin(both), (every, every))
+    module = Module.of("fp_join", 0, both.bits, WIDTH_A=one.bits, WIDTH_B=two.bits)
+    return Pair(befores, module, Chain.begin(both), (every, every))
 
 
 def _appended(step: Step, befores: tuple[Chain, Chain], axis: int) -> Pair:
@@ -107,8 +107,7 @@ def _appended(step: Step, befores: tuple[Chain, Chain], axis: int) -> Pair:
         each=None,
     )
     first = np.arange(both.beats) % sum(counts) < counts[0]
-    parameters = (("WIDTH", str(one.bits)), ("BEATS_A", str(counts[0])), ("BEATS_B", str(counts[1])))
-    module = Module("fp_append", parameters, 0, both.bits)
+    module = Module.of("fp_append", 0, both.bits, WIDTH=one.bits, BEATS_A=counts[0], BEATS_B=counts[1])
     return Pair(befores, module, Chain.begin(both), (np.flatnonzero(first), np.flatnonzero(~first)))
 
 

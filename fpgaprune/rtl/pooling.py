@@ -141,10 +141,10 @@ def _pooled(chain: Chain, size: tuple[int, int], largest: bool) -> None:
     after = s if largest else s.summed(math.prod(size))
     shape = (*(high, wide)[3 - len(s.shape) :], s.shape[-1])
     after = replace(after, shape=shape, beats=high * wide * beats)
-    names = ("LANES", "OUT_WIDTH", "LARGEST", "CHANNELS", "ROWS", "COLUMNS", "KH", "KW")
-    numbers = (s.lanes, after.width, int(largest), beats, rows, columns, *size)
+    parameters = {"LANES": s.lanes, "OUT_WIDTH": after.width, "LARGEST": int(largest), "CHANNELS": beats}
+    parameters |= {"ROWS": rows, "COLUMNS": columns, "KH": size[0], "KW": size[1]}
     ends = chain.need.reshape(rows, columns, beats)[size[0] - 1 :: size[0], size[1] - 1 :: size[1]].reshape(-1)
-    chain.module("fp_pool", after, tuple(zip(names, numbers, strict=True)), ends, 1, width=s.width)
+    chain.module("fp_pool", after, ends, 1, s.width, **parameters)
 
 
 def _any_order(context: Context, chain: Chain, count: int) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from fpgaprune.design import Convolution, Dense, Design, LayerSpec, Pad
 from fpgaprune.errors import RtlError
 from fpgaprune.rtl.bus import Lane
-from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.chain import Chain, window_parameters
 from fpgaprune.rtl.circuit import width_of
 from fpgaprune.rtl.loaded import Loaded
 from fpgaprune.rtl.number import Number
@@ -114,9 +114,8 @@ def _windows(chain: Chain, size: tuple[int, int], stride: tuple[int, int]) -> No
     taps = size[0] * size[1]
     after = replace(chain.stream, shape=shape, beats=high * wide * channels, lanes=taps, each=None)
     places = chain.need.reshape(rows, columns, channels)[size[0] - 1 :: stride[0], size[1] - 1 :: stride[1]]
-    names = ("CHANNELS", "ROWS", "COLUMNS", "KH", "KW", "SH", "SW")
-    parameters = tuple(zip(names, (channels, rows, columns, *size, *stride), strict=True))
-    chain.module("fp_channel_window", after, parameters, places[:high, :wide].reshape(-1), 0)
+    parameters = {"CHANNELS": channels, **window_parameters(rows, columns, size, stride)}
+    chain.module("fp_channel_window", after, places[:high, :wide].reshape(-1), 0, **parameters)
 
 
 def _made(chain: Chain, sums: ScheduledSums, shape: tuple[int, ...], bounds: tuple[int, int]) -> None:
