@@ -154,7 +154,7 @@ def without_enable(text, number):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("part", "number"), [("sums", 0), ("sums", 1), ("sums", -1), ("relu", 0)])
+@pytest.mark.parametrize(("part", "number"), [("sums", 0), ("sums", 1), ("sums", -1)])
 def test_a_register_without_its_enable_is_seen(part, number, tmp_path):
     design = in_every_cycle()
     project = to_verilog(design, tmp_path)
