@@ -87,6 +87,7 @@ from .vectors import golden_vectors as golden_vectors
 from .verilator import lint as lint
 from .verilator import simulator_version as simulator_version
 from .waiting import bitstream_seconds as bitstream_seconds
+from .waiting import luts_within as luts_within
 from .waiting import simulation_seconds as simulation_seconds
 from .waiting import slowness as slowness
 from .waiting import synthesis_seconds as synthesis_seconds

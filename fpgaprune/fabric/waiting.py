@@ -10,8 +10,8 @@ import time
 _REFERENCE_S = 0.0165
 # Family to the placed LUTs of one run, its seconds of synthesis, place and route on a free core, and the power of the
 # LUTs by which they grow. Gowin: hw/synth/place_shares.csv, where the law is within a factor of 1.5 of each row that
-# ended. ECP5: 1,000 to 7,000 LUT took 7 to 61 s.
-_LAWS = {"gowin": (2851, 32.0, 1.3), "ecp5": (7000, 61.0, 1.1)}
+# ended; a GW5A is taken for one of these. ECP5: 4,572, 5,355 and 10,250 LUTs took 73, 100 and 183 s.
+_LAWS = {"gowin": (2851, 32.0, 1.3), "gw5a": (2851, 32.0, 1.3), "ecp5": (7000, 121.0, 1.07)}
 # Seconds of the start of yosys for one module, and seconds and power of the estimated LUTs of all modules; a second row
 # for the families with small maps. The sums are processor seconds of tests/benchmarks/measure_time_rows.csv, doubled,
 # for `reference_work` then took half of the reference. The power is that of larger networks: 14,000 to 36,000 LUT.
@@ -33,6 +33,15 @@ def bitstream_seconds(family: str, luts: float) -> float | None:
         return None
     size, seconds, power = law
     return float(seconds * (luts / size) ** power)
+
+
+def luts_within(family: str, seconds: float) -> float | None:
+    """Return the LUTs whose bitstream takes `seconds` by `bitstream_seconds`; None for families without a law."""
+    law = _LAWS.get(family)
+    if law is None:
+        return None
+    size, whole, power = law
+    return float(size * (seconds / whole) ** (1 / power))
 
 
 def synthesis_seconds(family: str, luts: float, modules: int) -> float:

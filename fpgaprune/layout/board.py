@@ -10,15 +10,15 @@ from typing import Literal
 
 from fpgaprune.design import Design, Input, LayerSpec, Reshape
 from fpgaprune.errors import EstimateError, TargetError
-from fpgaprune.fabric import Devices, bitstream_seconds, find_board, find_board_router, list_serial_boards
+from fpgaprune.fabric import Devices, bitstream_seconds, find_board, find_board_router, list_serial_boards, luts_within
 from fpgaprune.layout.choice import choose_layout
 from fpgaprune.layout.design_layout import DesignLayout, at_interval, slower_layouts
 from fpgaprune.measure import LABELS, interval_words
 from fpgaprune.target import Part, find_part
 
-# LUTs that the packaged nextpnr places and routes in five minutes. On an ECP5, 7,000 took one of a free core. On a Tang
-# Nano 20K, where the placer spreads the cells, 12,000 took four beside other work.
-_MINUTES, _MANY, _MANY_SPREAD = 5.0, 7000, 12_000
+# Minutes for a bitstream unless said. A layout is offered if its bitstream takes this share of them on a free core, or,
+# where no time is known, if it has so many LUTs.
+_MINUTES, _SHARE, _MANY = 5.0, 0.7, 7000
 # A layout that is tried after another one takes at most this much of what that one takes.
 _LESS = 0.85
 # Shares of the FPGA to choose a layout of each layer for, where no interval is enough for all layers alike.
@@ -106,8 +106,8 @@ def layouts_for_board(
 
 def bitstream_seconds_on(laid: DesignLayout, board: str) -> float | None:
     """Return the seconds that the bitstream of `laid` for `board` takes on a free core; None if there is no law."""
-    room, family = _Room.on(board), find_board_router(board)[1].family
-    return bitstream_seconds(family, room.luts(laid))
+    room = _Room.on(board)
+    return bitstream_seconds(room.family, room.luts(laid))
 
 
 def larger_board(design: Design, board: str) -> str:
@@ -129,6 +129,7 @@ class _Room:
     """What the FPGA of a board has for a network after place and route that takes `minutes`."""
 
     board: str
+    family: str
     part: Part
     devices: Devices
     minutes: float
@@ -136,12 +137,12 @@ class _Room:
     @classmethod
     def on(cls, name: str, minutes: float = _MINUTES) -> _Room:
         place, router, _ = find_board_router(name)
-        return cls(place.name, find_part(place.device), router.devices, minutes)
+        return cls(place.name, router.family, find_part(place.device), router.devices, minutes)
 
     @property
     def many(self) -> float:
         """The LUTs that place and route bears in the minutes."""
-        return (_MANY_SPREAD if self.devices.spread else _MANY) * self.minutes / _MINUTES
+        return luts_within(self.family, 60 * self.minutes * _SHARE) or _MANY * self.minutes / _MINUTES
 
     def shares(self, laid: DesignLayout, end: Literal["low", "value"] = "value") -> dict[str, float]:
         return self.devices.shares(_known(laid, end), self.part)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fpgaprune.fabric import bitstream_seconds, simulation_seconds, slowness, synthesis_seconds, waiting
+from fpgaprune.fabric import bitstream_seconds, luts_within, simulation_seconds, slowness, synthesis_seconds, waiting
 from fpgaprune.files import hardware_path
 
 LUTS = 8640
@@ -21,9 +21,10 @@ def test_the_law_is_within_a_factor_of_one_and_a_half_of_each_run_that_ended(row
 
 
 def test_more_luts_take_longer_and_a_family_without_runs_is_not_known():
-    assert bitstream_seconds("ecp5", 7000) == pytest.approx(61, rel=0.1)
-    assert bitstream_seconds("ecp5", 1000) == pytest.approx(7, rel=0.1)
-    assert bitstream_seconds("nexus", 1000) is None
+    for luts, seconds in ((4572, 73), (5355, 100), (10_250, 183)):
+        assert bitstream_seconds("ecp5", luts) == pytest.approx(seconds, rel=0.1)
+        assert luts_within("ecp5", bitstream_seconds("ecp5", luts)) == pytest.approx(luts)
+    assert bitstream_seconds("nexus", 1000) is luts_within("nexus", 60) is None
 
 
 @pytest.mark.parametrize("row", MEASURED, ids=lambda row: row["seed"])
