@@ -73,21 +73,9 @@ class ProjectSettings:
         `judge` gives a metric for labels that are not class numbers. The file `searched` holds the measurements of a
         search of widths; a killed search continues from it.
         """
-        x, labels = self._labelled(judge)
-        project = to_hls(
-            model,
-            self.target,
-            x,
-            folder,
-            self.precision,
-            self.name,
-            labels=labels,
-            layers=self.layers,
-            backend_options=self.backend_options,
-            golden=for_keras(at(self.data.x_test, slice(_GOLDEN))),
-            results=searched,
-            progress=progress.step,
-        )
+        x, options = self._given(judge, results=searched, progress=progress.step)
+        options |= {"backend_options": self.backend_options, "golden": for_keras(at(self.data.x_test, slice(_GOLDEN)))}
+        project = to_hls(model, self.target, x, folder, self.precision, self.name, **options)
         searched.unlink(missing_ok=True)
         return project
 
@@ -95,18 +83,8 @@ class ProjectSettings:
         self, model: keras.Model, folder: Path, judge: Callable[..., Judge], searched: Path, progress: Progress
     ) -> Lowered:
         """The design of `model` without a project, and its golden samples in `folder`; all else as for `project`."""
-        x, labels = self._labelled(judge)
-        made = lower(
-            model,
-            self.target,
-            x,
-            self.precision,
-            self.name,
-            labels=labels,
-            layers=self.layers,
-            results=searched,
-            progress=progress.step,
-        )
+        x, options = self._given(judge, results=searched, progress=progress.step)
+        made = lower(model, self.target, x, self.precision, self.name, **options)
         searched.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
         make_folder(folder)
@@ -115,8 +93,8 @@ class ProjectSettings:
 
     def rounding(self, model: keras.Model, judge: Callable[..., Judge]) -> keras.Model:
         """A network with the weights of `model` that rounds in Keras as its hardware does; `judge` as for `project`."""
-        x, labels = self._labelled(judge)
-        return quantize(model, self.target, x, self.precision, labels=labels, layers=self.layers)
+        x, options = self._given(judge)
+        return quantize(model, self.target, x, self.precision, **options)
 
     def types_of(self, rounded: object) -> dict[str, dict[str, str]]:
         """The types of `rounded`, which was trained while it rounds, as text, by layer and role."""
@@ -180,10 +158,10 @@ class ProjectSettings:
             "free_locks": {} if free is None else {path: int(mask.size - mask.sum()) for path, mask in free.items()},
         }
 
-    def _labelled(self, judge: Callable[..., Judge]) -> tuple[Any, Any]:
-        """Samples for the ranges and for the search, and their class numbers or a function that gives the loss."""
+    def _given(self, judge: Callable[..., Judge], **more: object) -> tuple[Any, dict[str, Any]]:
+        """Samples for the ranges and for the search, and what is given by name: labels or a loss, layers, `more`."""
         x, labels = self._samples
-        return x, self._lost(judge) if labels is None else labels
+        return x, {"labels": self._lost(judge) if labels is None else labels, "layers": self.layers, **more}
 
     def _lost(self, judge: Callable[..., Judge]) -> Labels | None:
         """The function that gives the loss of a search without class numbers; None if there is no search."""
