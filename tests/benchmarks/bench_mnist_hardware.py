@@ -7,10 +7,11 @@
     python tests/benchmarks/bench_mnist_hardware.py FOLDER --table     # the runs that are in it, nothing else
 
 One network is trained for each seed. From there every way is a flow file, with the same images, the same Verilog and
-the same synthesis: `bits` the two files `examples/convolution_*.toml` with other paths, a row for each sparsity; `hgq`
-the first of them, then HGQ2 in a process of its own, a row for each price of a bit; `tfmot` takes over a network that
-TF-MOT trained in a process of its own. FOLDER keeps every run. 5,000 training
-images, which no training sees, are all that a flow is judged by; the 10,000 test images are emulated at the end.
+the same synthesis: `bits` the two files `examples/convolution_*.toml` with other paths, and with weights chosen by
+Taylor scores, as they were when the figures of the page were made, a row for each sparsity; `hgq` the first of them,
+then HGQ2 in a process of its own, a row for each price of a bit; `tfmot` takes over a network that TF-MOT trained in a
+process of its own. FOLDER keeps every run. 5,000 training images, which no training sees, are all that a flow is judged
+by; the 10,000 test images are emulated at the end.
 
 The images stand in `../shared/data/mnist` beside the checkout.
 """
@@ -32,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import flow_files
 import numpy as np
-from flow_files import example, merged
+from flow_files import TAYLOR, example, merged
 from mnist_network import BATCH, RATE, accuracy, compiled, get_weights, initial_weights, network, read_data, set_weights
 from select_network import MNIST
 
@@ -127,7 +128,8 @@ def flows(
         found = [narrow]
         for sparsity in sparsities:
             name = f"{narrow['name'].replace('narrow', 'bits')}_{round(1000 * sparsity)}"
-            one = example("convolution_bits", name=name, train=train, select={"sparsity": sparsity}, **common)
+            select = {"sparsity": sparsity, **TAYLOR}
+            one = example("convolution_bits", name=name, train=train, select=select, **common)
             found.append(merged(one, _MEASURED | ({"quantise": {"epochs": 6}, **_SHORT} if small else {})))
         return found
     flow = {"name": f"{way}_{seed}", **common, **_MEASURED, "train": {"model": str(base)}, "select": {"zeros": True}}

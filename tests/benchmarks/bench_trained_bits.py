@@ -20,7 +20,7 @@ from pathlib import Path
 import flow_files
 import keras
 import numpy as np
-from flow_files import example, results
+from flow_files import TAYLOR, example, results
 from select_network import MNIST, read_mnist
 
 # Test accuracy in % and LUTs of HGQ2 0.2.0 and alkaid 0.8.2 on this network and data: beta 4e-5, 1.5e-5 and 4e-6, 120
@@ -136,7 +136,7 @@ def run(
         seed=seed,
         data={"source": str(data.resolve())},
         train={"model": str(model.resolve())},
-        select={"sparsity": sparsity, "criterion": "taylor", "normalize": "none", "samples": 4000, "batch_size": 500},
+        select={"sparsity": sparsity, **TAYLOR},
         finetune={"epochs": epochs[0], "weight_decay": 0.0},
         quantise={"epochs": epochs[1]},
         measure={"simulate": 0},

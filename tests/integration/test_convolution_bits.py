@@ -24,7 +24,6 @@ SHORTER = {
     'quantise = { hold = "digits(1)", epochs = 9': 'quantise = { hold = "digits(1)", epochs = 6',
     "[finetune]\nepochs = 9": "[finetune]\nepochs = 1",
     "batch_size = 128": "batch_size = 100",
-    'criterion = "taylor"': 'criterion = "l1"',
     'measure = { families = ["xc7"] }': "",
     "activation_bits = 3": "activation_bits = 3, simulate = 0",
 }
