@@ -95,7 +95,10 @@ def test_a_primer_25k_may_use_the_pins_of_its_configuration(tiny, tools, tmp_pat
 
 def test_an_icebreaker_is_told_pins_and_clock(tiny, tools, tmp_path):
     made = make_bitstream(tiny, "icebreaker", tmp_path / "tiny.bin")
-    assert "--up5k --package sg48 --pcf board.pcf --asc board.asc" in (tools / "routes").read_text()
+    assert (
+        "--up5k --package sg48 --placer-heap-cell-placement-timeout 1000 --pcf board.pcf --asc board.asc"
+        in (tools / "routes").read_text()
+    )
     (constraints,) = (tiny.path / "synth").rglob("board.pcf")
     assert constraints.read_text() == "set_io clk 35\nset_io serial_in 6\nset_io serial_out 9\nset_frequency clk 12\n"
     assert made.used == Resources(lut=900, dsp=4)
