@@ -109,8 +109,11 @@ def find_family(family: str) -> Family:
 
 
 def _document(family: str) -> dict[str, Any]:
-    """The file of `family`, with the tables of the family that it is like and does not write itself."""
+    """The file of `family`; what it, or its table `place`, does not write is that of the family named by its `like`."""
     document = tomllib.loads(hardware_path("synth", f"{family}.toml").read_text(encoding="utf-8"))
+    place = document.get("place", {})
+    if "like" in place:
+        document["place"] = {**_document(place.pop("like"))["place"], **place}
     like = document.pop("like", None)
     return document if like is None else {**_document(like), **document}
 

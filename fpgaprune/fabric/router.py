@@ -42,8 +42,8 @@ class Packing:
 class Router:
     """How one family is placed and routed.
 
-    A new family needs a `Router` in `fpgaprune.fabric.families` and the table `place` in `hw/synth/{family}.toml`. A
-    family with rules of its own, as ECP5, has a folder for them.
+    A new family needs a file with its `Router`, which `fpgaprune.fabric.families` lists, and the table `place` in
+    `hw/synth/{family}.toml`. A family with many rules of its own, as ECP5, has a folder for them.
 
     Attributes:
         family: name of its file in `hw/synth`.

@@ -43,6 +43,16 @@ def test_the_table_of_a_family_names_what_exists(family):
         assert not [option for option in options if "{" in option or option == "None"]
 
 
+def test_a_family_shares_the_hints_for_place_and_route_only_where_its_table_says_so():
+    hx, up = devices_of("ice40"), devices_of("ice40up")
+    assert (up.options, up.lut_of, up.priced_as) == (hx.options, hx.lut_of, hx.priced_as)
+    assert hx.lut_of
+    assert not set(up.devices) & set(hx.devices)
+    assert (hx.pll, set(up.room) - set(hx.room)) == (None, {"dsp"})
+    # Its cells are Gowin's, its PLL and its placer are not.
+    assert (devices_of("gw5a").pll, devices_of("gw5a").options) == (None, ())
+
+
 def test_the_placer_spreads_cells_where_there_is_room_alone():
     devices, part = devices_of("gowin"), find_part("gw1nr-9")
     few, many = (structs.replace(NOTHING, lut=round(share * (part.lut or 0))) for share in (0.5, 0.9))
