@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,12 +37,19 @@ class Source:
         shape: its shape in the file.
         origin: for each element of the weight in Keras its flat position in the file; None if it was computed.
         is_copy: whether the weight has exactly the elements of the file.
+        stacked: the names of several arrays that lie one behind another in `shape`; empty if it is one.
     """
 
     name: str
     shape: tuple[int, ...]
     origin: NDArray[np.int64] | None = field(default=None, repr=False, compare=False)
     is_copy: bool = False
+    stacked: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its arrays in the file."""
+        return self.stacked or (self.name,)
 
 
 @dataclass(frozen=True)
@@ -103,9 +111,9 @@ class LoadedNetwork:
         Raises:
             MaskError: there is no such weight.
         """
-        found = next((path for path, source in self.sources.items() if source.name == name), None)
+        found = next((path for path, source in self.sources.items() if name in source.names), None)
         if found is None:
-            known = [source.name for source in self.sources.values()]
+            known = [one for source in self.sources.values() for one in source.names]
             raise MaskError(f"the file has no weight {name!r}; {near_misses(name, known)}")
         return found
 
@@ -130,9 +138,13 @@ class LoadedNetwork:
             if path not in arrays or arrays[path].shape != source.origin.shape:
                 got = arrays[path].shape if path in arrays else "no such weight"
                 raise MaskError(f"{path!r} has shape {source.origin.shape} in the file's network; the model has {got}")
-            flat = np.empty(source.origin.size, arrays[path].dtype)
+            # The two biases of an LSTM are one in Keras: PyTorch gets it as its first, and zeros as its second.
+            flat = np.zeros(prod(source.shape), arrays[path].dtype)
             flat[source.origin.ravel()] = arrays[path].ravel()
-            found[source.name] = flat.reshape(source.shape)
+            whole = flat.reshape(source.shape)
+            for name, array in zip(source.names, whole if source.stacked else [whole], strict=True):
+                if not np.array_equal(found.setdefault(name, array), array):
+                    raise MaskError(f"{name!r} is one weight in the file and several in Keras, which now differ")
         return found
 
     def save_state(self, path: str | os.PathLike[str], model: keras.Model = None) -> None:
@@ -165,10 +177,12 @@ def keras_slices(text: str, sources: Mapping[str, Source], shapes: Mapping[str, 
         MaskError: it cannot be read, is out of range, or the weight was computed with others when it came in.
     """
     name, indices = parse_slice(text)
-    path = next((path for path, source in sources.items() if source.name == name), None)
+    path = next((path for path, source in sources.items() if name in source.names), None)
     if path is None:
         return [text]
     source = sources[path]
+    if source.stacked:
+        indices = (source.stacked.index(name), *(indices or ()))
     if source.origin is None:
         raise MaskError(f"{name!r} was computed with others when it came in; name its weight in Keras: {path!r}")
     named = np.zeros(source.shape, dtype=bool)

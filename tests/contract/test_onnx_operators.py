@@ -15,7 +15,10 @@ from tests.unit.frontends.graphs import numbers
 
 @dataclass(frozen=True)
 class Row:
-    """A graph of one node that comes in, with the layers that it becomes; inputs are x, x1, ..."""
+    """A graph of one node that comes in, with the layers that it becomes; inputs are x, x1, ...
+
+    `by_steps`: the node reads (steps, batch, numbers) and gives (steps, 1, batch, units).
+    """
 
     operator: str
     shapes: tuple[tuple[Any, ...], ...]
@@ -24,6 +27,7 @@ class Row:
     settings: dict[str, Any] = field(default_factory=dict)
     opset: int = 17
     before: str = ""
+    by_steps: bool = False
     constant_first: bool = False
     outputs: int = 1
 
@@ -32,9 +36,10 @@ def ints(*values: int) -> np.ndarray:
     return np.array(values, np.int64)
 
 
-IMAGE, LINE, ROW = ((None, 3, 8, 8),), ((None, 4, 12),), ((None, 6),)
+IMAGE, LINE, ROW, STEPS = ((None, 3, 8, 8),), ((None, 4, 12),), ((None, 6),), ((None, 7, 4),)
 TWO = ((None, 3, 5, 4), (None, 3, 5, 4))
 CHANNEL = numbers(3, 1, 1)
+GATES = (numbers(1, 15, 4), numbers(1, 15, 5))
 SCALES = np.abs(numbers(6)) + np.float32(0.1)
 SCALED, NORMALISED = "Rescaling RoundedChannels Rescaling", "BatchNormalization RoundedChannels BatchNormalization"
 CUT = "Rescaling RoundedChannels RoundedChannels Rescaling"
@@ -169,6 +174,26 @@ ROWS = [
     Row("Resize", IMAGE, "UpSampling2D", ("", np.float32([1, 1, 2, 2])), {"mode": "linear"}),
     Row("Resize", IMAGE, "UpSampling2D", (np.float32([1, 1, 2, 2]),), {"mode": "nearest"}, 10),
     Row("Upsample", IMAGE, "UpSampling2D", (np.float32([1, 1, 2, 2]),), {"mode": "nearest"}, 9),
+    Row("Gather", LINE, "Permute Cropping1D Flatten", (np.int64(-1),), {"axis": 2}),
+    Row("Gather", LINE, "Cropping1D", (ints(1, 2),), {"axis": 1}),
+    Row("Gather", IMAGE, "Cropping2D Reshape", (np.int64(2),), {"axis": 1}),
+    *(
+        Row(kind, shapes, layer, constants, {"hidden_size": 5}, opset, by_steps=True)
+        for kind, layer, g in (("GRU", "GRU", 3), ("LSTM", "LSTM", 4), ("RNN", "SimpleRNN", 1))
+        for constants, shapes, opset in (
+            ((numbers(1, g * 5, 4), numbers(1, g * 5, 5)), STEPS, 17),
+            ((numbers(1, g * 5, 4), numbers(1, g * 5, 5), numbers(1, 2 * g * 5)), STEPS, 9),
+            ((numbers(1, g * 5, 4), numbers(1, g * 5, 5), "", "", numbers(1, 1, 5) * 0), ((1, 7, 4),), 17),
+        )
+    ),
+    Row(
+        "GRU",
+        STEPS,
+        "GRU",
+        (numbers(1, 15, 4), numbers(1, 15, 5), numbers(1, 30)),
+        {"hidden_size": 5, "linear_before_reset": 1, "activations": ["Sigmoid", "Relu"]},
+        by_steps=True,
+    ),
     Row("Identity", IMAGE, "Activation"),
     Row(
         "Quant", IMAGE, "RoundedChannels", (np.float32(0.25), np.float32(0), np.float32(4)), {"signed": 1, "narrow": 0}
@@ -204,7 +229,13 @@ def write(path, row):
     given = [f"c{at}" if f"c{at}" in stored else "" for at in range(len(row.constants))]
     inputs = [*given, *first] if row.constant_first else [*first, *given]
     ends = ["y", *(f"y{at}" for at in range(1, row.outputs))]
-    nodes.append(helper.make_node(row.operator, inputs, ends, name="the_node", **row.settings))
+    if row.by_steps:
+        nodes.append(helper.make_node("Transpose", ["x"], ["steps"], name="before", perm=[1, 0, 2]))
+        inputs[0] = "steps"
+        nodes.append(helper.make_node(row.operator, inputs, ["states"], name="the_node", **row.settings))
+        nodes.append(helper.make_node("Transpose", ["states"], ends, name="after", perm=[2, 0, 1, 3]))
+    else:
+        nodes.append(helper.make_node(row.operator, inputs, ends, name="the_node", **row.settings))
     graph = helper.make_graph(
         nodes,
         "g",
@@ -309,6 +340,24 @@ BAD = [
         Row("Resize", IMAGE, "", ("", np.float32([1, 1, 3, 3])), {"coordinate_transformation_mode": "asymmetric"}),
         "by which entries do not just repeat",
     ),
+    (Row("Gather", LINE, "", (ints(0, 2),), {"axis": 2}), r"takes the entries \[0, 2\] of axis 2, of 12; wanted a row"),
+    (Row("Gather", LINE, "", (ints(12),), {"axis": 2}), r"takes the entries \[12\]"),
+    (Row("Gather", LINE, "", (ints(0),)), "works across axis 0, which is the batch"),
+    *(
+        (Row(kind, STEPS, "", constants, {"hidden_size": 5, **settings}, by_steps=True), reason)
+        for kind, constants, settings, reason in (
+            ("GRU", GATES, {"direction": "reverse"}, "reads its steps 'reverse'; wanted 'forward'"),
+            ("GRU", GATES, {"clip": 1.0}, "has clip 1, which no layer of Keras has"),
+            ("GRU", GATES, {"activations": ["Tanh"]}, "has 1 activation functions; wanted 2"),
+            ("GRU", GATES, {"activations": ["Sigmoid", "Affine"]}, "functions Sigmoid, Affine; wanted those of Keras"),
+            ("GRU", GATES, {"activations": ["HardSigmoid", "Tanh"]}, "a HardSigmoid with alpha 0.2 and beta 0.5"),
+            ("GRU", (GATES[0], numbers(1, 12, 4)), {}, r"shapes \(1, 15, 4\) and \(1, 12, 4\) for an input of 4"),
+            ("GRU", (*GATES, numbers(1, 9)), {}, r"has B of shape \(1, 9\); wanted \(1, 30\)"),
+            ("GRU", (*GATES, "", "", numbers(1, 1, 5)), {}, "has initial_h; wanted none, or zeros"),
+            ("GRU", (*GATES, "", np.int32([3])), {}, "has lengths for its sequences; wanted all of one length"),
+        )
+    ),
+    (Row("GRU", STEPS, "", GATES, {"hidden_size": 5}), r"whose batch is axis 0; wanted \(steps, batch, numbers\)"),
     (Row("Cast", ROW, "", settings={"to": 7}), "into another type; wanted float32"),
     (
         Row("Quant", ROW, "", (np.float32(-1), np.float32(0), np.float32(4))),

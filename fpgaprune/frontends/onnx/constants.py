@@ -34,10 +34,10 @@ _MOST_BITS = 24
 # -1 and 1.
 _STEPS = FixedType(2, 2)
 # These put elements into other places and change no number.
-_MOVES = frozenset({"Identity", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice"})
+_MOVES = frozenset({"Identity", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Gather"})
 FOLDED = _MOVES | frozenset(
     {
-        *("Constant", "ConstantOfShape", "Shape", "Size", "Gather", "Concat", "Cast", "Range", "Expand", "Split"),
+        *("Constant", "ConstantOfShape", "Shape", "Size", "Concat", "Cast", "Range", "Expand", "Split"),
         *("Add", "Sub", "Mul", "Div", "Neg", "Abs", "Sqrt", "Reciprocal", "Pow", "Exp", "Log", "Floor", "Ceil", "Min"),
         *("Max", "Mod", "Equal", "Not", "And", "Or", "Where", "Greater", "Less", "ReduceProd", "Clip", "Tanh", "Relu"),
         *("MatMul", "Gemm", "BatchNormalization", "ReduceSum", "ReduceMean", "Dropout"),
@@ -54,6 +54,9 @@ def folded(node: onnx.NodeProto, given: Sequence[Parameter | None], opset: int) 
     values = [None if parameter is None else parameter.values for parameter in given]
     if is_quantiser(node):
         return [_quantised(node, given)]
+    if node.op_type in ("ConstantOfShape", "Expand") and values[-1] is not None:
+        # The same numbers for every sample.
+        values[-1] = np.where(values[-1] == BATCH, 1, values[-1])
     _require_small(node, values)
     source = given[0] if given else None
     moves = node.op_type in _MOVES and source is not None
@@ -65,7 +68,18 @@ def folded(node: onnx.NodeProto, given: Sequence[Parameter | None], opset: int) 
     if moves and source is not None:
         places = np.asarray(results[0])
         return [source.moved(lambda array: np.asarray(array.ravel()[places]))]
+    if node.op_type == "Concat":
+        return [_side_by_side(np.asarray(results[0]), given, int(attributes(node)["axis"]))]
     return [Parameter(np.asarray(result)) for result in results]
+
+
+def _side_by_side(values: Array, given: Sequence[Parameter | None], axis: int) -> Parameter:
+    """`values`, the parameters `given` side by side, which may be parts of one constant of the file."""
+    parts = [parameter for parameter in given if parameter is not None]
+    origins = [part.origin for part in parts if part.origin is not None and part.name == parts[0].name]
+    if not parts[0].name or len(origins) != len(given):
+        return Parameter(values)
+    return Parameter(values, parts[0].name, parts[0].shape, np.concatenate(origins, axis))
 
 
 def _quantised(node: onnx.NodeProto, given: Sequence[Parameter | None]) -> Parameter:

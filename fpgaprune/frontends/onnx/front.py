@@ -109,7 +109,11 @@ def _sources(plan: LayerPlan, document: Document) -> dict[str, Source]:
     sources = {}
     for layer in plan.layers.values():
         for kind, parameter in layer.weights.items():
-            if parameter.name:
+            if parameter.of_module:
+                first, *others = parameter.of_module
+                stacked = (first, *others) if others else ()
+                sources[f"{layer.name}/{kind}"] = Source(first, parameter.shape, parameter.origin, True, stacked)
+            elif parameter.name:
                 plain = "::" not in parameter.name
                 name = parameter.name if plain else f"{layer.name}.{_TORCH[kind]}"
                 shape, origin = parameter.shape, parameter.origin

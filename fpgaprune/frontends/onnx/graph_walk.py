@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -95,7 +96,9 @@ class _Network:
         given = tuple(self._tensor(node, name) for name in node.input)
         if node.op_type == "Shape" and isinstance(given[0], Value):
             start, end = (attributes(node).get(key, default) for key, default in (("start", 0), ("end", None)))
-            self.tensors[node.output[0]] = Parameter(np.array((BATCH, *given[0].sizes), np.int64)[start:end])
+            sizes = list(given[0].sizes)
+            sizes.insert(given[0].batch, BATCH)
+            self.tensors[node.output[0]] = Parameter(np.array(sizes, np.int64)[start:end])
             return
         step = self._step(node, given)
         if not any(isinstance(one, Value) for one in given):
@@ -120,6 +123,11 @@ class _Network:
             value = self.tensors.get(name)
             if not isinstance(value, Value):
                 raise ModelImportError(f"{self.document.path}: output {shown(name)} does not depend on the input")
+            if value.batch:
+                raise ModelImportError(
+                    f"{self.document.path}: output {shown(name)} has its batch as axis {value.batch}; wanted it first: "
+                    "in PyTorch build recurrent layers with batch_first=True"
+                )
             value = self.plan.unflattened(value)
             if value.layer in {entry.layer for entry in self.plan.inputs}:
                 value = self.plan.each("Activation", "output", value, {"activation": "linear"}, nonnegative=False)
@@ -133,11 +141,12 @@ class _Network:
         for node in self.document.nodes:
             if node.op_type in _FLATTENS and set(node.output) & ends and node.input[0] not in ends:
                 value = self.tensors[node.input[0]]
-                if isinstance(value, Value) and value.flat is None:
+                if isinstance(value, Value) and value.flat is None and not value.batch:
                     yield node.input[0], value
 
     def _step(self, node: onnx.NodeProto, given: tuple[Given, ...]) -> NodeStep:
         constants = [one.name for one in given if isinstance(one, Parameter) and one.name]
+        module = module_name(node)
         return NodeStep(
             self.plan,
             str(self.document.path),
@@ -147,7 +156,8 @@ class _Network:
             given,
             tuple(node.input),
             tuple(node.output),
-            layer_name(node.name, node.op_type, constants),
+            layer_name(node.name, node.op_type, constants, module),
+            module,
             self.document.opset,
             tuple(bool(self.readers[name]) for name in node.output),
             self._is_shared,
@@ -166,6 +176,9 @@ class _Network:
             step.refuse(str(error))
         for name, result in zip((name for name in node.output if name), results, strict=False):
             self.tensors[name] = result
+            if node.op_type == "Identity" and _PARAMETER.match(name):
+                # PyTorch stores equal parameters once: the mean of a new BatchNorm is its bias.
+                self.tensors[name] = replace(Parameter.of_file(name, result.values), of_module=(name,))
 
     def _tensor(self, node: onnx.NodeProto, name: str) -> Given:
         if name not in self.tensors:
@@ -193,13 +206,24 @@ class _Network:
         return False
 
 
+_SCOPES = "pkg.torch.onnx.name_scopes"
 _PARAMETER = re.compile(r"^(?P<layer>.+)\.(?P<kind>weight|bias|running_mean|running_var)$")
 _OPERATOR = re.compile(r"^[A-Z][A-Za-z0-9]*(?P<number>_\d+)?$")
 _FOREIGN = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST = 60
 
 
-def layer_name(node: str, operator: str, constants: Sequence[str]) -> str:
+def module_name(node: onnx.NodeProto) -> str:
+    """The module of PyTorch that `node` is a part of, by what either exporter notes; "" if it is not known."""
+    if node.name.startswith("/"):
+        return re.sub(r"_\d+$", "", _of_torch([part for part in node.name.split("/")[:-1] if part]))
+    scopes = next((entry.value for entry in node.metadata_props if entry.key == _SCOPES), "")
+    # The names of all modules around it, and of the operator.
+    found = re.findall(r"'([\w.]*)'", scopes)
+    return found[-2] if len(found) > 1 else ""
+
+
+def layer_name(node: str, operator: str, constants: Sequence[str], module: str = "") -> str:
     """The name of the layer that the node `node` becomes.
 
     A parameter `features.0.weight` names its layer; else the node does: `/features/features.1/Relu` is `features.1`.
@@ -209,6 +233,7 @@ def layer_name(node: str, operator: str, constants: Sequence[str]) -> str:
         node: name of the node; may be empty.
         operator: its operator.
         constants: names of the constants that it reads.
+        module: the module of PyTorch that it is a part of, if that is known.
     """
     for constant in constants:
         found = _PARAMETER.match(constant.rpartition("::")[2] if "::" in constant else constant)
@@ -218,6 +243,8 @@ def layer_name(node: str, operator: str, constants: Sequence[str]) -> str:
     name = ""
     if node.startswith("/"):
         name = _of_torch(parts)
+    elif module:
+        name = module
     elif len(parts) > 1:
         name = parts[-2] if _OPERATOR.match(parts[-1]) else parts[-1]
     elif parts and not _OPERATOR.match(parts[0]):

@@ -76,6 +76,7 @@ class LayerPlan:
         roundings: where quantisers round, in order.
         scales: layer that only multiplies to what it multiplies, and its factors along the last axis or the one factor;
             None if they lie along another axis.
+        joined: layer that joins tensors to the axis of ONNX along which it does, and these tensors.
     """
 
     layers: dict[str, PlannedLayer] = field(default_factory=dict)
@@ -84,6 +85,7 @@ class LayerPlan:
     watched: dict[str, Value] = field(default_factory=dict)
     roundings: list[Rounding] = field(default_factory=list)
     scales: dict[str, tuple[Value, NDArray[np.float32] | None]] = field(default_factory=dict)
+    joined: dict[str, tuple[int, tuple[Value, ...]]] = field(default_factory=dict)
 
     def free_name(self, wanted: str) -> str:
         """`wanted`, or `wanted` with a number if a layer has that name; TensorFlow tells no cases apart."""

@@ -31,6 +31,7 @@ class NodeStep:
         inputs: names of what it reads.
         outputs: names of what it gives.
         name: name for its layer.
+        module: name of the module of PyTorch that it is a part of; "" if it is not known.
         opset: version of the operators.
         is_used: for each output whether anything reads it.
         is_shared: whether several nodes, or an output, read what the layer of this name gives.
@@ -46,6 +47,7 @@ class NodeStep:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     name: str
+    module: str
     opset: int
     is_used: tuple[bool, ...]
     is_shared: Callable[[str], bool]
@@ -60,7 +62,21 @@ class NodeStep:
         raise ModelImportError(f"{self.path}: node {shown(self.node)} ({self.operator}) {reason}")
 
     def value(self, at: int = 0) -> Value:
-        """What the node reads at `at`, which the network computes.
+        """What the node reads at `at`, which the network computes, with the batch as its first axis.
+
+        Raises:
+            ModelImportError: it is a constant, is left out, or has its batch elsewhere.
+        """
+        found = self.value_of_any_batch(at)
+        if found.batch:
+            self.refuse(
+                f"reads a tensor whose batch is axis {found.batch}; each sample stands alone, so the batch must be "
+                "first: build recurrent layers with batch_first=True, and export an nn.RNN with dynamo=False"
+            )
+        return found
+
+    def value_of_any_batch(self, at: int = 0) -> Value:
+        """What the node reads at `at`, which the network computes; any of its axes may be the batch.
 
         Raises:
             ModelImportError: it is a constant, or is left out.
@@ -113,16 +129,16 @@ class NodeStep:
         before, factor = self.plan.scales.get(value.layer, (value, None))
         return (before, factor) if factor is not None and not self.is_shared(value.layer) else (value, None)
 
-    def axis(self, axis: int, rank: int) -> int:
+    def axis(self, axis: int, rank: int, batch: int = 0) -> int:
         """`axis` counted from the first.
 
         Raises:
-            ModelImportError: there is no such axis, or it is that of the batch.
+            ModelImportError: there is no such axis, or it is `batch`, that of the batch.
         """
         found = axis + rank if axis < 0 else axis
         if not 0 <= found < rank:
             self.refuse(f"has axis {axis}; its input has {rank} axes")
-        if found == 0:
+        if found == batch:
             self.refuse(f"works across axis {axis}, which is the batch: each sample stands alone")
         return found
 

@@ -46,6 +46,8 @@ class Parameter:
         kind: the fixed-point type to which a quantiser has rounded it; None if there is none.
         origin: flat position in the file's constant of each element; None if there is no such position.
         codes: its elements as whole numbers times scales, if a quantiser with such scales has rounded it.
+        of_module: names of the arrays of a module of PyTorch that lie one behind another in `shape`, if the exporter
+            has joined them or put them into another order.
     """
 
     values: Array
@@ -54,6 +56,7 @@ class Parameter:
     origin: NDArray[np.int64] | None = None
     kind: FixedType | None = None
     codes: Codes | None = None
+    of_module: tuple[str, ...] = ()
 
     @classmethod
     def of_file(cls, name: str, values: Array) -> Parameter:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor whose first axis is the batch.
+    """A tensor of ONNX; its axes are counted as if the batch were the first.
 
     Attributes:
         layer: name of the layer of Keras that gives it.
@@ -20,6 +20,7 @@ class Value:
         rank: number of axes in ONNX, with the batch.
         flat: shape and axes of the tensor that was flattened, if its columns are in another order than in ONNX.
         nonnegative: no element is below zero.
+        batch: the axis of ONNX that is the batch; recurrent networks have the steps before it.
     """
 
     layer: str
@@ -28,6 +29,7 @@ class Value:
     rank: int
     flat: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     nonnegative: bool = False
+    batch: int = 0
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -47,6 +49,10 @@ class Value:
         """The axis of Keras, with the batch as 0, that is the axis `axis` of ONNX; -1 for the last."""
         at = self.axes.index(axis)
         return -1 if at == len(self.axes) - 1 else at + 1
+
+    def counted(self, axis: int) -> int:
+        """The axis `axis` of ONNX, counted as if the batch were the first."""
+        return 0 if axis == self.batch else axis + (axis < self.batch)
 
     def column_order(self) -> NDArray[np.int64] | None:
         """The column in ONNX of each column in Keras; None if they are the same."""

@@ -5,9 +5,11 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from onnx import helper
 
 import fpgaprune as fp
 from fpgaprune.frontends import load_onnx
+from tests.unit.frontends.graphs import graph, node, numbers
 
 FILES = sorted((Path(__file__).parent / "pytorch").glob("*.onnx"))
 L = keras.layers
@@ -101,6 +103,13 @@ def one_dimension():
     return keras.Model(given, L.Dense(3)(L.GlobalAveragePooling1D()(x)))
 
 
+def recurrent():
+    given = keras.Input((7, 4))
+    x = L.GRU(6, return_sequences=True)(given)
+    x = L.GRU(5, reset_after=False, return_sequences=True)(x)
+    return keras.Model(given, L.Dense(3)(L.LSTM(5)(x)))
+
+
 def random_weights(model):
     rng = np.random.default_rng(0)
     for weight in model.weights:
@@ -123,3 +132,74 @@ def test_what_keras_or_we_export_comes_back(make, tmp_path):
         assert net.model.input_shape == model.input_shape, name
         assert np.allclose(net.model(x), model(x), rtol=1e-4, atol=1e-6), name
         assert not any(type(layer).__name__ == "Permute" for layer in net.model.layers), name
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of tf2onnx under NumPy 2
+def test_recurrent_layers_that_we_export_come_back(tmp_path):
+    model = random_weights(recurrent())
+    x = np.random.default_rng(1).normal(size=(6, 7, 4)).astype("float32")
+    fp.export_onnx(model, tmp_path / "net.onnx")
+    net = load_onnx(tmp_path / "net.onnx")
+    assert [type(layer) for layer in net.model.layers] == [type(layer) for layer in model.layers]
+    assert np.allclose(net.model(x), model(x), rtol=1e-4, atol=1e-6)
+
+
+SQUEEZED = [node("Squeeze", ["states", "1"], "steps"), node("Transpose", ["steps"], "samples", perm=[1, 0, 2])]
+READ = {
+    "a step of the samples": ([*SQUEEZED, node("Gather", ["samples", "last"], "y", axis=1)], "GRU"),
+    "a step before the batch": ([*SQUEEZED[:1], node("Gather", ["steps", "last"], "y", axis=0)], "GRU"),
+    "a slice": (
+        [*SQUEEZED, node("Slice", ["samples", "-1", "9", "1"], "one"), node("Squeeze", ["one", "1"], "y")],
+        "GRU",
+    ),
+    "all steps": ([*SQUEEZED, node("Flatten", ["samples"], "y")], "GRU Flatten"),
+    "another step": ([*SQUEEZED, node("Gather", ["samples", "2"], "y", axis=1)], "GRU Cropping1D Flatten"),
+    "two readers": (
+        [
+            *SQUEEZED,
+            node("Gather", ["samples", "last"], "one", axis=1),
+            node("ReduceMean", ["samples"], "mean", axes=[1], keepdims=0),
+            node("Add", ["one", "mean"], "y"),
+        ],
+        "GRU Cropping1D Flatten GlobalAveragePooling1D Add",
+    ),
+    "the last state": ([node("Squeeze", ["state", "0"], "y")], "GRU"),
+    "the last of joined states": (
+        [node("Concat", ["state", "state"], "both", axis=0), node("Gather", ["both", "last"], "y", axis=0)],
+        "GRU",
+    ),
+    "steps and state": (
+        [
+            *SQUEEZED,
+            node("Squeeze", ["state", "0"], "one"),
+            node("ReduceMean", ["samples"], "mean", axes=[1], keepdims=0),
+            node("Add", ["one", "mean"], "y"),
+        ],
+        "GRU Cropping1D Flatten GlobalAveragePooling1D Add",
+    ),
+    "a reshape that keeps the batch": (
+        [
+            node("Transpose", ["states"], "turned", perm=[0, 2, 1, 3]),
+            node("Reshape", ["turned", "0 0 -1"], "steps"),
+            *SQUEEZED[1:],
+            node("Gather", ["samples", "last"], "y", axis=1),
+        ],
+        "GRU",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", READ)
+def test_what_is_read_of_a_recurrent_layer(what, tmp_path):
+    """`load_onnx` itself compares with onnxruntime."""
+    nodes, kinds = READ[what]
+    whole = ["0", "1", "2", "-1", "9", "0 0 -1"]
+    constants = {text: np.array([int(number) for number in text.split()], np.int64) for text in whole}
+    constants |= {"w": numbers(1, 15, 4), "r": numbers(1, 15, 5), "last": np.array(-1), "2": np.array(2)}
+    first = [
+        node("Transpose", ["x"], "turned_x", perm=[1, 0, 2]),
+        helper.make_node("GRU", ["turned_x", "w", "r"], ["states", "state"], name="/rnn/GRU", hidden_size=5),
+    ]
+    end = {"y": ("n", 35 if what == "all steps" else 5)}
+    net = load_onnx(graph(tmp_path / "net.onnx", first + nodes, constants, {"x": ("n", 7, 4)}, end))
+    assert [type(layer).__name__ for layer in net.model.layers[1:]] == kinds.split()

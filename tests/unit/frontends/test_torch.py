@@ -49,6 +49,87 @@ def test_a_weight_that_the_exporter_transposed_goes_back_as_it_was():
     assert np.array_equal(state["phi.0.weight"], kernel.T)
 
 
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def gru_of_torch(state, x, number):
+    """A layer of `gru` as PyTorch documents it: gates r, z, n, and r times the state's part of n."""
+    w, u, b, c = (state[f"gru.{kind}_l{number}"] for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+    h, steps = np.zeros((len(x), u.shape[1])), []
+    for step in x.transpose(1, 0, 2):
+        (r, z, n), (hr, hz, hn) = np.split(step @ w.T + b, 3, axis=1), np.split(h @ u.T + c, 3, axis=1)
+        z = sigmoid(z + hz)
+        h = (1 - z) * np.tanh(n + sigmoid(r + hr) * hn) + z * h
+        steps.append(h)
+    return np.stack(steps, axis=1)
+
+
+def lstm_of_torch(state, x):
+    """`lstm` as PyTorch documents it, gates i, f, g, o: its last step."""
+    w, u, b, c = (state[f"lstm.{kind}_l0"] for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+    h = cell = np.zeros((len(x), u.shape[1]))
+    for step in x.transpose(1, 0, 2):
+        i, f, g, o = np.split(step @ w.T + b + h @ u.T + c, 4, axis=1)
+        cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(cell)
+    return h
+
+
+@pytest.mark.parametrize("exporter", ["script", "dynamo"])
+def test_trained_recurrent_layers_go_back_in_the_order_of_gates_of_pytorch(exporter):
+    net = fp.load(FILES / f"recurrent_{exporter}.onnx")
+    rng = np.random.default_rng(0)
+    for weight in net.model.weights:
+        weight.assign(rng.normal(size=weight.shape, scale=0.5))
+    x = rng.normal(size=(5, 7, 4)).astype("float32")
+    state = net.state(net.model)
+    last = lstm_of_torch(state, gru_of_torch(state, gru_of_torch(state, x, 0), 1))
+    assert np.allclose(last @ state["fc.weight"].T + state["fc.bias"], net.model(x), atol=1e-5)
+    assert state["gru.weight_ih_l1"].shape == (18, 6)
+    masks = net.locks(["gru.weight_hh_l0[7, 2]", "gru.bias_hh_l1[3]"])
+    whole = net.locks(["gru.bias_ih_l1"])[net.weight_path("gru.bias_hh_l1")]
+    assert (~whole).sum(axis=1).tolist() == [18, 0]
+    net.model.compile("adam", "mse")
+    fp.lock(net.model, masks)
+    state = net.state(net.model)
+    assert state["gru.weight_hh_l0"][7, 2] == 0 == state["gru.bias_hh_l1"][3]
+    assert sum(np.count_nonzero(array == 0) for name, array in state.items() if name != "lstm.bias_hh_l0") == 2
+
+
+def test_equal_parameters_that_pytorch_stores_once_go_back_apart(tmp_path):
+    """The mean of a new BatchNorm is zero, as its bias is, and the exporter stores one of them."""
+    path = graph(
+        tmp_path / "net.onnx",
+        [
+            node("Identity", ["bn.bias"], "bn.running_mean"),
+            node("Identity", ["bn.weight"], "bn.running_var"),
+            node("BatchNormalization", ["x", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"], "y"),
+        ],
+        {"bn.weight": np.ones(4, np.float32), "bn.bias": np.zeros(4, np.float32)},
+        {"x": ("n", 4)},
+        {"y": ("n", 4)},
+    )
+    net = fp.load(path)
+    for number, weight in enumerate(net.model.weights):
+        weight.assign(np.full(4, number))
+    assert {name: array[0] for name, array in net.state(net.model).items()} == {
+        "bn.weight": 0,
+        "bn.bias": 1,
+        "bn.running_mean": 2,
+        "bn.running_var": 3,
+    }
+
+
+def test_one_weight_of_two_layers_goes_back_only_while_they_are_equal(tmp_path):
+    nodes = [node("Gemm", ["x", "fc.weight"], "h", transB=1), node("Gemm", ["h", "fc.weight"], "y", transB=1)]
+    net = fp.load(graph(tmp_path / "net.onnx", nodes, {"fc.weight": numbers(4, 4)}, {"x": ("n", 4)}, {"y": ("n", 4)}))
+    assert np.array_equal(net.state()["fc.weight"], numbers(4, 4))
+    net.model.weights[0].assign(np.ones((4, 4)))
+    with pytest.raises(MaskError, match=r"'fc\.weight' is one weight in the file and several in Keras, which now"):
+        net.state()
+
+
 def test_weights_that_are_no_longer_those_of_the_module_are_refused(tmp_path):
     with pytest.raises(MaskError, match=r"'stem\.0\.weight' was joined with another layer.*PRESERVE"):
         fp.load(FILES / "residual_script.onnx").state()

@@ -10,6 +10,7 @@ from fpgaprune.frontends.onnx.operators import (
     normalization,
     pools,
     quantisers,
+    recurrent,
     shaping,
 )
 
@@ -21,6 +22,7 @@ OPERATORS: dict[str, Operator] = {
     **normalization.OPERATORS,
     **pools.OPERATORS,
     **quantisers.OPERATORS,
+    **recurrent.OPERATORS,
     **shaping.OPERATORS,
     **joining.OPERATORS,
 }

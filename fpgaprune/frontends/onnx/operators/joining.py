@@ -1,4 +1,4 @@
-"""`Concat`, `Pad`, `Slice`, `Split`, `Resize` and `Upsample` of ONNX as layers that join, pad, crop and repeat."""
+"""`Concat`, `Pad`, `Slice`, `Split`, `Gather`, `Resize` and `Upsample` of ONNX: layers that join, pad, crop, repeat."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from fpgaprune.errors import shown
+from fpgaprune.frontends.onnx.constants import BATCH
 from fpgaprune.frontends.onnx.node import NodeStep, Operator
+from fpgaprune.frontends.onnx.operators.recurrent import last_step
+from fpgaprune.frontends.onnx.operators.shaping import as_sizes
 from fpgaprune.frontends.onnx.value import Value, channels_last
 
 _MOST_FACTOR = 64
@@ -15,16 +19,20 @@ _MOST_FACTOR = 64
 
 def concat(step: NodeStep) -> Value:
     """Tensors side by side along one axis."""
-    values = [step.value(at) for at in range(len(step.given))]
+    values = [step.value_of_any_batch(at) for at in range(len(step.given))]
     first = values[0]
+    batch = first.batch
     if "axis" not in step.settings:
         step.refuse("has no axis")
-    axis = step.axis(int(step.settings["axis"]), first.rank)
+    axis = first.counted(step.axis(int(step.settings["axis"]), first.rank, batch))
+    if any(value.batch != batch for value in values):
+        step.refuse(f"joins tensors whose batches are the axes {[value.batch for value in values]}; wanted one axis")
     others = [tuple(size for at, size in enumerate(value.sizes, 1) if at != axis) for value in values]
     if any(other != others[0] or value.rank != first.rank for other, value in zip(others, values, strict=True)):
         step.refuse(f"joins tensors of shapes {[value.sizes for value in values]} along axis {axis}")
     if len(values) == 1:
         return first
+    joined = (axis, tuple(values))
     first = step.plan.whole(first)
     values = [first, *(step.plan.ordered(value, first.axes) for value in values[1:])]
     at = first.axes.index(axis)
@@ -32,8 +40,9 @@ def concat(step: NodeStep) -> Value:
     shape[at] = sum(value.shape[at] for value in values)
     settings = {"axis": first.position(axis)}
     layer = step.plan.add("Concatenate", step.name, values, shape, settings)
+    step.plan.joined[layer] = joined
     nonnegative = all(value.nonnegative for value in values)
-    return Value(layer, tuple(shape), first.axes, first.rank, None, nonnegative)
+    return Value(layer, tuple(shape), first.axes, first.rank, None, nonnegative, batch)
 
 
 def pad(step: NodeStep) -> Value:
@@ -65,7 +74,7 @@ def slice_(step: NodeStep) -> Value:
         step.refuse(f"has {len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps")
     before, after = [0] * (value.rank - 1), [0] * (value.rank - 1)
     for start, end, axis, stride in zip(starts, ends, axes, steps, strict=True):
-        if axis in (0, -value.rank) and start == 0 and end >= 1 << 31 and stride == 1:
+        if axis in (0, -value.rank) and start == 0 and end >= BATCH and stride == 1:
             continue
         axis = step.axis(axis, value.rank)
         if stride != 1:
@@ -75,9 +84,43 @@ def slice_(step: NodeStep) -> Value:
         if last <= first:
             step.refuse(f"takes nothing of axis {axis}, of {size} entries")
         before[axis - 1], after[axis - 1] = first, size - last
+    return _cropped(step, value, before, after)
+
+
+def gather(step: NodeStep) -> Value:
+    """One entry of an axis, which then is gone, or several that follow each other."""
+    value, places = step.value_of_any_batch(), step.parameter(1).values
+    axis = value.counted(step.axis(int(step.settings.get("axis", 0)), value.rank, value.batch))
+    size = value.size(axis)
+    at = [int(place) + size * (place < 0) for place in places.ravel()]
+    if places.ndim > 1 or not at or at != list(range(at[0], at[0] + len(at))) or at[0] < 0 or at[-1] >= size:
+        step.refuse(f"takes the entries {shown(places.tolist())} of axis {axis}, of {size}; wanted a row of neighbours")
+    found = _part(step, value, axis, at)
+    if places.ndim:
+        return replace(found, batch=value.batch)
+    sizes = tuple(number for one, number in enumerate(found.sizes, 1) if one != axis)
+    return replace(as_sizes(step, found, sizes), batch=value.batch - (axis <= value.batch))
+
+
+def _part(step: NodeStep, value: Value, axis: int, entries: list[int]) -> Value:
+    """The `entries` of `axis`, of which one follows the other."""
+    joined, parts = step.plan.joined.get(value.layer, (0, ()))
+    start = 0
+    for part in parts if joined == axis else ():
+        # What a Concat has joined just before, such as the last states of several recurrent layers.
+        if entries == list(range(start, start + part.size(axis))):
+            return replace(part, batch=value.batch)
+        start += part.size(axis)
+    before, after = [0] * (value.rank - 1), [0] * (value.rank - 1)
+    before[axis - 1], after[axis - 1] = entries[0], value.size(axis) - 1 - entries[-1]
+    return _cropped(step, value, before, after)
+
+
+def _cropped(step: NodeStep, value: Value, before: list[int], after: list[int]) -> Value:
+    """`value` without `before` entries at the beginning, and `after` at the end, of each axis but the batch."""
     if not any(before) and not any(after):
         return value
-    return _around(step, value, before, after, "Cropping", -1)
+    return last_step(step, value, before, after) or _around(step, value, before, after, "Cropping", -1)
 
 
 def split(step: NodeStep) -> tuple[Value, ...]:
@@ -222,6 +265,7 @@ OPERATORS: dict[str, Operator] = {
     "Pad": pad,
     "Slice": slice_,
     "Split": split,
+    "Gather": gather,
     "Resize": resize,
     "Upsample": resize,
 }

@@ -13,7 +13,7 @@ from fpgaprune.frontends.onnx.value import Value
 
 def identity(step: NodeStep) -> Value:
     """The tensor itself."""
-    return step.value()
+    return step.value_of_any_batch()
 
 
 def dropout(step: NodeStep) -> Value:
@@ -22,7 +22,7 @@ def dropout(step: NodeStep) -> Value:
     training = step.optional(2, "is_test", False, since=7)
     if step.opset >= 12 and training:
         step.refuse("is in training mode; export the network for inference: model.eval()")
-    return step.value()
+    return step.value_of_any_batch()
 
 
 def cast(step: NodeStep) -> Value:
@@ -39,21 +39,26 @@ def flatten(step: NodeStep) -> Value:
     axis = axis + value.rank if axis < 0 else axis
     if axis != 1 and not (axis == 0 and step.batch == 1):
         step.refuse(f"keeps {axis} axes; wanted axis 1: the batch stays, and all other axes become one")
-    return _as_sizes(step, value, (prod(value.sizes),))
+    return as_sizes(step, value, (prod(value.sizes),))
 
 
 def reshape(step: NodeStep) -> Value:
-    """The elements in another shape; the first axis, the batch, stays."""
-    value = step.value()
+    """The elements in another shape; the batch, and the axes before it, stay."""
+    value = step.value_of_any_batch()
+    batch = value.batch
     asked = step.optional(1, "shape", [], since=5)
     target = [int(size) for size in asked] if isinstance(asked, list) else []
     if not target:
         step.refuse("makes a tensor without axes; wanted the batch first")
+    own = [value.size(value.counted(axis)) for axis in range(value.rank)]
+    own[batch] = BATCH
     if not step.settings.get("allowzero", 0):
-        own = (BATCH, *value.sizes)
         if any(size == 0 and at >= len(own) for at, size in enumerate(target)):
             step.refuse(f"has the shape {target}, which copies an axis that its input does not have")
         target = [own[at] if size == 0 else size for at, size in enumerate(target)]
+    if batch and target[:batch] != own[:batch]:
+        step.refuse(f"has the shape {shown(target)}, which moves the batch from axis {batch}")
+    target.insert(0, target.pop(batch) if batch < len(target) else 0)
     first, rest = target[0], target[1:]
     if rest.count(-1) > 1 or any(size < -1 or size == BATCH for size in rest):
         step.refuse(f"has the shape {shown(target)}; wanted the batch first, then fixed sizes")
@@ -68,20 +73,22 @@ def reshape(step: NodeStep) -> Value:
             f"makes the shape {shown(target)} of samples of shape {value.sizes}: each sample stands alone, so the "
             "first axis must stay the batch"
         )
-    return _as_sizes(step, value, tuple(rest))
+    return replace(as_sizes(step, value, tuple(rest)), batch=batch)
 
 
 def squeeze(step: NodeStep) -> Value:
     """The tensor without axes of one entry."""
-    value = step.value()
+    value = step.value_of_any_batch()
     axes = step.optional(1, "axes", None, since=13)
     if axes is None:
-        gone = {axis for axis in range(1, value.rank) if value.size(axis) == 1}
+        places = [at for at in range(value.rank) if at != value.batch and value.size(value.counted(at)) == 1]
     else:
-        gone = {step.axis(int(axis), value.rank) for axis in axes}
+        places = [step.axis(int(axis), value.rank, value.batch) for axis in axes]
+    gone = {value.counted(place) for place in places}
     if any(value.size(axis) != 1 for axis in gone):
         step.refuse(f"drops the axes {sorted(gone)} of {value.sizes}, of which one has several entries")
-    return _as_sizes(step, value, tuple(value.size(axis) for axis in range(1, value.rank) if axis not in gone))
+    left = as_sizes(step, value, tuple(value.size(axis) for axis in range(1, value.rank) if axis not in gone))
+    return replace(left, batch=value.batch - sum(place < value.batch for place in places))
 
 
 def unsqueeze(step: NodeStep) -> Value:
@@ -95,24 +102,27 @@ def unsqueeze(step: NodeStep) -> Value:
     if len(new) != len(axes):
         step.refuse(f"names an axis twice: {list(axes)}")
     old = iter(value.sizes)
-    return _as_sizes(step, value, tuple(1 if axis in new else next(old) for axis in range(1, rank)))
+    return as_sizes(step, value, tuple(1 if axis in new else next(old) for axis in range(1, rank)))
 
 
 def transpose(step: NodeStep) -> Value:
     """The axes in another order; no layer."""
-    value = step.value()
+    value = step.value_of_any_batch()
     order = [int(axis) for axis in step.settings.get("perm", range(value.rank - 1, -1, -1))]
     if sorted(order) != list(range(value.rank)):
         step.refuse(f"has the order {order}; its input has {value.rank} axes")
-    if order[0] != 0:
-        step.refuse(f"moves the batch to axis {order.index(0)}; each sample stands alone, so the batch must stay first")
-    if order == list(range(value.rank)):
-        return value
+    batch = order.index(value.batch)
+    # Recurrent layers read (steps, batch, numbers).
+    if batch and not value.batch and order != [1, 0, 2]:
+        step.refuse(f"moves the batch to axis {batch}; each sample stands alone, so the batch must stay first")
+    counted = [0, *(value.counted(axis) for axis in order if axis != value.batch)]
+    if counted == list(range(value.rank)):
+        return replace(value, batch=batch)
     value = step.plan.unflattened(value)
-    return replace(value, axes=tuple(order.index(axis) for axis in value.axes))
+    return replace(value, axes=tuple(counted.index(axis) for axis in value.axes), batch=batch)
 
 
-def _as_sizes(step: NodeStep, value: Value, sizes: tuple[int, ...]) -> Value:
+def as_sizes(step: NodeStep, value: Value, sizes: tuple[int, ...]) -> Value:
     """`value` in the shape `sizes`, both without the batch, with its elements in the order of ONNX."""
     if sizes == value.sizes:
         return value

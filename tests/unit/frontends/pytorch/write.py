@@ -139,6 +139,18 @@ class Set(nn.Module):
         return torch.softmax(self.rho(self.phi(x).mean(1)), -1)
 
 
+class Recurrent(nn.Module):
+    """Two layers of GRU, then an LSTM of which the last step is read."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru, self.lstm = nn.GRU(4, 6, num_layers=2, batch_first=True), nn.LSTM(6, 5, batch_first=True)
+        self.fc = nn.Linear(5, 3)
+
+    def forward(self, x):
+        return self.fc(self.lstm(self.gru(x)[0])[0][:, -1])
+
+
 NETWORKS = {
     "small": (Small, (1, 8, 8)),
     "residual": (Residual, (3, 24, 24)),
@@ -148,6 +160,7 @@ NETWORKS = {
     "perceptron": (Perceptron, (1, 14, 14)),
     "autoencoder": (Autoencoder, (1, 8, 8)),
     "set": (Set, (8, 3)),
+    "recurrent": (Recurrent, (7, 4)),
 }
 
 
@@ -178,7 +191,9 @@ def main():
         torch.onnx.export(module, (x,), second, dynamo=True, dynamic_shapes=batch, external_data=False, verbose=False)
         model = onnx.load(second)
         for node in model.graph.node:
+            kept = [entry for entry in node.metadata_props if entry.key == "pkg.torch.onnx.name_scopes"]
             del node.metadata_props[:]
+            node.metadata_props.extend(kept)
             node.doc_string = ""
         del model.metadata_props[:]
         onnx.save(model, second)

@@ -1,0 +1,206 @@
+"""`GRU`, `LSTM` and `RNN` of ONNX as GRU, LSTM and SimpleRNN of Keras."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isclose
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.frontends.onnx.node import NodeStep, Operator
+from fpgaprune.frontends.onnx.parameter import Parameter
+from fpgaprune.frontends.onnx.value import Value
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of recurrent layer.
+
+    Attributes:
+        layer: its class in Keras.
+        cell: the part of a weight's path that Keras puts before the weight's name.
+        blocks: for each gate in the order of Keras, its block in the weights of ONNX.
+        of_torch: for each gate in the order of Keras, its block in the weights of PyTorch.
+        activations: the functions of ONNX if none are named: of the gates, of the proposed state, of the output.
+    """
+
+    layer: str
+    cell: str
+    blocks: tuple[int, ...]
+    of_torch: tuple[int, ...]
+    activations: tuple[str, ...]
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "GRU": _Kind("GRU", "gru_cell", (0, 1, 2), (1, 0, 2), ("Sigmoid", "Tanh")),
+    "LSTM": _Kind("LSTM", "lstm_cell", (0, 2, 3, 1), (0, 1, 2, 3), ("Sigmoid", "Tanh", "Tanh")),
+    "RNN": _Kind("SimpleRNN", "simple_rnn_cell", (0,), (0,), ("Tanh",)),
+}
+RECURRENT = frozenset(kind.layer for kind in _KINDS.values())
+_FUNCTIONS = {"Sigmoid": "sigmoid", "Tanh": "tanh", "Relu": "relu", "Softsign": "softsign", "Softplus": "softplus"}
+_INPUTS = ("the sequence", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "peepholes")
+
+
+def recurrent(step: NodeStep) -> tuple[Value, ...]:
+    """The states of all steps, and the last one; every sample begins with zeros."""
+    kind, value = _KINDS[step.operator], _steps_in_order(step)
+    _require_plain(step, value)
+    width = len(kind.blocks)
+    kernel, recurrent_kernel = (_columns(step, at, width, kind.blocks) for at in (1, 2))
+    units = recurrent_kernel.values.shape[0]
+    if kernel.values.shape != (value.shape[-1], width * units):
+        step.refuse(
+            f"has weights of shapes {step.weight(1).values.shape} and {step.weight(2).values.shape} for an input of "
+            f"{value.shape[-1]} numbers a step"
+        )
+    settings: dict[str, Any] = {"units": units, **_functions(step, kind)}
+    weights = {"kernel": kernel, "recurrent_kernel": recurrent_kernel}
+    after = kind.layer == "GRU" and bool(step.settings.get("linear_before_reset", 0))
+    if kind.layer == "GRU":
+        settings["reset_after"] = after
+    bias = _bias(step, width, units, kind.blocks, apart=after)
+    settings["use_bias"] = bias is not None
+    if bias is not None:
+        weights["bias"] = bias
+    settings["return_sequences"] = step.is_used[0]
+    shape = (value.shape[0], units) if step.is_used[0] else (units,)
+    if step.module:
+        weights = _as_in_module(step, kind, weights)
+    weights = {f"{kind.cell}/{name}": weight for name, weight in weights.items()}
+    layer = step.plan.add(kind.layer, step.name, (value,), shape, settings, weights)
+    # In ONNX (steps, directions, batch, units) and (directions, batch, units).
+    if not step.is_used[0]:
+        last = Value(layer, shape, (2,), 3, batch=1)
+        return last, last
+    states = Value(layer, shape, (1, 3), 4, batch=2)
+    if not (len(step.is_used) > 1 and step.is_used[1]):
+        return (states,)
+    cropped = step.plan.add("Cropping1D", f"{step.name}_last", (states,), (1, units), {"cropping": (shape[0] - 1, 0)})
+    last = step.plan.reshaped(Value(cropped, (1, units), (1, 3), 4), (units,), (2,), 3)
+    return states, replace(last, batch=1)
+
+
+def _as_in_module(step: NodeStep, kind: _Kind, weights: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """`weights` with the names and in the layout of PyTorch, whose exporters order the gates and join the biases."""
+    planned = (weight for layer in step.plan.layers.values() for weight in layer.weights.values())
+    taken = {name for weight in planned for name in weight.of_module}
+    number = next(at for at in range(len(taken) + 1) if f"{step.module}.weight_ih_l{at}" not in taken)
+    units = weights["recurrent_kernel"].values.shape[0]
+    order = _order(kind.of_torch, units)
+    found = {}
+    for what, letter in (("kernel", "ih"), ("recurrent_kernel", "hh")):
+        inputs = weights[what].values.shape[0]
+        origin = order * inputs + np.arange(inputs)[:, None]
+        name = f"{step.module}.weight_{letter}_l{number}"
+        found[what] = replace(weights[what], shape=(order.size, inputs), origin=origin, of_module=(name,))
+    if "bias" in weights:
+        rows = np.arange(2)[:, None] * order.size + order
+        names = tuple(f"{step.module}.bias_{letter}_l{number}" for letter in ("ih", "hh"))
+        origin = rows if weights["bias"].ndim == 2 else rows[0]
+        found["bias"] = replace(weights["bias"], shape=(2, order.size), origin=origin, of_module=names)
+    return found
+
+
+def last_step(step: NodeStep, value: Value, before: Sequence[int], after: Sequence[int]) -> Value | None:
+    """`value` cut to its last step, if a recurrent layer gives it and can give that alone; else None."""
+    layer = step.plan.layers[value.layer]
+    shared = step.is_shared(layer.name) or step.plan.readers(layer.name)
+    if layer.kind not in RECURRENT or len(layer.shape) != 2 or shared:
+        return None
+    steps, units = value.axes
+    others = [number for axis, number in enumerate(before, 1) if axis != steps]
+    if any(others) or any(after) or before[steps - 1] != layer.shape[0] - 1:
+        return None
+    layer.settings["return_sequences"], layer.shape = False, layer.shape[1:]
+    return replace(value, shape=layer.shape, axes=(units,))
+
+
+def _steps_in_order(step: NodeStep) -> Value:
+    """The input of the node in the order (steps, numbers of a step)."""
+    value = step.value_of_any_batch()
+    if value.rank != 3 or value.batch != 1:
+        step.refuse(
+            f"reads a tensor of {value.rank} axes whose batch is axis {value.batch}; wanted (steps, batch, numbers)"
+        )
+    return step.plan.logical(value)
+
+
+def _require_plain(step: NodeStep, value: Value) -> None:
+    """Check that the node reads in one direction, begins with zeros, and does nothing that Keras has no setting for."""
+    direction = step.text("direction", "forward")
+    if direction != "forward":
+        step.refuse(f"reads its steps {direction!r}; wanted 'forward', as hardware reads them")
+    for key in ("clip", "input_forget", "layout"):
+        if step.settings.get(key, 0):
+            step.refuse(f"has {key} {step.settings[key]:g}, which no layer of Keras has")
+    given = dict(zip(_INPUTS, step.given, strict=False))
+    lengths = given.get("sequence_lens")
+    if lengths is not None and not (
+        isinstance(lengths, Parameter) and (lengths.values == value.shape[0]).all() and lengths.size
+    ):
+        step.refuse("has lengths for its sequences; wanted all of one length")
+    for what in ("initial_h", "initial_c", "peepholes"):
+        found = given.get(what)
+        if found is not None and not (isinstance(found, Parameter) and not found.values.any()):
+            step.refuse(f"has {what}; wanted none, or zeros")
+    if len(step.is_used) > 2 and step.is_used[2]:
+        step.refuse("gives its cell state, which is read; use its output")
+
+
+def _functions(step: NodeStep, kind: _Kind) -> dict[str, str]:
+    """The settings of Keras for the activation functions of the node."""
+    named = step.settings.get("activations", kind.activations)
+    names = tuple(one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in named)
+    alphas, betas = (tuple(step.settings.get(f"activation_{key}", ())) for key in ("alpha", "beta"))
+    if len(names) != len(kind.activations):
+        step.refuse(f"has {len(names)} activation functions; wanted {len(kind.activations)}")
+    # HardSigmoid alone takes numbers here, and comes first.
+    if names[0] == "HardSigmoid" and len(names) > 1:
+        found = (*alphas[:1], 0.2)[0], (*betas[:1], 0.5)[0]
+        if not (isclose(found[0], 1 / 6, rel_tol=1e-6) and found[1] == 0.5):
+            step.refuse(f"has a HardSigmoid with alpha {found[0]:g} and beta {found[1]:g}; Keras has 1/6 and 0.5")
+    elif alphas or betas:
+        step.refuse("gives numbers to its activation functions, which Keras does not take")
+    keras = [
+        _FUNCTIONS.get(name, "hard_sigmoid" if name == "HardSigmoid" and not at else "")
+        for at, name in enumerate(names)
+    ]
+    if "" in keras or (len(names) == 3 and names[1] != names[2]):
+        step.refuse(f"has the activation functions {', '.join(names)}; wanted those of Keras, one for both states")
+    if kind.layer == "SimpleRNN":
+        return {"activation": keras[0]}
+    return {"recurrent_activation": keras[0], "activation": keras[1]}
+
+
+def _columns(step: NodeStep, at: int, width: int, blocks: Sequence[int]) -> Parameter:
+    """The weight (1, gates * units, inputs) as (inputs, gates * units), with the gates in the order of Keras."""
+    weight = step.weight(at)
+    if weight.ndim != 3 or weight.values.shape[0] != 1 or weight.values.shape[1] % width or not weight.size:
+        step.refuse(f"has {_INPUTS[at]} of shape {weight.values.shape}; wanted one direction of {width} gates")
+    rows, inputs = weight.values.shape[1:]
+    return weight.reshaped((rows, inputs)).taken(_order(blocks, rows // width), 0).transposed((1, 0))
+
+
+def _bias(step: NodeStep, width: int, units: int, blocks: Sequence[int], *, apart: bool) -> Parameter | None:
+    """The biases of input and state (1, 2 * gates * units): a row each if `apart`, else their sum; None without."""
+    if len(step.given) < 4 or step.given[3] is None:
+        return None
+    bias = step.weight(3)
+    if bias.values.shape != (1, 2 * width * units):
+        step.refuse(f"has B of shape {bias.values.shape}; wanted {(1, 2 * width * units)}")
+    rows = bias.reshaped((2, width * units)).taken(_order(blocks, units), 1)
+    if apart:
+        return rows
+    # Zeros for the state leave the other bias as it is in the file.
+    if not rows.values[1].any():
+        return rows.moved(lambda array: array[0])
+    return Parameter(rows.values.sum(0))
+
+
+def _order(blocks: Sequence[int], units: int) -> Any:
+    return np.concatenate([np.arange(block * units, (block + 1) * units) for block in blocks])
+
+
+OPERATORS: dict[str, Operator] = dict.fromkeys(_KINDS, recurrent)
