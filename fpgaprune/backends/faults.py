@@ -14,7 +14,6 @@ from fpgaprune.design import FUNCTIONS, Design, LayerSpec, ScalarFunction
 
 # Backends with a template for types of single channels.
 QUANTISING = ("Vivado", "Vitis")
-_NO_RECURRENT = "our Verilog has no recurrent layers yet: choose a part of AMD or Intel with [target] route = 'hls'"
 _OURS = "our Verilog (target.route 'verilog', backend 'Verilog')"
 # Functions for which hls4ml has classes of layers of their own.
 _OWN_CLASSES = ("elu", "prelu", "thresholded_relu")
@@ -43,7 +42,7 @@ def has_template(function: ScalarFunction, backend: str, io_type: str) -> bool:
 def _fault(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> str | None:
     shapes = [source.output_shape for source in sources]
     if design.backend == VERILOG:
-        return _NO_RECURRENT if isinstance(layer.operation, op.Recurrent) else None
+        return None
     wrong = _fault_of_backend(layer, shapes, design)
     if wrong is not None:
         return wrong

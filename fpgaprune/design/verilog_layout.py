@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from fpgaprune.design.network import Design
-from fpgaprune.design.operations import Convolution, Dense
+from fpgaprune.design.operations import Convolution, Dense, Recurrent
 from fpgaprune.errors import RtlError
 
 ADDERS = ("shared", "plain", "da4ml")
@@ -22,14 +22,16 @@ class VerilogLayout:
         levels: adder levels between two registers. One gives the highest clock frequency; more give fewer registers
             and a shorter latency. Where a slice has as many registers as LUTs, one takes the fewest LUTs as well.
         fold: for a Dense layer by name, in how many cycles its products are made, weights in memory; 1 is at once.
-        multipliers: for a Dense layer or a convolution by name, how many multipliers it has: they take the kernels kept
-            one after another, by a schedule, with weights in memory. A convolution takes all taps of a kernel at once,
-            so the number is rounded down to whole kernels; below that, a kernel is taken part by part.
+        multipliers: for a layer with products by name (Dense, convolution, recurrent), how many multipliers it has:
+            they take the kernels kept one after another, by a schedule, with weights in memory. A convolution takes all
+            taps of a kernel at once, so the number is rounded down to whole kernels; below that, a kernel is taken part
+            by part.
         paired: convolutions of `multipliers` in which a multiplier takes the values of two places at once, with one
             weight: two products in one DSP block that has a factor of 25 bits, as AMD's have.
         loadable: whether weights and biases of the layers of `multipliers` can be loaded at run time, through a stream
             of their own; what is locked has no place there.
-        parallel_products: a Dense layer with more non-zero weights, and no entry in `fold`, is folded.
+        parallel_products: a Dense layer with more non-zero weights, and no entry in `fold`, is folded; a recurrent
+            layer gets a multiplier for so many each.
         serial: a layer that has enough cycles for each of its sums computes them bit by bit, which takes fewer LUTs
             and more cycles; never if False.
         interval: cycles that a sample may take, where that is more than its pixels take to arrive. The more there are,
@@ -67,9 +69,15 @@ class VerilogLayout:
         """
         if self.loadable and not self.multipliers:
             raise RtlError("loadable asks for weights in memory, but no layer has multipliers; give one an entry there")
+        looped = [layer.name for layer in design.layers if isinstance(layer.operation, Recurrent)]
+        if fixed := set(looped) & set(self.multipliers if self.loadable else self.paired):
+            raise RtlError(
+                f"{', '.join(sorted(fixed))} has steps that wait for each other, and weights that cannot be loaded; "
+                f"take it out of {'multipliers' if self.loadable else 'paired'}"
+            )
         for field_name, kinds, words in (
             ("fold", Dense, "Dense layer"),
-            ("multipliers", Dense | Convolution, "Dense layer or convolution"),
+            ("multipliers", Dense | Convolution | Recurrent, "Dense layer, convolution or recurrent layer"),
         ):
             named = getattr(self, field_name)
             unknown = set(named) - {layer.name for layer in design.layers if isinstance(layer.operation, kinds)}

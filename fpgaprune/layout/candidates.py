@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-import numpy as np
-
-from fpgaprune.design import Design, LayerSpec, VerilogLayout
-from fpgaprune.estimate import Counts, DigitCounter, Fabric, count_layer
-from fpgaprune.rtl import cycles_of, is_schedulable, may_be_paired, most_beats, plan_verilog
+from fpgaprune.design import Design, Input, LayerSpec, Recurrent, VerilogLayout
+from fpgaprune.estimate import Counts, DigitCounter, Fabric, count_layer, timed
+from fpgaprune.rtl import cycles_of, is_schedulable, may_be_paired, most_beats, plan_verilog, program_of
 
 # The wider factor of a multiplier that takes two values at once.
 _WIDE = 25
@@ -33,9 +31,13 @@ class Candidates:
 
     def __init__(self, design: Design, fabric: Fabric, layout: VerilogLayout) -> None:
         self.design, self.fabric, self.layout = design, fabric, layout
-        self.layers = [layer for layer in design.layers if is_schedulable(design, layer)]
+        self.layers = [
+            layer
+            for layer in design.layers
+            if is_schedulable(design, layer) and not (layout.loadable and isinstance(layer.operation, Recurrent))
+        ]
         self.cycles = cache(self._cycles)
-        self.many = cache(lambda name: np.count_nonzero(design[name].weights["weight"]) > _MANY)
+        self.many = cache(lambda name: program_of(design[name], 1).weights.size > _MANY)
         self.ladder = cache(self._ladder)
         self.at = cache(self.ways_at)
         """For each layer the ways that keep an interval, and what everything else takes."""
@@ -80,7 +82,9 @@ class Candidates:
         )
         own, _ = self._taken(scheduled, (), interval)
         for name in found.keys() & own.keys() - scheduled.keys():
-            found[name].append(Way(0, False, own[name]))
+            # At once, too, the steps of a recurrent layer wait for each other.
+            if not isinstance(self.design[name].operation, Recurrent) or self.cycles(name, 0, False) <= interval:
+                found[name].append(Way(0, False, own[name]))
         return found, rest
 
     def fewest(self, layer: LayerSpec, interval: int, paired: bool) -> int | None:
@@ -89,6 +93,8 @@ class Candidates:
 
     def _ladder(self, name: str, paired: bool) -> tuple[tuple[int, int], ...]:
         """Cycles and multipliers of a layer, each faster than the one before: parts of a kernel, then whole kernels."""
+        if isinstance(self.design[name].operation, Recurrent):
+            return self._fewer_rungs(name)
         weight = self.design[name].weights["weight"]
         taps = math.prod(weight.shape[:-2])
         kernels = int(weight.reshape(taps, -1).any(axis=0).sum())
@@ -101,8 +107,29 @@ class Candidates:
                 found.append((cycles, number))
         return tuple(found)
 
+    def _fewer_rungs(self, name: str) -> tuple[tuple[int, int], ...]:
+        """As `_ladder`, of a recurrent layer, whose cycles take long to count: a quarter more multipliers each time."""
+        program = program_of(self.design[name], 1)
+        most = len(program.places) // program.outputs + 1
+        numbers = [1]
+        while numbers[-1] < most:
+            numbers.append(min(numbers[-1] + max(numbers[-1] // 4, 1), most))
+        found = [(self.cycles(name, number, False), number) for number in numbers]
+        return tuple(row for place, row in enumerate(found) if all(row[0] < before for before, _ in found[:place]))
+
     def _cycles(self, name: str, multipliers: int, paired: bool) -> int:
-        layout = replace(self.layout, multipliers={name: multipliers}, paired=(name,) if paired else ())
+        """Cycles of a layer by itself; at once for no multipliers."""
+        layout = replace(
+            self.layout, multipliers={name: multipliers} if multipliers else {}, paired=(name,) if paired else ()
+        )
+        layer = self.design[name]
+        if isinstance(layer.operation, Recurrent):
+            source = self.design[layer.inputs[0]]
+            given = LayerSpec(
+                source.name, (), source.output_shape, {"result": source.types["result"]}, operation=Input()
+            )
+            alone = replace(self.design, layers=(given, layer), outputs=(name,))
+            return timed(plan_verilog(alone, layout, DigitCounter(layout.levels))).interval
         return cycles_of(self.design, self.design[name], layout)
 
     def _taken(

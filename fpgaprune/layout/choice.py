@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from msgspec import structs
 
-from fpgaprune.design import Convolution, Dense, Design, VerilogLayout
+from fpgaprune.design import Convolution, Dense, Design, Recurrent, VerilogLayout
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import Counts, DigitCounter, find_fabric, price_hardware, timed
 from fpgaprune.fabric import price_family_of
@@ -223,7 +223,7 @@ def _explained(
     made = {part.layer: part for part in hardware.layers}
     rows = []
     for layer in design.layers:
-        if isinstance(layer.operation, Dense | Convolution):
+        if isinstance(layer.operation, Dense | Convolution | Recurrent):
             # A layer whose additions have an order comes as it is, without a choice.
             way = chosen.get(layer.name, Way(0, False, {}))
             cycles = ways.cycles(layer.name, way.multipliers, way.paired) if way.multipliers else None
@@ -236,7 +236,7 @@ def _way(layer: LayerHardware) -> str:
     """How the sums of `layer` are made."""
     if any(isinstance(part, SerialSums | SerialTrees) for part in layer.parts):
         return BIT_BY_BIT
-    modules = {part.module for part in layer.parts if isinstance(part, Instance)}
+    modules = {part.module for part in layer.every if isinstance(part, Instance)}
     return SCHEDULED if "fp_scheduled" in modules else FOLDED if "fp_accumulate" in modules else AT_ONCE
 
 

@@ -33,6 +33,7 @@ from .pipelining import schedule as schedule
 from .planned import DesignHardware as DesignHardware
 from .planned import Instance as Instance
 from .planned import LayerHardware as LayerHardware
+from .planned import Looped as Looped
 from .planned import Part as Part
 from .planned import Pipeline as Pipeline
 from .program import Program as Program

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import fpgaprune.design as op
 from fpgaprune.errors import FpgaPruneError, UnsupportedLayerError
-from fpgaprune.rtl import elementwise, moves, pooling, products, tables
+from fpgaprune.rtl import elementwise, moves, pooling, products, recurrent, tables
 from fpgaprune.rtl.solve import Rule
 from fpgaprune.target import find_part
 
@@ -22,6 +22,7 @@ RULES: Mapping[type[op.Operation], Rule] = {
     op.Pad: moves.zero_padding,
     op.Pooling: pooling.pooling,
     op.Quantise: elementwise.quantise,
+    op.Recurrent: recurrent.recurrent,
     op.Reshape: moves.reshape,
     op.Resize: moves.resize,
     op.Scale: elementwise.batch_normalization,

@@ -9,9 +9,9 @@ from functools import partial
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.emit import datapath
-from fpgaprune.rtl.links import Computation, Link, Module, SerialTrees, queue_depth
+from fpgaprune.rtl.links import Computation, Link, Loop, Module, SerialTrees, queue_depth
 from fpgaprune.rtl.pipelining import Schedule, schedule
-from fpgaprune.rtl.planned import Instance, Part, Pipeline
+from fpgaprune.rtl.planned import Instance, Looped, Part, Pipeline
 from fpgaprune.rtl.scheduled_sums import MODULE, ScheduledSums
 from fpgaprune.rtl.scheduled_text import CONTAINS, load_ports, memory_files, scheduled_text
 from fpgaprune.rtl.serial import SerialSums
@@ -32,6 +32,7 @@ _NEEDED = {
     _WINDOW: ("fp_line_buffer", "fp_taps"),
     "fp_upsample": ("fp_line_buffer",),
     "fp_channel_window": ("fp_line_buffer",),
+    "fp_recurrent": ("fp_fifo",),
 }
 
 
@@ -152,12 +153,15 @@ class _Writer:
     def row(self, links: Sequence[Link], start: str, bits: int) -> tuple[str, int]:
         """Add `links` to the body, in order, behind stream `start`; return name and bits of the last stream."""
         self.rows.append([])
+        return self._linked(links, start, bits)
+
+    def _linked(self, links: Sequence[Link], start: str, bits: int) -> tuple[str, int]:
         name = start
         rest = list(links)
         while rest:
             run = [rest.pop(0)]
             freely = self._runs_freely(run[0])
-            while freely and rest and not isinstance(rest[0], Module | ScheduledSums):
+            while freely and rest and not isinstance(rest[0], Module | ScheduledSums | Loop):
                 run.append(rest.pop(0))
             self.count += 1
             after = f"t{self.count}"
@@ -169,6 +173,8 @@ class _Writer:
                 self._module(run[0], name, after)
             elif isinstance(run[0], ScheduledSums):
                 self._scheduled(run[0], name, after)
+            elif isinstance(run[0], Loop):
+                self._loop(run[0], name, after)
             elif isinstance(run[0], Computation):
                 self._stopping(run[0], name, after)
             name = after
@@ -191,7 +197,7 @@ class _Writer:
 
     def _runs_freely(self, link: Link) -> bool:
         """Whether `link` never stops; the computations behind it, up to the next module, then never stop either."""
-        if isinstance(link, Module | ScheduledSums):
+        if isinstance(link, Module | ScheduledSums | Loop):
             return isinstance(link, Module) and link.name == _WINDOW
         if isinstance(link, SerialSums | SerialTrees):
             return True
@@ -275,6 +281,35 @@ class _Writer:
         self.datapaths.append(partial(memory_files, self.module, sums, self.head))
         self.body += scheduled_text(self.module, sums, before, after)
 
+    def _loop(self, link: Loop, before: str, after: str) -> None:
+        """Write `link` around the links whose results come back to them."""
+        module, number = link.module, self.count
+        self.clocked = True
+        self.library.update((module.name, *_NEEDED[module.name]))
+        # One step at a time is under way, so a queue behind a pipeline would stay empty.
+        waits, self.waits = self.waits, True
+        sums, g = self._looped(link.sums, f"{after}_x")
+        state, r = self._looped(link.state, f"{after}_n")
+        self.waits = waits
+        self.rows[-1].append(Looped(_instance(module), sums, state))
+        streams = (("s", before), ("x", f"{after}_x"), ("g", g), ("n", f"{after}_n"), ("r", r), ("m", after))
+        ports = ",\n".join(
+            f"        .{port}_data({name}_data), .{port}_valid({name}_valid), .{port}_ready({name}_ready)"
+            for port, name in streams
+        )
+        self.body += (
+            f"    {module.name} #({_parameters(module)}) {module.name[3:]}{number} (\n        .clk(clk), .rst(rst),\n"
+            f"{ports}\n    );\n"
+        )
+
+    def _looped(self, links: Sequence[Link], start: str) -> tuple[tuple[Part, ...], str]:
+        """Write `links` behind a new stream `start`; their parts, and the name of the last stream."""
+        bits = links[0].before
+        self.body += f"    wire [{bits - 1}:0] {start}_data;\n    wire {start}_valid;\n    wire {start}_ready;\n"
+        self.rows.append([])
+        end, _ = self._linked(links, start, bits)
+        return tuple(self.rows.pop()), end
+
     def _stopping(self, link: Computation, before: str, after: str) -> None:
         """Write `link` as a pipeline whose registers all stop while a beat cannot leave."""
         plan = self._plan(link)
@@ -293,7 +328,7 @@ class _Writer:
     def _freely(self, run: Sequence[Link], before: str, after: str) -> None:
         """Write computations that never stop, the window before them if any, and a queue in which beats wait."""
         window = run[0] if isinstance(run[0], Module) else None
-        sums = [link for link in run if not isinstance(link, Module | ScheduledSums)]
+        sums = [link for link in run if not isinstance(link, Module | ScheduledSums | Loop)]
         depth = sum(self._plan(link).depth if isinstance(link, Computation) else link.cycles for link in sums)
         apart = max((link.period for link in sums if not isinstance(link, Computation)), default=1)
         through = depth + (_WINDOW_CYCLES if window else 0)

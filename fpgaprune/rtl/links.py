@@ -225,7 +225,32 @@ class Computation:
         return self.copies * sum(width for _, width in self.circuit.outputs)
 
 
-Link = Module | Computation | SerialSums | SerialTrees | ScheduledSums
+@dataclass(frozen=True)
+class Loop:
+    """Links whose results come back to them a step later, in a chain.
+
+    Attributes:
+        module: of `hw/rtl`; it leads the data through the loop.
+        sums: links from the inputs and the outputs of the step before to the sums of each unit.
+        state: links from those and the state of the step before to the new ones.
+    """
+
+    module: Module
+    sums: tuple[Link, ...]
+    state: tuple[Link, ...]
+
+    @property
+    def before(self) -> int:
+        """Bits of the input stream."""
+        return self.module.before
+
+    @property
+    def after(self) -> int:
+        """Bits of the output stream."""
+        return self.module.after
+
+
+Link = Module | Computation | SerialSums | SerialTrees | ScheduledSums | Loop
 
 
 def queue_depth(through: int, window: Module | None, slack: int, apart: int = 1) -> int:

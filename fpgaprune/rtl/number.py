@@ -84,6 +84,11 @@ class Number:
         """The same number with `fraction` fraction bits, which must not be fewer than it has."""
         return Number(self.circuit, self.circuit.shl(self.place, fraction - self.fraction), fraction)
 
+    def short(self) -> Number:
+        """The same number without lowest bits that are always zero."""
+        node = self.node
+        return Number(self.circuit, node.args[0], self.fraction - node.params[0]) if node.op == "shl" else self
+
     def scaled(self, exponent: int) -> Number:
         """This number times `2 ** exponent`; only its fraction changes, so no bit is lost."""
         return Number(self.circuit, self.place, self.fraction - exponent)

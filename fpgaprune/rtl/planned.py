@@ -44,7 +44,22 @@ class Pipeline:
     trees: Trees | None = None
 
 
-Part = Instance | Pipeline | SerialSums | SerialTrees
+@dataclass(frozen=True)
+class Looped:
+    """Parts whose results come back to them a step later.
+
+    Attributes:
+        module: leads the data through the loop.
+        sums: parts up to the sums of each unit.
+        state: parts from those and the state of the step before to the new ones.
+    """
+
+    module: Instance
+    sums: tuple[Part, ...]
+    state: tuple[Part, ...]
+
+
+Part = Instance | Pipeline | SerialSums | SerialTrees | Looped
 
 
 @dataclass(frozen=True)
@@ -69,9 +84,14 @@ class LayerHardware:
 
     @property
     def every(self) -> tuple[Part, ...]:
-        """All parts."""
+        """All parts, those of loops too."""
         before = tuple(part for row in self.rows for part in row)
-        return (*before, *self.parts) if self.meeting is None else (*before, self.meeting, *self.parts)
+        found = (*before, *self.parts) if self.meeting is None else (*before, self.meeting, *self.parts)
+        return tuple(inner for part in found for inner in _within(part))
+
+
+def _within(part: Part) -> tuple[Part, ...]:
+    return (part.module, *part.sums, *part.state) if isinstance(part, Looped) else (part,)
 
 
 @dataclass(frozen=True)

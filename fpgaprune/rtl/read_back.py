@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design, LayerSpec, Recurrent
 from fpgaprune.errors import CertificateError
 from fpgaprune.measure import LinkCheck, check_link
+from fpgaprune.rtl.gate_weights import parted_weights
 from fpgaprune.rtl.project import RtlLayer, VerilogProject
 from fpgaprune.rtl.read_datapath import Datapath, has_datapath
 from fpgaprune.rtl.read_memory import read_memory
@@ -42,10 +43,10 @@ def check_verilog(project: VerilogProject, design: Design, masks: MaskSet) -> Li
         for role, path in layer.sources.items():
             if path not in masks:
                 continue
-            if role != "weight":
+            if role not in ("weight", "recurrent_weight"):
                 reasons[path] = "added once for each output, not multiplied"
                 continue
-            arrays[path] = gathered(read_weights(project, layer), masks[path].shape)
+            arrays[path] = gathered(read_weights(project, layer, role), masks[path].shape)
     missing = [path for path in masks if path not in arrays and path not in reasons]
     for path in missing:
         if masks[path].ndim > 1:
@@ -56,14 +57,21 @@ def check_verilog(project: VerilogProject, design: Design, masks: MaskSet) -> Li
     return check_link(f"{project.path.name}/verilog", arrays, masks, reasons)
 
 
-def read_weights(project: VerilogProject, layer: LayerSpec) -> NDArray[np.int64]:
+def read_weights(project: VerilogProject, layer: LayerSpec, role: str = "weight") -> NDArray[np.int64]:
     """The raw weights of a layer as its Verilog has them, in the design's shape; each output's times some power of two.
+
+    Args:
+        project: the Verilog.
+        layer: of its design.
+        role: `weight`, or `recurrent_weight` of a recurrent layer.
 
     Raises:
         CertificateError: the layer has no Verilog of its own, or its text is not in the form that `to_verilog` writes.
     """
     row = next((item for item in project.layers if item.layer == layer.name), None)
     shape = layer.weights["weight"].shape
+    if row is not None and isinstance(layer.operation, Recurrent):
+        return parted_weights(_joined(project, row, layer), layer, role)
     if row is not None and has_datapath(row, "kernels"):
         return _scheduled(project, row, layer)
     if row is not None and has_datapath(row, "products"):
@@ -81,6 +89,16 @@ def read_weights(project: VerilogProject, layer: LayerSpec) -> NDArray[np.int64]
             raise CertificateError(f"layer {layer.name!r}: a channel of the Verilog reads another one's values")
         return found.reshape(shape)
     return _sums(project, row, taps, shape[-1]).reshape(shape)
+
+
+def _joined(project: VerilogProject, row: RtlLayer, layer: LayerSpec) -> NDArray[np.int64]:
+    """The matrix of both products of a recurrent layer."""
+    inputs = sum(len(layer.weights[role]) for role in ("weight", "recurrent_weight"))
+    outputs = 2 * layer.weights["weight"].shape[1]
+    if has_datapath(row, "kernels"):
+        found: NDArray[np.int64] = read_program(project, row, inputs, outputs)[0]
+        return found
+    return Datapath.read(project, row, "sums").matrix(inputs, outputs, row.reads)
 
 
 def _scheduled(project: VerilogProject, row: RtlLayer, layer: LayerSpec) -> NDArray[np.int64]:

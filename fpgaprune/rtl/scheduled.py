@@ -11,11 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from fpgaprune.design import Convolution, Dense, Design, LayerSpec, Pad
+from fpgaprune.design import Convolution, Dense, Design, LayerSpec, Pad, Recurrent
 from fpgaprune.errors import RtlError
 from fpgaprune.rtl.bus import Lane
 from fpgaprune.rtl.chain import Chain, window_parameters
 from fpgaprune.rtl.circuit import width_of
+from fpgaprune.rtl.gate_weights import joined_weights
 from fpgaprune.rtl.loaded import Loaded
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.program import Program
@@ -26,6 +27,10 @@ from fpgaprune.rtl.sums import Weights
 # Bits of the wider factor of AMD's DSP48E1, with its sign (UG479).
 _FACTOR_BITS = 25
 NO_PAD = (0, 0, 0, 0)
+ORDER_COUNTS = (
+    "the layout gives it multipliers, but its accumulator rounds or saturates, so that the order of additions counts: "
+    "take it out of `multipliers`, or make the accumulator wide enough for every sum"
+)
 
 
 def scheduled_sums(
@@ -57,10 +62,7 @@ def scheduled_sums(
     loaded = Loaded.of(layer, context.load_bits) if context.load_bits else None
     always = loaded is None or weights.accum.overflow == "WRAP"
     if not (weights.any_order(s.low, s.high, s.fraction).all() and always):
-        raise RtlError(
-            "the layout gives it multipliers, but its accumulator rounds or saturates, so that the order of additions "
-            "counts: take it out of `multipliers`, or make the accumulator wide enough for every sum"
-        )
+        raise RtlError(ORDER_COUNTS)
     low, high = loaded.bounds(made, s.low, s.high) if loaded else weights.bounds(s.low, s.high)
     channels = s.shape[-1]
     _windows(chain, size, stride)
@@ -70,7 +72,7 @@ def scheduled_sums(
     sums = ScheduledSums(made, channels, s.width, s.signed, bits, places, pause, together, loaded)
     if together == 2:
         _require_room_for_two(sums)
-    _made(chain, sums, layer.output_shape, (low, high))
+    multiplied(chain, sums, layer.output_shape, (low, high))
 
     def finished(total: Number, start: Number) -> list[Number]:
         return [(start + total.scaled(-weights.kind.fraction)).into(weights.accum).into(context.step.result)]
@@ -118,7 +120,7 @@ def _windows(chain: Chain, size: tuple[int, int], stride: tuple[int, int]) -> No
     chain.module("fp_channel_window", after, places[:high, :wide].reshape(-1), 0, **parameters)
 
 
-def _made(chain: Chain, sums: ScheduledSums, shape: tuple[int, ...], bounds: tuple[int, int]) -> None:
+def multiplied(chain: Chain, sums: ScheduledSums, shape: tuple[int, ...], bounds: tuple[int, int]) -> None:
     """Turn the beats of each place into the raw sums of its outputs, one a beat, between `bounds`."""
     outputs = sums.program.outputs
     chain.links.append(sums)
@@ -133,8 +135,10 @@ def _made(chain: Chain, sums: ScheduledSums, shape: tuple[int, ...], bounds: tup
 
 
 def program_of(layer: LayerSpec, multipliers: int) -> Program:
-    """What `multipliers` do for a Dense layer or a convolution."""
+    """What `multipliers` do for a Dense layer, a convolution or a recurrent layer."""
     weight = layer.weights["weight"]
+    if isinstance(layer.operation, Recurrent):
+        return Program.of(joined_weights(layer)[None], multipliers)
     if layer.is_depthwise:
         return Program.depthwise(weight.reshape(-1, layer.output_shape[-1]), multipliers)
     return Program.of(weight.reshape(-1, *weight.shape[-2:]), multipliers)
@@ -142,17 +146,22 @@ def program_of(layer: LayerSpec, multipliers: int) -> Program:
 
 def is_schedulable(design: Design, layer: LayerSpec) -> bool:
     """Whether a schedule can make the sums of a layer: it multiplies by weights, and any order gives the same bits."""
-    if not isinstance(layer.operation, Dense | Convolution) or not layer.weights["weight"].any():
+    if not isinstance(layer.operation, Dense | Convolution | Recurrent) or not layer.weights["weight"].any():
         return False
-    accum, source = layer.types["accum"], design[layer.inputs[0]].types["result"]
-    return accum.overflow == "WRAP" and accum.fraction >= source.fraction + layer.types["weight"].fraction
+    types, source = layer.types, design[layer.inputs[0]].types["result"]
+    fractions = [source.fraction + types["weight"].fraction]
+    if isinstance(layer.operation, Recurrent):
+        fractions.append(types["result"].fraction + types["recurrent_weight"].fraction)
+    return types["accum"].overflow == "WRAP" and types["accum"].fraction >= max(fractions)
 
 
 def may_be_paired(design: Design, layer: LayerSpec) -> bool:
     """Whether a multiplier of a scheduled layer can take the values of two places at once."""
     source, weight = design[layer.inputs[0]].types["result"], layer.types["weight"]
     return (
-        math.prod(layer.output_shape[:-1]) > 1 and _pair_bits(source.width, source.signed, weight.width) <= _FACTOR_BITS
+        not isinstance(layer.operation, Recurrent)
+        and math.prod(layer.output_shape[:-1]) > 1
+        and _pair_bits(source.width, source.signed, weight.width) <= _FACTOR_BITS
     )
 
 

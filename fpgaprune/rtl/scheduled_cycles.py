@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Convolution, Design, LayerSpec, Pad, Pooling, VerilogLayout
+from fpgaprune.design import Convolution, Design, LayerSpec, Pad, Pooling, Recurrent, VerilogLayout
 from fpgaprune.rtl.scheduled import program_of
 from fpgaprune.rtl.scheduled_sums import BEATS_FREE, LEAVES, SUMS_FREE, ScheduledSums
 
@@ -58,8 +58,13 @@ def cycles_of(design: Design, layer: LayerSpec, layout: VerilogLayout) -> int:
 
     Its values come one a cycle, also those that complete no window. The places of a row of the image may come faster
     than its multipliers take them; what does not fit into its memory then holds all later values up.
+
+    A recurrent layer takes more than the cycles of its sums, which are counted here: it also waits for its states.
     """
     weight = layer.weights["weight"]
+    if isinstance(layer.operation, Recurrent):
+        program = program_of(layer, layout.multipliers[layer.name])
+        return design[layer.inputs[0]].output_shape[0] * (program.steps + len(program.turns))
     channels = weight.shape[-2]
     ends, beats = _ends(design, layer)
     # Neither the types of the values nor those of the sums take time.

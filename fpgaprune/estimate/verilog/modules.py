@@ -215,6 +215,14 @@ def _load(i: Instance) -> Mapping[str, float]:
     return {"register": held, **_counters(i["TAPS"] - 1, i["STEPS"] - 1, i["BIASES"] - 1)}
 
 
+def _recurrent(i: Instance) -> Mapping[str, float]:
+    """Two queues, a choice between inputs and outputs, zeros in the first step, and counters."""
+    queues = [_fifo(Instance("fp_fifo", {"WIDTH": i["H_WIDTH"], "DEPTH": i["UNITS"]}))] * 2
+    unit, step = i["UNITS"] - 1, i["STEPS"] - 1
+    counters = _counters(max(i["INPUTS"] - 1, unit), unit, unit, step, step, step, 1, 1, 1, 1)
+    return _joined(*queues, counters, {"choice_bit": i["X_WIDTH"] + i["H_WIDTH"], "instance_fifo": 2})
+
+
 _COUNTED: Mapping[str, Callable[[Instance], Mapping[str, float]]] = {
     "fp_accumulate": _accumulate,
     "fp_append": lambda i: {"choice_bit": i["WIDTH"], **_counters(i["BEATS_A"] + i["BEATS_B"] - 1)},
@@ -235,6 +243,7 @@ _COUNTED: Mapping[str, Callable[[Instance], Mapping[str, float]]] = {
     "fp_pad": _pad,
     "fp_pipeline": lambda i: {"register": i["DEPTH"]},
     "fp_pool": _pool,
+    "fp_recurrent": _recurrent,
     "fp_register": lambda i: {"register": 2 * i["WIDTH"] + 2, "choice_bit": i["WIDTH"]},
     "fp_repeat": lambda i: _counters(i["BEATS"] - 1),
     "fp_scatter": _scatter,

@@ -73,7 +73,6 @@ def merged(*shapes, by=kl.Add):
             lambda: of((4, 2), kl.GRU(2, name="odd")),
             "cannot choose the types for its templates",
         ),
-        ("Verilog", "io_parallel", lambda: of((4, 2), kl.GRU(2, name="odd")), "no recurrent layers yet"),
         ("Libero", "io_parallel", lambda: of((4,), kl.LeakyReLU(name="odd")), "templates for Dense layers of vectors"),
         ("Libero", "io_parallel", lambda: of((4,), kl.ReLU(threshold=1.0, name="odd")), "and leaves out other layers"),
         ("Libero", "io_parallel", lambda: of((4,), kl.Softmax(name="odd")), "and leaves out other layers"),

@@ -154,6 +154,24 @@ class Net:
     def dense(self, source: str, outputs: int) -> str:
         return self.add("Dense", (source,), (outputs,), **self._weighted((self.shape(source)[0], outputs), outputs))
 
+    def recurrent(self, source: str, cell: str, units: int, sequences: bool = True, **functions: str) -> str:
+        """A `GRU` or `LSTM`; `functions` are its `activation` and `recurrent_activation`."""
+        steps, features = self.shape(source)
+        gates = units * (3 if cell == "GRU" else 4)
+        shapes = {"weight": (features, gates), "recurrent_weight": (units, gates), "bias": (gates,)}
+        found = {role: self.weights(*shape) for role, shape in (shapes | {"recurrent_bias": (gates,)}).items()}
+        kinds = {role: kind for role, (_, kind) in found.items()}
+        named = {"activation": "tanh", "recurrent_activation": "sigmoid"} | functions
+        return self.add(
+            cell,
+            (source,),
+            (steps, units) if sequences else (units,),
+            {**kinds, "accum": self.accum(), "table": self.kind((6, 14), (1, 4))},
+            weights={role: raw for role, (raw, _) in found.items()},
+            attributes={"n_out": units, "return_sequences": sequences, "table_size": 256, **named},
+            strategy="latency",
+        )
+
     def batch_norm(self, source: str) -> str:
         channels = self.shape(source)[-1]
         (scale, scale_kind), (bias, bias_kind) = self.weights(channels), self.weights(channels)

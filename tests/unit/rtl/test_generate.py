@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import VerilogLayout
+from fpgaprune.design import LayerSpec, Unknown, VerilogLayout
 from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
-from fpgaprune.hls import layer_of
 from fpgaprune.rtl import parts, plan_verilog, to_verilog
 from fpgaprune.values import FixedType
 
@@ -180,10 +179,9 @@ def test_zeros_that_are_not_mentioned_change_nothing(tmp_path):
 def test_a_layer_without_verilog_is_named_and_nothing_is_written(part, instead, tmp_path):
     design = small()
     last = design.layers[-1]
-    attributes = {"activation": "tanh", "recurrent_activation": "sigmoid", "n_out": 2, "return_sequences": False}
-    odd = layer_of("odd", "LSTM", (last.name,), last.output_shape, last.types, attributes=attributes)
+    odd = LayerSpec("odd", (last.name,), last.output_shape, last.types, operation=Unknown("Wavelet"))
     design = replace(design, layers=(*design.layers, odd), outputs=("odd",), part=part)
-    named = r"layer 'odd' is a LSTM, which has no Verilog; those that have: Concatenate, "
+    named = r"layer 'odd' is a Wavelet, which has no Verilog; those that have: Concatenate, "
     with pytest.raises(UnsupportedLayerError, match=f"{named}.*: {instead}"):
         to_verilog(design, tmp_path / "out")
     assert not (tmp_path / "out" / "rtl").exists()

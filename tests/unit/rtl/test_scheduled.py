@@ -144,7 +144,7 @@ def test_layouts_that_cannot_be_met_are_refused(tmp_path):
     design, name, _ = design_of("conv")
     with pytest.raises(RtlError, match=f"layer {name!r} gets 0 multipliers; wanted at least 1"):
         VerilogLayout(multipliers={name: 0})
-    with pytest.raises(RtlError, match="multipliers names pool, which is no Dense layer or convolution of design"):
+    with pytest.raises(RtlError, match="multipliers names pool, which is no Dense layer, convolution or recurrent"):
         to_verilog(design, tmp_path, multipliers={"pool": 9})
 
 
