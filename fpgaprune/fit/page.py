@@ -10,7 +10,16 @@ from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.result import Fit, FitPoint
 from fpgaprune.flow import RunDirectory
 from fpgaprune.measure import interval_words
-from fpgaprune.report import LABELS, NO_BREAK, FrontPoint, FrontReport, LayerChange, time_text, write_front
+from fpgaprune.report import (
+    LABELS,
+    NO_BREAK,
+    FrontPoint,
+    FrontReport,
+    LayerChange,
+    kernel_path,
+    time_text,
+    write_front,
+)
 from fpgaprune.values import MaskSet
 
 _WORDS = {
@@ -31,7 +40,7 @@ def layer_changes(folder: Path) -> list[LayerChange]:
     by_weight = {layer.sources["weight"]: layer for layer in design.layers if "weight" in layer.sources}
     found = []
     for layer in run.read_json("report.json")["layers"]:
-        path = f"{layer['name']}/kernel"
+        path = kernel_path(layer["name"], by_weight)
         spec = by_weight.get(path)
         mask = masks.get(path)
         found.append(

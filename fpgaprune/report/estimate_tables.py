@@ -147,7 +147,8 @@ def multiplications_table(report: RunReport) -> Table | None:
     return Table(
         "Multiplications, sorted by the digits of the quantised weight",
         tuple(columns),
-        "A zero weight needs no hardware, a power of two only wires. Digits are counted with signs: 7 = 8 - 1 has two.",
+        "A zero weight needs no hardware, a power of two only wires. Digits are counted with signs: 7 is "
+        "8\u00a0\u2212\u00a01 and has two.",
     )
 
 

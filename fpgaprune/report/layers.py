@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ Arrays = Mapping[str, Array]
 def layer_reports(
     before: Arrays, after: Arrays, masks: MaskSet, kept: Mapping[str, Sequence[NDArray[np.intp]]]
 ) -> tuple[LayerReport, ...]:
-    """One report for each layer with a kernel, in the order of `before`.
+    """One report for each kernel, in the order of `before`; a layer with several kernels has several.
 
     Args:
         before: array by weight path, of the whole network.
@@ -25,13 +25,18 @@ def layer_reports(
         kept: the kept indices of each axis by weight path. A weight without an entry is whole, or left the network.
     """
     masks = MaskSet(by_weight_path(masks, before))
-    return tuple(_layer(path, before, after, masks, kept) for path in before if path.endswith("/kernel"))
+    return tuple(_layer(path, before, after, masks, kept) for path in before if path.endswith("kernel"))
+
+
+def kernel_path(name: str, paths: Collection[str]) -> str:
+    """The path of the kernel that the report `name` is about: `dense/kernel`, `separable/pointwise_kernel`."""
+    return f"{name}/kernel" if f"{name}/kernel" in paths else f"{name}_kernel"
 
 
 def _layer(
     path: str, before: Arrays, after: Arrays, masks: MaskSet, kept: Mapping[str, Sequence[NDArray[np.intp]]]
 ) -> LayerReport:
-    name = path.removesuffix("/kernel")
+    name = path.removesuffix("kernel").rstrip("/_")
     kernel = before[path]
     inputs, outputs = kernel.shape[-2], kernel.shape[-1]
     is_convolution = kernel.ndim > 2
@@ -49,8 +54,8 @@ def _layer(
         kernels_locked=locked,
         channels_before=(inputs, outputs),
         channels_after=(after[path].shape[-2], after[path].shape[-1]) if stays else None,
-        parameters_before=_parameters(before, name),
-        parameters_after=_parameters(after, name),
+        parameters_before=_parameters(before, path),
+        parameters_after=_parameters(after, path),
         mask=units if is_convolution else None,
         removed_inputs=removed_inputs,
         removed_outputs=removed_outputs,
@@ -58,8 +63,14 @@ def _layer(
     )
 
 
-def _parameters(arrays: Arrays, layer: str) -> int:
-    return sum(array.size for path, array in arrays.items() if path.rpartition("/")[0] == layer)
+def _parameters(arrays: Arrays, kernel: str) -> int:
+    """Number of weights of a layer; with several kernels, the last one's weights are all but the other kernels'."""
+    layer = kernel.rpartition("/")[0]
+    sizes = {path: array.size for path, array in arrays.items() if path.rpartition("/")[0] == layer}
+    kernels = [path for path in sizes if path.endswith("kernel")]
+    if [kernel] != kernels[-1:]:
+        return sizes.get(kernel, 0)
+    return sum(sizes.values()) - sum(sizes[path] for path in kernels[:-1])
 
 
 def _removed(size: int, kept: NDArray[np.intp] | None, stays: bool) -> tuple[int, ...]:

@@ -53,9 +53,14 @@ def measured_verdict(report: RunReport) -> Verdict | None:
     return None if answer is None else Verdict("measured", answer.reply, answer.sentence, answer.tone)
 
 
+# Names of metrics that are abbreviations.
+_SHORT = frozenset({"auc", "f1", "iou", "mae", "mape", "mse", "msle", "rmse"})
+
+
 def _kept(metric: Metric) -> tuple[Reply, str]:
     """Whether no more was lost than may be, and the answer in one line."""
-    name = f"{metric.name[:1].upper()}{metric.name[1:]}"
+    short = metric.name in _SHORT
+    name = metric.name.upper() if short else f"{metric.name[:1].upper()}{metric.name[1:]}"
     before = value_text(metric, "before")
     last = value_text(metric, "after" if metric.hardware is None else "hardware")
     if metric.lost is None:

@@ -150,6 +150,7 @@ def test_the_limit_of_an_error_is_said_as_its_growth():
     said = 'It may grow by 2\u00a0%, and one standard error more (verdict.max_loss = "2 %")'
     assert said in give_answers(report)[0].lines
     assert "it may grow by 2\u00a0%" in verdicts(report)[0].text
+    assert verdicts(report)[0].text.startswith("MAE ")
     assert "0.02 is allowed" not in render_page(report)
 
 

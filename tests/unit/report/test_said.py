@@ -5,7 +5,17 @@ import re
 import numpy as np
 import pytest
 
-from fpgaprune.report import ADVICE, Column, LayerReport, Metric, Table, give_answers, layer_reports, write_report
+from fpgaprune.report import (
+    ADVICE,
+    Column,
+    LayerReport,
+    Metric,
+    Table,
+    give_answers,
+    kernel_path,
+    layer_reports,
+    write_report,
+)
 from fpgaprune.report.page import _column_class
 from fpgaprune.values import MaskSet
 
@@ -63,6 +73,16 @@ def test_what_became_of_layers_that_stay_shrink_and_leave():
     assert isinstance(gone, LayerReport)
     assert (gone.kind, gone.channels_after, gone.parameters_after) == ("Conv1D", None, 0)
     assert (gone.removed_inputs, gone.removed_outputs) == ((0, 1), (0, 1))
+
+
+def test_a_layer_with_several_kernels_has_a_row_for_each_and_all_its_weights_are_counted_once():
+    shapes = {"s/depthwise_kernel": (3, 2, 1), "s/pointwise_kernel": (1, 2, 4), "s/bias": (4,), "d/kernel": (4, 5)}
+    shapes |= {"g/gru_cell/kernel": (5, 6), "g/gru_cell/recurrent_kernel": (2, 6), "g/gru_cell/bias": (2, 6)}
+    arrays = {path: np.ones(shape) for path, shape in shapes.items()}
+    found = layer_reports(arrays, arrays, MaskSet({}), {})
+    rows = {"s/depthwise": 6, "s/pointwise": 12, "d": 20, "g/gru_cell": 30, "g/gru_cell/recurrent": 24}
+    assert {one.name: one.parameters_before for one in found} == rows
+    assert [kernel_path(one.name, arrays) for one in found] == [path for path in shapes if path.endswith("kernel")]
 
 
 def test_the_page_has_the_links_of_the_certificate_or_says_that_nothing_was_checked(tmp_path):
