@@ -20,6 +20,7 @@ from .board_folder import golden_bytes as golden_bytes
 from .board_folder import vector_files as vector_files
 from .board_folder import write_simulation as write_simulation
 from .boards import TOP as TOP
+from .boards import Board as Board
 from .boards import board_top as board_top
 from .boards import find_board as find_board
 from .boards import is_serial_board as is_serial_board
@@ -27,6 +28,7 @@ from .boards import list_serial_boards as list_serial_boards
 from .cells import family_of as family_of
 from .cells import find_family as find_family
 from .cells import list_families as list_families
+from .devices import Device as Device
 from .devices import Devices as Devices
 from .devices import SiteKind as SiteKind
 from .devices import devices_of as devices_of
@@ -55,6 +57,7 @@ from .handoff import Handoff as Handoff
 from .handoff import write_handoff as write_handoff
 from .harness import harness_of as harness_of
 from .harness import stub_of as stub_of
+from .ice40 import ICEUNPACK as ICEUNPACK
 from .identity import Identity as Identity
 from .identity import digest_of_verilog as digest_of_verilog
 from .identity import identity_of as identity_of
@@ -71,6 +74,7 @@ from .overlay import overlay_files as overlay_files
 from .place import place_and_route as place_and_route
 from .placed import cells_file as cells_file
 from .placed import write_placed as write_placed
+from .pll import filter_range as filter_range
 from .pll import find_pll as find_pll
 from .router import Router as Router
 from .rtl_project import RtlProject as RtlProject

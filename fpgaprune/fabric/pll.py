@@ -111,8 +111,7 @@ def _ecp5(pll: Pll) -> str:
 
 
 def _ice40(pll: Pll) -> str:
-    compared = pll.reference_mhz / pll.divide
-    filtered = 1 + sum(compared >= limit for limit in _FILTERS)
+    filtered = filter_range(pll.reference_mhz / pll.divide)
     return f"""    SB_PLL40_PAD #(
         .FEEDBACK_PATH("SIMPLE"), .FILTER_RANGE({filtered}),
         .DIVR({pll.divide - 1}), .DIVF({pll.multiply - 1}), .DIVQ({pll.output.bit_length() - 1})
@@ -122,6 +121,9 @@ def _ice40(pll: Pll) -> str:
 """
 
 
-# Above each frequency at the phase detector, in MHz, the iCE40's loop filter takes its next range.
-_FILTERS = (17, 26, 44, 66, 101)
+def filter_range(compared_mhz: float) -> int:
+    """The range of an iCE40's loop filter for a frequency at the phase detector."""
+    return 1 + sum(compared_mhz >= limit for limit in (17, 26, 44, 66, 101))
+
+
 _CELLS: dict[str, Callable[[Pll], str]] = {"rPLL": _gowin, "EHXPLLL": _ecp5, "SB_PLL40_PAD": _ice40}

@@ -1,4 +1,4 @@
-"""A bitstream, read back: its fuses become a netlist again, and the netlist answers samples as the board would."""
+"""A bitstream, read back: its bits become a netlist again, and the netlist answers samples as the board would."""
 
 import lazy_loader
 

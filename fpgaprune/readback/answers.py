@@ -15,18 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ReadbackError
-from fpgaprune.fabric import cells_file, find_board, find_board_router
+from fpgaprune.fabric import cells_file, find_board
 from fpgaprune.files import digest_file
 from fpgaprune.measure import ALL_INPUTS, BitstreamLink, Claim, on_samples
-from fpgaprune.readback.chip import Chip
-from fpgaprune.readback.comparison import CellComparison, compare_cells
-from fpgaprune.readback.decode import read_netlist
+from fpgaprune.readback.comparison import CellComparison
+from fpgaprune.readback.families import find_decoder
 from fpgaprune.readback.netlist import Netlist
-from fpgaprune.readback.pins import Pins
 from fpgaprune.readback.play import SilentDesignError, play
-from fpgaprune.readback.synthesised import Synthesised
 from fpgaprune.rtl import RtlPort
-from fpgaprune.target import find_part
 
 _BITS = "bitstream computes the emulator's bits"
 _CELLS = (
@@ -138,27 +134,16 @@ class BitstreamCheck:
         return {"holds": self.holds, "sentence": self.sentence(), **msgspec.to_builtins(self)}
 
 
-def read_chip(path: str | os.PathLike[str], board: str | os.PathLike[str]) -> Chip:
+def read_chip(path: str | os.PathLike[str], board: str | os.PathLike[str]) -> Any:
     """The FPGA of `board`, as the bitstream at `path` configures it.
 
     Raises:
         TargetError: the board is unknown.
         ReadbackError: fpgaprune reads no bitstreams of that family, or the file is none for that FPGA.
-        ToolError: Apycula is missing.
+        ToolError: the package that knows the family's bits is missing.
     """
-    return Chip.from_file(path, _names(board)[0])
-
-
-def _names(board: str | os.PathLike[str]) -> tuple[str, str]:
-    """The FPGA of a board as Apycula's database names it, and its order number."""
-    place, router, _ = find_board_router(board)
-    if router.family != "gowin":
-        raise ReadbackError(
-            f"fpgaprune reads no bitstreams of {router.devices.name}; wanted a board with a GW1N or GW2A of Gowin"
-        )
-    device = router.devices.devices[find_part(place.device).name]
-    options = " ".join(device.options).format(package=place.package)
-    return device.packing[-1], options.split()[1]
+    fpga, decoder = find_decoder(board)
+    return decoder.read(path, fpga)
 
 
 def check_bitstream(
@@ -181,7 +166,7 @@ def check_bitstream(
     the Verilog, so that what was proven of the Verilog's weights holds for the bitstream.
 
     Args:
-        path: the bitstream (`.fs`).
+        path: the bitstream.
         board: name in `hw/boards`, or a TOML file like those there.
         sent: the bytes of all samples, as `golden_bytes` gives them.
         wanted: the bytes that must come back.
@@ -197,7 +182,7 @@ def check_bitstream(
         TargetError: the board is unknown.
         ReadbackError: the file is damaged or for another FPGA, or holds a cell that fpgaprune does not decode; the
             message names the cell.
-        ToolError: Apycula or a C++ compiler is missing.
+        ToolError: the package that knows the family's bits, or a C++ compiler, is missing.
     """
     begun = time.monotonic()
     chip = read_chip(path, board)
@@ -209,7 +194,7 @@ def check_bitstream(
         wanted,
         samples,
         results,
-        synthesised=Synthesised.from_file(synthesised) if synthesised.is_file() else None,
+        synthesised=find_decoder(board)[1].synthesised(synthesised) if synthesised.is_file() else None,
         patience=patience,
         cache=cache,
         timeout_s=timeout_s,
@@ -221,29 +206,26 @@ def check_bitstream(
     return replace(found, cells_sha256=digest_file(synthesised))
 
 
-def netlist_of(chip: Chip, board: str | os.PathLike[str]) -> Netlist:
+def netlist_of(chip: Any, board: str | os.PathLike[str]) -> Netlist:
     """The cells that the board's serial output depends on, decoded from the fuses.
 
     Raises:
         TargetError: the board is unknown.
         ReadbackError: one of the cells is set in a way that fpgaprune does not decode; the message names it.
     """
-    place = find_board(board)
-    pins = place.pins
-    package, variant, _ = chip.db.packages[_names(board)[1]]
-    known = Pins(chip, variant, package, (pins["clk"], pins["serial_in"]))
-    return read_netlist(chip, known, pins["serial_out"], place.clock_mhz)
+    fpga, decoder = find_decoder(board)
+    return decoder.netlist(chip, fpga)
 
 
 def check_chip(
-    chip: Chip,
+    chip: Any,
     board: str | os.PathLike[str],
     sent: bytes,
     wanted: bytes,
     samples: int,
     results: Results,
     *,
-    synthesised: Synthesised | None = None,
+    synthesised: Any = None,
     patience: int = PATIENCE,
     cache: str | os.PathLike[str] | None = None,
     timeout_s: float = 3600.0,
@@ -251,7 +233,7 @@ def check_chip(
 ) -> BitstreamCheck:
     """Compare what a configured FPGA answers with `wanted`; arguments and errors are those of `check_bitstream`.
 
-    Its cells are compared with `synthesised`, if that is given.
+    Its cells are compared with `synthesised`, if that is given: those of synthesis as the family's decoder reads them.
     """
     started = time.monotonic() if begun is None else begun
     place, netlist = find_board(board), netlist_of(chip, board)
@@ -292,7 +274,7 @@ def check_chip(
     same, left_out = None, None
     if synthesised is not None:
         try:
-            same = compare_cells(netlist, synthesised)
+            same = find_decoder(board)[1].compare(synthesised, netlist)
         except ReadbackError as error:
             left_out = str(error)
     seconds = time.monotonic() - started

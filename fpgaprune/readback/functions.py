@@ -74,3 +74,13 @@ def _without(place: int, at: int) -> int:
     """The place in a table where input `at` is 0 and the others are the bits of `place`."""
     low = place & ((1 << at) - 1)
     return (place >> at) << (at + 1) | low
+
+
+def fixed(table: int, at: int, value: int) -> int:
+    """`table` where input `at` has a constant value, so that it depends on it no more."""
+    return sum(1 << bits for bits in range(16) if table >> (bits & ~(1 << at) | value << at) & 1)
+
+
+def depends(table: int, at: int) -> bool:
+    """Whether a table depends on its input `at`."""
+    return fixed(table, at, 0) != fixed(table, at, 1)

@@ -52,12 +52,13 @@ class BlockPort:
 
     Attributes:
         letter: A or B.
-        width: bits read or written at once: 1, 2, 4, 9, 18 or 36.
-        address: fourteen nets, lowest bit first; for a width of 18 or 36 the lowest are byte enables.
+        width: bits read or written at once: 1, 2, 4, 9, 18 or 36; or 16, of a memory whose words have as many.
+        address: nets, lowest bit first; for a width of 18 or 36 the lowest are byte enables.
         data, outputs: nets, lowest bit first, none where nothing is written or read.
         enable, write, output_enable: nets.
         registered: whether a register follows the output.
-        mode: as `PortFuses.mode`.
+        mode: while it writes, a port keeps its output (0), shows what is written (1), or what was there (2).
+        masks: for each bit a net that is 1 where it is not written; none if all bits are.
     """
 
     letter: str
@@ -70,11 +71,12 @@ class BlockPort:
     output_enable: int
     registered: bool
     mode: int
+    masks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BlockMemory:
-    """A block memory: its bits after configuration, word by word of 18, each 0 or 1."""
+    """A block memory: its bits after configuration, word by word of 18 or 16, each 0 or 1."""
 
     content: bytes
     ports: tuple[BlockPort, ...]
@@ -143,7 +145,7 @@ class Netlist:
         nets += [net for one in self.registers for net in (one.data, one.enable, one.reset)]
         nets += [net for one in self.small for net in (*one.write, one.enable, one.data)]
         ports = [port for block in self.blocks for port in block.ports]
-        nets += [net for port in ports for net in (*port.address, port.enable, port.write)]
+        nets += [net for port in ports for net in (*port.address, *port.masks, port.enable, port.write)]
         found = {*nets, self.output}
         lanes = [lane for block in self.blocks for lane in block.lanes()]
         while True:

@@ -128,4 +128,4 @@ def _lines(netlist: Netlist, input_net: int) -> Iterator[str]:
         yield f"block {len(block.content)} {block.content.translate(_DIGITS).decode()}"
         for port in block.ports:
             flags = (port.enable, port.write, port.output_enable, port.registered, port.mode)
-            yield row("port", port.width, *map(int, flags), port.address, port.data, port.outputs)
+            yield row("port", port.width, *map(int, flags), port.address, port.data, port.outputs, port.masks)

@@ -46,7 +46,7 @@ struct Small {
 };
 struct Port {
     int width, enable, write, output_enable, registered, mode;
-    std::vector<int> address, data, out;
+    std::vector<int> address, data, out, masks;
     Words first, last;  // what was read, and the register behind it
 };
 struct Block {
@@ -110,6 +110,7 @@ void connect() {
             reads(node, {p.enable, p.write, p.output_enable});
             reads(node, p.address);
             reads(node, p.data);
+            reads(node, p.masks);
         }
         ++node;
     }
@@ -209,7 +210,7 @@ struct Reader {
                 Port p;
                 p.width = number(), p.enable = number(), p.write = number();
                 p.output_enable = number(), p.registered = number(), p.mode = number();
-                p.address = numbers(), p.data = numbers(), p.out = numbers();
+                p.address = numbers(), p.data = numbers(), p.out = numbers(), p.masks = numbers();
                 p.first.assign(p.out.size(), 0);
                 p.last.assign(p.out.size(), 0);
                 blocks.back().ports.push_back(std::move(p));
@@ -247,8 +248,9 @@ void compute() {
         }
 }
 
-// The first bit of what an address means in a memory of words of 18 bits.
+// The first bit of what an address means in a memory of words of 18 bits, or of 16 where a port is as wide.
 uint32_t place_of(const Port& port, uint32_t address) {
+    if (port.width == 16) return address * 16;
     if (port.width >= 9) return address / (8 * (port.width / 9)) * port.width;
     const uint32_t bit = address / port.width * port.width & 15;
     return (address >> 4) * 18 + bit + (bit >= 8);
@@ -283,6 +285,7 @@ bool tick(Block& block) {
             for (std::size_t i = 0; i < p.data.size(); ++i) {
                 // The lowest address bits of two bytes or four enable one each.
                 if (p.width >= 18 && !(address >> (i / 9) & 1)) continue;
+                if (!p.masks.empty() && (net[p.masks[i]] >> board & 1)) continue;
                 put(to[i], uint8_t(net[p.data[i]] >> board & 1));
                 if (p.mode == 1 && i < p.out.size())
                     put(p.first[i], (p.first[i] & ~(Word(1) << board)) | Word(to[i]) << board);

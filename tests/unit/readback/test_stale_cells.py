@@ -36,7 +36,7 @@ class _Random:
         self.lines = []
         held = [self.new() for _ in range(24)]
         read = [self.new() for _ in range(12)]
-        ports = [[self.new() for _ in range(width)] for width in (9, 18, 4)]
+        ports = [[self.new() for _ in range(width)] for width in (9, 18, 4, 16)]
         self.known = [_LOW, _HIGH, _INPUT, *_COUNTER, *held, *(net for port in ports for net in port)]
         for number in range(12):
             self.cell("read", number, read[number])
@@ -53,8 +53,9 @@ class _Random:
             self.line("register", *self.inputs(3), int(self.rng.integers(2)), net)
         for _ in range(12):
             self.line("small", int(self.rng.integers(1 << 16)), *self.inputs(4), *self.inputs(2))
-        for mode, port in zip((0, 1, 2), ports, strict=True):
+        for mode, port in enumerate(ports[:3]):
             self.block(mode, port)
+        self.masked(ports[3])
 
     def new(self):
         self.nets += 1
@@ -110,7 +111,16 @@ class _Random:
         flags = [*nets(2), _HIGH if mode == 0 else nets(1)[0], mode != 2, mode]
         # Addresses of few free bits meet what was written again.
         address = [*nets(6), *[_LOW] * 8]
-        self.line("port", len(out), *map(int, flags), self.group(address), self.group(nets(len(out))), self.group(out))
+        groups = (address, nets(len(out)), out, [])
+        self.line("port", len(out), *map(int, flags), *map(self.group, groups))
+
+    def masked(self, out):
+        """A memory of 256 words of 16 bits: one port reads, the other writes the bits whose mask is 0."""
+        self.line("block", 4096, "".join(map(str, self.rng.integers(0, 2, 4096))))
+        read, written = [*self.inputs(3), *[_LOW] * 5], [*self.inputs(3), *[_LOW] * 5]
+        self.line("port", 16, *self.inputs(1), _LOW, _HIGH, 0, 0, *map(self.group, (read, [], out, [])))
+        groups = written, self.inputs(16), [], self.inputs(16)
+        self.line("port", 16, *self.inputs(2), _HIGH, 0, 0, *map(self.group, groups))
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -8,7 +8,7 @@ from itertools import product
 from typing import NamedTuple
 
 from fpgaprune.errors import ReadbackError
-from fpgaprune.readback.chip import Chip, Wire, apycula, database
+from fpgaprune.readback.gowin.chip import Chip, Wire, apycula, database
 
 _TILES = 9
 # What half of a macro holds: nothing, one of 18 x 18, or one or two of 9 x 9 (their numbers within the half).

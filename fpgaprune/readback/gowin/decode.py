@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from fpgaprune.errors import ReadbackError
-from fpgaprune.readback.blocks import Blocks
-from fpgaprune.readback.chip import CONSTANTS, Chip, Wire
-from fpgaprune.readback.multipliers import Multipliers, Product
+from fpgaprune.readback.functions import depends, fixed
+from fpgaprune.readback.gowin.blocks import Blocks
+from fpgaprune.readback.gowin.chip import CONSTANTS, Chip, Wire
+from fpgaprune.readback.gowin.multipliers import Multipliers, Product
+from fpgaprune.readback.gowin.pins import Pins
+from fpgaprune.readback.gowin.plls import PllOutput, Plls
+from fpgaprune.readback.gowin.slices import Slices
 from fpgaprune.readback.netlist import OPEN, BlockMemory, BlockPort, Lut, Multiplier, Netlist, Register, SmallMemory
-from fpgaprune.readback.pins import Pins
-from fpgaprune.readback.plls import PllOutput, Plls
-from fpgaprune.readback.slices import Slices
 
 # A cell's output: kind, row, column, number within the tile.
 Cell = tuple[str, int, int, int]
@@ -142,8 +143,8 @@ class _Walk:
         """A table of what it depends on: constant inputs and those that change nothing are left out."""
         for at, net in enumerate(inputs):
             if net in (0, 1):
-                table = _fixed(table, at, int(net == 1))
-        nets = [self._of(net) if _depends(table, at) else 0 for at, net in enumerate(inputs)]
+                table = fixed(table, at, int(net == 1))
+        nets = [self._of(net) if depends(table, at) else 0 for at, net in enumerate(inputs)]
         nets += [0] * (4 - len(nets))
         place = f"R{cell[1] + 1}C{cell[2] + 1}_{cell[0]}{cell[3]}"
         self._netlist.luts.append(Lut(table, (nets[0], nets[1], nets[2], nets[3]), self._net[cell], place))
@@ -151,7 +152,7 @@ class _Walk:
     def _inputs(self, row: int, col: int, n: int, table: int) -> tuple[Cell | int, ...]:
         """What drives the inputs of table `n` that matter to `table`; 0 for the others."""
         wires = [Wire(row, col, f"{letter}{n}") for letter in _INPUTS]
-        return tuple(self._origin(wire) if _depends(table, at) else 0 for at, wire in enumerate(wires))
+        return tuple(self._origin(wire) if depends(table, at) else 0 for at, wire in enumerate(wires))
 
     def _table(self, cell: Cell) -> None:
         _, row, col, n = cell
@@ -183,7 +184,7 @@ class _Walk:
         table = self._slices.table(row, col, n)
         for at, net in enumerate(self._inputs(row, col, n, table)):
             if net in (0, 1):
-                table = _fixed(table, at, int(net == 1))
+                table = fixed(table, at, int(net == 1))
         return {0: 0, 0xFFFF: 1}.get(table, ("table", row, col, n))
 
     def _mux(self, cell: Cell) -> None:
@@ -337,13 +338,3 @@ class _Walk:
                 f"the clock of {place} comes from {names[0].place}; fpgaprune decodes a pin, or a PLL behind one"
             )
         return self._pins.name(self._pins.number(pin)), ratio
-
-
-def _fixed(table: int, at: int, value: int) -> int:
-    """`table` where input `at` has a constant value, so that it depends on it no more."""
-    return sum(1 << bits for bits in range(16) if table >> (bits & ~(1 << at) | value << at) & 1)
-
-
-def _depends(table: int, at: int) -> bool:
-    """Whether a table depends on its input `at`."""
-    return _fixed(table, at, 0) != _fixed(table, at, 1)

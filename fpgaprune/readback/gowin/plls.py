@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from fpgaprune.errors import ReadbackError
-from fpgaprune.readback.chip import Chip, Wire, apycula, database
+from fpgaprune.readback.gowin.chip import Chip, Wire, apycula, database
 
 # Tiles with the fuses of a PLL stand beside it, towards the middle of the FPGA.
 _TILES = 3

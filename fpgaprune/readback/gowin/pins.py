@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from fpgaprune.errors import ReadbackError
-from fpgaprune.readback.chip import CONSTANTS, Chip, Wire, apycula
+from fpgaprune.readback.gowin.chip import CONSTANTS, Chip, Wire, apycula
 
 _SITE = re.compile(r"IO([TBLR])(\d+)([AB])")
 

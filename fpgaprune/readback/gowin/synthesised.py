@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import lzma
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-
-import msgspec
 
 from fpgaprune.errors import ReadbackError
+from fpgaprune.readback.cells_file import SynthesisedCell, read_cells
 from fpgaprune.readback.functions import ONE, ZERO, Functions
 
 _BEL = re.compile(r"X(\d+)Y(\d+)/([A-Z]+(?:\d+X\d+|16SDP4)?)(\d*)")
@@ -31,33 +28,6 @@ _ALUS: Mapping[int, tuple[int, int]] = {
     5: (_SUBTRACT, 0b11001100),
     9: (0b01111000, 0b10001000),
 }
-
-
-class SynthesisedCell(msgspec.Struct, frozen=True):
-    """A cell of the netlist.
-
-    Attributes:
-        type: as `DFFE`.
-        connections: port -> its bits; a number is a net, text a constant.
-        parameters: as yosys writes them.
-        bel: the place that place and route chose, or empty.
-        copies: the places of copies of the cell, which share its readers.
-    """
-
-    type: str
-    connections: dict[str, list[int | str]]
-    parameters: dict[str, str] = {}
-    bel: str = ""
-    copies: list[str] = []
-
-    def number(self, name: str, default: int = 0) -> int:
-        """A parameter that is a number."""
-        return int(self.parameters[name], 2) if name in self.parameters else default
-
-
-class _Document(msgspec.Struct):
-    ports: dict[str, list[int]]
-    cells: dict[str, SynthesisedCell]
 
 
 @dataclass(frozen=True)
@@ -83,13 +53,7 @@ class Synthesised:
         Raises:
             ReadbackError: the file is gone, or is none.
         """
-        try:
-            found = msgspec.json.decode(lzma.decompress(Path(path).read_bytes()), type=_Document)
-        except (OSError, lzma.LZMAError, msgspec.DecodeError) as error:
-            reason = str(error).split(" - ")[0]
-            raise ReadbackError(
-                f"{os.fspath(path)} holds no synthesised netlist ({reason}); export the run again"
-            ) from None
+        found = read_cells(path)
         return cls.of(found.ports, found.cells)
 
     @classmethod

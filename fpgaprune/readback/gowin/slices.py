@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from fpgaprune.errors import ReadbackError
-from fpgaprune.readback.chip import Chip, apycula, database
+from fpgaprune.readback.gowin.chip import Chip, apycula, database
 
 # What each field of half a slice is called in Apycula's table, and how it is set.
 _FIELDS = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from fpgaprune.errors import ReadbackError
-from fpgaprune.readback.chip import Chip, Wire, apycula, database
+from fpgaprune.readback.gowin.chip import Chip, Wire, apycula, database
 
 Fuses = frozenset[tuple[int, int, int]]  # tile of the three, row, column
 # The types of Apycula's tables; the fuses are the same in each, and mean the same.

@@ -1,0 +1,57 @@
+"""`find_decoder`: the families whose bitstreams become netlists again, and how each does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.errors import ReadbackError
+from fpgaprune.fabric import find_board_router
+from fpgaprune.readback.comparison import CellComparison
+from fpgaprune.readback.fpga import Fpga
+from fpgaprune.readback.gowin import reading as gowin
+from fpgaprune.readback.ice40 import reading as ice40
+from fpgaprune.readback.netlist import Netlist
+from fpgaprune.target import find_part
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """How the bitstreams of a family are read; the configured FPGA and the cells of synthesis are the family's own.
+
+    Attributes:
+        read: returns the FPGA that a file configures.
+        netlist: decodes what its serial output depends on.
+        synthesised: reads the file with the cells of synthesis.
+        compare: compares these with a netlist, cell by cell.
+    """
+
+    read: Callable[[str | os.PathLike[str], Fpga], Any]
+    netlist: Callable[[Any, Fpga], Netlist]
+    synthesised: Callable[[Path], Any]
+    compare: Callable[[Any, Netlist], CellComparison]
+
+
+_GOWIN = Decoder(gowin.read, gowin.netlist, gowin.Synthesised.from_file, gowin.compare)
+_ICE40 = Decoder(ice40.read, ice40.netlist, ice40.Synthesised.from_file, ice40.Synthesised.compared)
+_DECODERS = {"gowin": _GOWIN, "ice40": _ICE40, "ice40up": _ICE40}
+
+
+def find_decoder(board: str | os.PathLike[str]) -> tuple[Fpga, Decoder]:
+    """The FPGA on a board, and what reads its bitstreams.
+
+    Raises:
+        TargetError: the board is unknown.
+        ReadbackError: fpgaprune reads no bitstreams of its family.
+    """
+    place, router, _ = find_board_router(board)
+    if router.family not in _DECODERS:
+        raise ReadbackError(
+            f"fpgaprune reads no bitstreams of {router.devices.name}; wanted a board with a GW1N or GW2A of Gowin, or "
+            "an iCE40"
+        )
+    device = router.devices.devices[find_part(place.device).name]
+    return Fpga(place, device), _DECODERS[router.family]

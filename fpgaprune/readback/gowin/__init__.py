@@ -1,0 +1,1 @@
+"""Gowin: the fuses of a bitstream become a netlist by the database of Apycula."""

@@ -1,0 +1,33 @@
+"""Gowin's face to the other families: from a file to the configured FPGA, from that to its netlist."""
+
+from __future__ import annotations
+
+import os
+
+from fpgaprune.readback.comparison import CellComparison
+from fpgaprune.readback.fpga import Fpga
+from fpgaprune.readback.gowin.chip import Chip
+from fpgaprune.readback.gowin.comparison import compare_cells
+from fpgaprune.readback.gowin.decode import read_netlist
+from fpgaprune.readback.gowin.pins import Pins
+from fpgaprune.readback.gowin.synthesised import Synthesised as Synthesised
+from fpgaprune.readback.netlist import Netlist
+
+
+def read(path: str | os.PathLike[str], fpga: Fpga) -> Chip:
+    """The FPGA as the bitstream at `path` configures it; errors are those of `Chip.from_file`."""
+    return Chip.from_file(path, fpga.device.packing[-1])
+
+
+def netlist(chip: Chip, fpga: Fpga) -> Netlist:
+    """What the board's serial output depends on; errors are those of `read_netlist`."""
+    pins = fpga.board.pins
+    order_number = " ".join(fpga.device.options).format(package=fpga.board.package).split()[1]
+    package, variant, _ = chip.db.packages[order_number]
+    known = Pins(chip, variant, package, (pins["clk"], pins["serial_in"]))
+    return read_netlist(chip, known, pins["serial_out"], fpga.board.clock_mhz)
+
+
+def compare(synthesised: Synthesised, found: Netlist) -> CellComparison:
+    """Compare each cell with that of synthesis; errors are those of `compare_cells`."""
+    return compare_cells(found, synthesised)

@@ -1,0 +1,130 @@
+"""`Pins`: the pins of a package, the global nets and the PLL behind them, as a bitstream of an iCE40 sets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from fpgaprune.errors import ReadbackError
+from fpgaprune.fabric import filter_range
+from fpgaprune.readback.ice40.chip import Ice40, Wiring
+from fpgaprune.readback.ice40.database import Place
+
+_PLAIN_INPUT, _PLAIN_OUTPUT = 0b01, 0b0110
+_PLL = Place(12, 31, 3)
+# The PLL of an iCE40UP5K: its input is the pin, its output is fed back, and no part of it delays or shifts.
+_PLL_AT_A_PIN, _FED_BACK = 2, 1
+
+
+class Pins:
+    """Pins by the numbers of a package.
+
+    Args:
+        chip: the configured FPGA.
+        package: as nextpnr names it, `sg48`.
+        inputs: pins that the design reads.
+        oscillator_mhz: frequency at the pin of the clock.
+    """
+
+    def __init__(self, chip: Ice40, package: str, inputs: Iterable[str], oscillator_mhz: float) -> None:
+        self._chip, self._package, self._oscillator_mhz = chip, package, oscillator_mhz
+        self._inputs = {self._wire(self._place(pin), "D_IN_0"): pin for pin in inputs}
+        self._pll = self._settings().get("PLLTYPE", 0)
+
+    def input(self, wire: int) -> str:
+        """The pin that drives a wire.
+
+        Raises:
+            ReadbackError: it is none of the design's inputs, or not configured as an input.
+        """
+        name = self._chip.db.name(wire)
+        if wire not in self._inputs:
+            raise ReadbackError(f"the output depends on {name}, which is no pin of the design")
+        pin = self._inputs[wire]
+        place = self._place(pin)
+        enable = self._chip.db.input_enables.get(place, place)
+        plain = self._kind(place) & 3 == _PLAIN_INPUT and self._chip.entry(enable.x, enable.y, f"IoCtrl.IE_{enable.z}")
+        if not plain or (self._pll and place[:2] == _PLL[:2]):
+            raise ReadbackError(f"pin {pin} is no plain input in the bitstream")
+        return pin
+
+    def driven_by(self, pin: str) -> int:
+        """The wire that an output pin shows.
+
+        Raises:
+            ReadbackError: the pin is not configured as an output that always drives.
+        """
+        place = self._place(pin)
+        if self._kind(place) >> 2 != _PLAIN_OUTPUT:
+            raise ReadbackError(f"pin {pin} is no plain output in the bitstream")
+        return self._wire(place, "D_OUT_0")
+
+    def before_global(self, wire: int, wiring: Wiring) -> int:
+        """The wire that a global net takes: that of its pin, or one that the design leads to its buffer.
+
+        Any other wire stands for itself.
+        """
+        db, drivers = self._chip.db, self._chip.db.drivers(wire)
+        if "/glb_netwk_" not in db.name(wire):
+            return wire
+        taken = "io" if int(db.name(wire).rpartition("_")[2]) in self._chip.globals_of_pins else "gb"
+        places = [place for kind, place in drivers if kind.startswith(taken)]
+        if len(places) != 1:
+            raise ReadbackError(f"the source of {db.name(wire)} is none that fpgaprune decodes")
+        ((x, y, _),) = places
+        return self._wire(places[0], "D_IN_0") if taken == "io" else wiring.source(db.wire(x, y, "fabout"))
+
+    def clock(self, wire: int, wiring: Wiring, where: str) -> tuple[str, Fraction]:
+        """The pin of a clock, and how many times as fast as there it is.
+
+        Args:
+            wire: where the way to the clock of `where` begins.
+            wiring: of the chip.
+            where: a cell, for messages.
+
+        Raises:
+            ReadbackError: it comes from no pin, nor from a PLL at one.
+        """
+        db, origin = self._chip.db, self.before_global(wire, wiring)
+        pin = self._inputs.get(origin)
+        if pin is None:
+            raise ReadbackError(
+                f"the clock of {where} comes from {db.name(origin)}; fpgaprune decodes a pin, or a PLL at one"
+            )
+        if self._pll and any(kind.startswith("pll") for kind, _ in db.drivers(origin)):
+            return pin, self.pll_ratio()
+        return self.input(origin), Fraction(1)
+
+    def pll_ratio(self) -> Fraction:
+        """Frequency of the PLL's clock / frequency at its pin.
+
+        Raises:
+            ReadbackError: its bits are not those of plain dividers: a bypass, another feedback, a shifted clock.
+        """
+        found = dict(self._settings())
+        divide, multiply, output = found.pop("DIVR", 0) + 1, found.pop("DIVF", 0) + 1, 1 << found.pop("DIVQ", 0)
+        wanted = {
+            "PLLTYPE": _PLL_AT_A_PIN,
+            "FEEDBACK_PATH": _FED_BACK,
+            "FILTER_RANGE": filter_range(self._oscillator_mhz / divide),
+        }
+        if {name: value for name, value in found.items() if value} != wanted:
+            raise ReadbackError(
+                f"the PLL divides by {divide} and {output}, multiplies by {multiply} and is set to "
+                f"{', '.join(f'{name} {value}' for name, value in found.items() if value)}; fpgaprune decodes "
+                f"{', '.join(f'{name} {value}' for name, value in wanted.items())}"
+            )
+        return Fraction(multiply, divide * output)
+
+    def _settings(self) -> dict[str, int]:
+        return self._chip.settings(_PLL, "pll_3", "PLL") if self._chip.device == "5k" else {}
+
+    def _place(self, pin: str) -> Place:
+        return self._chip.db.pin(self._package, pin)
+
+    def _wire(self, place: Place, port: str) -> int:
+        return self._chip.db.wire(place.x, place.y, f"io_{place.z}:{port}")
+
+    def _kind(self, place: Place) -> int:
+        bits = (self._chip.entry(place.x, place.y, f"IOB_{place.z}.PINTYPE_{bit}") for bit in range(6))
+        return sum(value << bit for bit, value in enumerate(bits))
