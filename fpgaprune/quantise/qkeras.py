@@ -40,9 +40,17 @@ _FLOAT = {
     "QConv2DBatchnorm": "Conv2D",
     "QDenseBatchnorm": "Dense",
     "QActivation": "Activation",
+    "QBatchNormalization": "BatchNormalization",
 }
 # Layers with a batch normalisation in their weights.
 _NORMALISED = ("QConv2DBatchnorm", "QDenseBatchnorm")
+# A weight of QBatchNormalization and the setting that holds its quantiser.
+_NORMALISED_PARTS = {
+    "gamma": "gamma_quantizer",
+    "beta": "beta_quantizer",
+    "moving_mean": "mean_quantizer",
+    "moving_variance": "variance_quantizer",
+}
 # The setting that holds the quantiser of the kernel.
 _KERNEL = {"QDepthwiseConv2D": "depthwise_quantizer"}
 # A bias is kept to this many places behind the point: below, a sum in float32 loses it.
@@ -136,8 +144,10 @@ class _QkerasRebuild(Rebuild):
             if kind in ("Activation", "QActivation", "Softmax"):
                 return given[0]
             config = {**config, "activation": "linear"}
-        if kind == "BatchNormalization":
-            return self._normalization(layer)(given[0])
+        if kind in ("BatchNormalization", "QBatchNormalization"):
+            return self._activated(
+                f"{layer.name}_type", config.get("activation"), self._normalization(layer, config, given[0])
+            )
         if kind == "QActivation":
             return self._activated(layer.name, config.get("activation"), given[0])
         if kind not in _FLOAT:
@@ -190,10 +200,22 @@ class _QkerasRebuild(Rebuild):
             kind = None if quantizer is None else quantizer.data_type()
         except UnsupportedLayerError as error:
             raise UnsupportedLayerError(f"layer {name.removesuffix('_type')!r}, activation: {error}") from error
-        return given if kind is None else self.rounded(name, kind, given)
+        if quantizer is None or kind is None:
+            return given
+        if quantizer.kind == "quantized_sigmoid":
+            given = keras.layers.Rescaling(0.5, 0.5, name=f"{name}_line")(given)
+        return self.rounded(name, kind, given)
 
-    def _normalization(self, layer: keras.Layer) -> Any:
+    def _normalization(
+        self, layer: keras.Layer, config: Mapping[str, object], given: keras.KerasTensor
+    ) -> keras.KerasTensor:
+        """`given` behind a batch normalisation, whose four parts a layer of QKeras quantises."""
         name = layer.name
+        for part, setting in _NORMALISED_PARTS.items():
+            quantizer = self._quantizer(config, setting, name)
+            variable = getattr(layer, part, None)
+            if quantizer is not None and variable is not None:
+                variable.assign(quantizer.weights(np.asarray(variable)))
         scale, shift = scale_and_shift(layer)
         places = _SCALE_BITS - 1 - int(np.ceil(np.log2(max(float(np.abs(scale).max()), 2.0**-_BIAS_PLACES))))
         rounded = _to_places(scale, min(places, _BIAS_PLACES))
@@ -201,8 +223,9 @@ class _QkerasRebuild(Rebuild):
             self.notes.append(f"scales of batch normalisation {name!r} are rounded to {_SCALE_BITS} bits")
         plain = keras.layers.BatchNormalization(axis=layer.axis, epsilon=0.0, name=name)
         values = [rounded, _to_places(shift, _BIAS_PLACES), np.zeros_like(scale), np.ones_like(scale)]
+        result = plain(given)
         self.weights.append((plain, as_float32(values)))
-        return plain
+        return result
 
 
 def _with_normalization(

@@ -20,6 +20,12 @@ from numpy.typing import NDArray
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.values import FixedType
 
+_POWER: Mapping[str, Any] = {
+    "use_stochastic_rounding": False,
+    "quadratic_approximation": False,
+    "log2_rounding": "rnd",
+    "qnoise_factor": 1.0,
+}
 # The settings of each quantiser in the order of its arguments, with QKeras's own values.
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "quantized_bits": {
@@ -45,6 +51,10 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     },
     "binary": {"use_01": False, "alpha": None, "use_stochastic_rounding": False},
     "ternary": {"alpha": None, "threshold": None, "use_stochastic_rounding": False, "number_of_unrolls": 5},
+    "quantized_po2": {"bits": 8, "max_value": None, **_POWER},
+    "quantized_relu_po2": {"bits": 8, "max_value": None, "negative_slope": 0, **_POWER},
+    "quantized_tanh": {"bits": 8, "use_stochastic_rounding": False, "symmetric": False, "use_real_tanh": False},
+    "quantized_sigmoid": {"bits": 8, "symmetric": False, "use_real_sigmoid": False, "use_stochastic_rounding": False},
 }
 # What decides how QKeras trains and not what it computes afterwards.
 _OF_TRAINING = frozenset({"use_stochastic_rounding", "var_name", "use_ste", "use_variables", "elements_per_scale"})
@@ -76,9 +86,15 @@ class QkerasQuantizer:
         if self.kind == "quantized_bits" and own["alpha"] in (None, 1) and own["bits"] > signed:
             overflow = "SAT_SYM" if own["symmetric"] and signed else "SAT"
             return FixedType(own["bits"], own["integer"] + signed, signed, "RND_CONV", overflow)
+        # The straight lines that QKeras takes for tanh and sigmoid saturate as the type does.
+        if self.kind == "quantized_tanh" and own["bits"] > 1 and not own["use_real_tanh"]:
+            return FixedType(own["bits"], 1, True, "RND_CONV", "SAT_SYM" if own["symmetric"] else "SAT")
+        if self.kind == "quantized_sigmoid" and not own["symmetric"] and not own["use_real_sigmoid"]:
+            return FixedType(own["bits"], 0, False, "RND_CONV", "SAT")
         raise UnsupportedLayerError(
-            f"{self} leaves data that no type holds; wanted quantized_bits with alpha=1, or quantized_relu without "
-            "use_sigmoid or negative_slope"
+            f"{self} leaves data that no type holds; wanted quantized_bits with alpha=1, quantized_relu without "
+            "use_sigmoid or negative_slope, quantized_tanh or quantized_sigmoid without a real tanh or sigmoid, the "
+            "latter without symmetric"
         )
 
     def weights(self, values: Floats) -> Floats:
@@ -126,8 +142,8 @@ def read_quantizer(written: object) -> QkerasQuantizer | None:
     settings = {**usual, **{name: _number(value) for name, value in given.items() if name in usual}}
     if "bits" in settings and not _sensible(settings):
         raise UnsupportedLayerError(
-            f"quantiser {kind!r} has bits={settings['bits']!r} and integer={settings['integer']!r}; wanted whole "
-            "numbers, bits from 1 to 32"
+            f"quantiser {kind!r} has bits={settings['bits']!r} and integer={settings.get('integer', 0)!r}; wanted "
+            "whole numbers, bits from 1 to 32"
         )
     if settings.get("qnoise_factor", 1.0) != 1.0 or any(
         settings.get(key) is not None for key in ("scale_axis", "post_training_scale")
@@ -169,7 +185,7 @@ def _number(value: object) -> Any:
 
 
 def _sensible(settings: Mapping[str, object]) -> bool:
-    bits, integer = settings["bits"], settings["integer"]
+    bits, integer = settings["bits"], settings.get("integer", 0)
     return isinstance(bits, int) and isinstance(integer, int) and 1 <= bits <= 32 and -32 <= integer <= 32
 
 
@@ -242,4 +258,36 @@ def _factor(alpha: Any, values: Floats, whole: Floats) -> Any:
     return np.float32(1 if alpha is None else alpha)
 
 
-_OF_WEIGHTS = {"quantized_bits": _fixed_point, "binary": _binary, "ternary": _ternary}
+def _power(settings: Mapping[str, Any], values: Floats) -> Floats:
+    """The sign times the nearest power of two; of zero the smallest power."""
+    sign = np.where(values < 0, np.float32(-1), np.float32(1))
+    return np.asarray(sign * _powers(settings, np.abs(values), settings["bits"] - 1), np.float32)
+
+
+def _power_above_zero(settings: Mapping[str, Any], values: Floats) -> Floats:
+    """The nearest power of two; of zero and below the smallest power."""
+    if settings["negative_slope"]:
+        raise UnsupportedLayerError("quantized_relu_po2 has a negative_slope; wanted 0")
+    return _powers(settings, np.maximum(values, 0), settings["bits"])
+
+
+def _powers(settings: Mapping[str, Any], sizes: Floats, bits: int) -> Floats:
+    most, squares = settings["max_value"], bool(settings["quadratic_approximation"])
+    # An exponent of values up to 1 needs no sign.
+    lowest, highest = -(2 ** (bits - (most is None or most > 1))), 2 ** (bits - (most is None or most > 1)) - 1
+    highest = highest // 2 * 2 if squares else highest
+    x = np.maximum(sizes, _EPSILON)
+    x = x if most is None else np.minimum(x, np.float32(most))
+    exponent = np.log(np.sqrt(x) if squares else x) / np.float32(np.log(2.0))
+    rounded = np.floor(exponent) if settings["log2_rounding"] == "floor" else np.rint(exponent)
+    exponent = np.where(sizes < _EPSILON, lowest, (1 + squares) * np.clip(rounded, lowest, highest))
+    return np.asarray(np.float32(2.0) ** exponent, np.float32)
+
+
+_OF_WEIGHTS = {
+    "quantized_bits": _fixed_point,
+    "binary": _binary,
+    "ternary": _ternary,
+    "quantized_po2": _power,
+    "quantized_relu_po2": _power_above_zero,
+}

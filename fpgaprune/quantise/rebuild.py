@@ -15,10 +15,12 @@ from fpgaprune.network import activation_in, calls_of, copied, count_uses, descr
 from fpgaprune.quantise.channels import RoundedChannels
 from fpgaprune.values import Array, FixedType, MaskSet, named_weights
 
-# Layers of Keras that such networks hold between their own: none has weights, and each is exact in fixed point.
+# Layers of Keras that such networks hold between their own: none has weights, and each is exact in fixed point (an
+# average where it divides by a power of two, which a design asks for).
 PLAIN = frozenset(
     {
         *("MaxPooling1D", "MaxPooling2D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "Flatten", "Reshape", "Permute"),
+        *("AveragePooling1D", "AveragePooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D"),
         *("ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D", "UpSampling1D", "UpSampling2D", "ReLU"),
         *("Activation", "Concatenate", "Add", "Subtract", "Multiply", "Maximum", "Minimum"),
         *("Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianNoise", "GaussianDropout"),

@@ -37,7 +37,7 @@ _INSTEAD = {
     "If": "export the network without a condition: model.eval()",
     "Loop": "export the network without a loop; of a recurrent network made in Keras take the .keras file",
     "Scan": "export the network without a loop; of a recurrent network made in Keras take the .keras file",
-    "LogSoftmax": "export the network without it: the order of the classes stays, and CrossEntropyLoss includes it",
+    "LogSoftmax": "it comes in only where it gives an output of the network",
     "DepthToSpace": "use nn.Upsample and nn.Conv2d",
     "ArgMax": "export the network without its argmax",
     "TopK": "export the network without its choice of classes",
@@ -57,6 +57,7 @@ class Document:
         inputs: name and shape of each input, with the batch first; None for a size that is not fixed.
         outputs: names of the outputs.
         opset: version of the operators.
+        notes: what the network that comes in does not compute, a sentence each.
     """
 
     path: Path
@@ -66,6 +67,7 @@ class Document:
     inputs: dict[str, tuple[int | None, ...]]
     outputs: tuple[str, ...]
     opset: int
+    notes: tuple[str, ...] = ()
 
     @property
     def is_quantised(self) -> bool:
@@ -105,6 +107,7 @@ def read_document(path: Path) -> Document:
             raise ValueError("it has no nodes, or was cut short")
         _require_text(model)
         model = with_channels_first(model)
+        notes = _leave_out_last_log_softmax(model.graph)
         _require_known(path, model)
         _opset(path, model)
         for tensor in _tensors(model):
@@ -128,7 +131,7 @@ def read_document(path: Path) -> Document:
     inputs = {value.name: _shape(path, value) for value in model.graph.input if value.name not in constants}
     if not inputs or not outputs:
         raise ModelImportError(f"{path} has no {'input' if not inputs else 'output'}; wanted a network")
-    return Document(path, model, nodes, constants, inputs, outputs, _opset(path, model))
+    return Document(path, model, nodes, constants, inputs, outputs, _opset(path, model), notes)
 
 
 def external_files(path: Path) -> tuple[Path, ...]:
@@ -153,6 +156,22 @@ def _require_text(model: onnx.ModelProto) -> None:
     names += [entry.name for node in nodes for entry in node.attribute]
     if not all(isinstance(name, str) for name in names):
         raise ValueError("a name in it is no text")
+
+
+def _leave_out_last_log_softmax(graph: onnx.GraphProto) -> tuple[str, ...]:
+    """Make each output of `graph` that a LogSoftmax gives what the LogSoftmax reads, and say so."""
+    given = {node.output[0]: node for node in graph.node if node.op_type == "LogSoftmax" and node.domain in _DOMAINS}
+    notes = []
+    for output in graph.output:
+        node = given.get(output.name)
+        if node is not None and not any(output.name in other.input for other in graph.node):
+            notes.append(
+                f"LogSoftmax {shown(node.name or output.name)} at the end is left out: the largest output stays the "
+                "largest"
+            )
+            output.name = node.input[0]
+            graph.node.remove(node)
+    return tuple(notes)
 
 
 def _require_known(path: Path, model: onnx.ModelProto) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,9 @@ def load_onnx(path: Path, samples: object = None) -> LoadedNetwork:
     difference = judged(document, plan, model, samples)
     kind = "QONNX" if document.is_quantised else FORMAT
     axes = {value.layer: [0, *value.axes] for value in plan.inputs}
-    facts = {"opset": document.opset, "input_axes": axes, "producer": document.model.producer_name}
+    facts: dict[str, Any] = {"opset": document.opset, "input_axes": axes, "producer": document.model.producer_name}
+    if document.notes:
+        facts["notes"] = list(document.notes)
     return LoadedNetwork(model, zero_masks(model), network.types, network.sources, difference, kind, facts)
 
 

@@ -8,6 +8,7 @@ import pytest
 from onnx import helper
 
 import fpgaprune as fp
+from fpgaprune.errors import ModelImportError
 from fpgaprune.frontends import load_onnx
 from tests.unit.frontends.graphs import graph, node, numbers
 
@@ -144,6 +145,20 @@ def test_recurrent_layers_that_we_export_come_back(tmp_path):
     assert np.allclose(net.model(x), model(x), rtol=1e-4, atol=1e-6)
 
 
+def test_a_log_softmax_at_the_end_is_left_out_and_said(tmp_path):
+    nodes = [node("Gemm", ["x", "fc.weight"], "logits", transB=1), node("LogSoftmax", ["logits"], "y", axis=1)]
+    constants, ends = {"fc.weight": numbers(3, 4)}, {"y": ("n", 3)}
+    net = load_onnx(graph(tmp_path / "net.onnx", nodes, constants, {"x": ("n", 4)}, ends))
+    assert [type(layer).__name__ for layer in net.model.layers[1:]] == ["Dense"]
+    assert net.difference.relative <= 1e-5
+    assert net.facts["notes"] == [
+        "LogSoftmax '/y/LogSoftmax' at the end is left out: the largest output stays the largest"
+    ]
+    nodes.append(node("Relu", ["y"], "z"))
+    with pytest.raises(ModelImportError, match=r"is a LogSoftmax, .* only where it gives an output of the network"):
+        load_onnx(graph(tmp_path / "inner.onnx", nodes, constants, {"x": ("n", 4)}, {"z": ("n", 3)}))
+
+
 SQUEEZED = [node("Squeeze", ["states", "1"], "steps"), node("Transpose", ["steps"], "samples", perm=[1, 0, 2])]
 READ = {
     "a step of the samples": ([*SQUEEZED, node("Gather", ["samples", "last"], "y", axis=1)], "GRU"),
@@ -203,3 +218,5 @@ def test_what_is_read_of_a_recurrent_layer(what, tmp_path):
     end = {"y": ("n", 35 if what == "all steps" else 5)}
     net = load_onnx(graph(tmp_path / "net.onnx", first + nodes, constants, {"x": ("n", 7, 4)}, end))
     assert [type(layer).__name__ for layer in net.model.layers[1:]] == kinds.split()
+    for layer in net.model.layers:
+        assert all(type(number) is int for number in getattr(layer, "cropping", ())), "make_design takes no others"

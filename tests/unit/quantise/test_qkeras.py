@@ -17,7 +17,7 @@ from fpgaprune.quantise import import_qkeras, read_quantizer
 from fpgaprune.values import FixedType
 
 FILES = Path(__file__).with_name("qkeras")
-NAMES = ("mlp", "cnn", "skip")
+NAMES = ("mlp", "cnn", "skip", "parts")
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -64,9 +64,11 @@ def test_weights_keep_their_few_bits_beside_a_normalisation():
 def test_zeros_are_masks_and_notes_say_what_is_else(taken):
     name, found, _, _ = taken
     zeros = sum(int((weight == 0).sum()) for path, weight in kernels(found.model).items())
-    assert found.masks.locked_count == zeros > 0
+    # No power of two is zero.
+    assert found.masks.locked_count == zeros
+    assert (zeros > 0) is (name != "parts")
     assert found.to_json()["from"] == "QKeras"
-    rounds_itself = name == "cnn"
+    rounds_itself = name in ("cnn", "parts")
     assert any("the network does not round it" in note for note in found.notes) is not rounds_itself
 
 
@@ -89,6 +91,9 @@ def test_types_are_those_of_the_quantisers():
         "quantized_bits(6,2,keep_negative=0)": "ufixed<6,2,RND_CONV,SAT>",
         "quantized_relu(4,1)": "ufixed<4,1,RND_CONV,SAT>",
         "quantized_relu": "ufixed<8,0,RND_CONV,SAT>",
+        "quantized_tanh(6)": "fixed<6,1,RND_CONV,SAT>",
+        "quantized_tanh(6,symmetric=1)": "fixed<6,1,RND_CONV,SAT_SYM>",
+        "quantized_sigmoid(5)": "ufixed<5,0,RND_CONV,SAT>",
     }
     for text, kind in types.items():
         assert read_quantizer(text).data_type() == FixedType.parse(kind), text
@@ -99,7 +104,11 @@ def test_types_are_those_of_the_quantisers():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("quantized_tanh(4)", "'quantized_tanh' is not taken over; wanted one of quantized_bits"),
+        ("quantized_linear(4)", "'quantized_linear' is not taken over; wanted one of quantized_bits"),
+        ("quantized_tanh(4,use_real_tanh=1)", "a real tanh"),
+        ("quantized_sigmoid(4,0,1)", "a real tanh or sigmoid"),
+        ("quantized_sigmoid(4,1)", "the latter without symmetric"),
+        ("quantized_po2(4)", "that no type holds"),
         ("quantized_relu(4,0,1)", "use_sigmoid"),
         ("quantized_relu(4,0,0,0.25)", "negative_slope"),
         ("quantized_bits(4,0,alpha='auto')", "alpha=1"),
@@ -135,12 +144,12 @@ def test_a_layer_or_quantiser_that_is_not_known_is_named(tmp_path):
         layers["conv1"]["config"]["kernel_quantizer"] = None
 
     def curved(layers):
-        layers["relu1"]["config"]["activation"] = "quantized_sigmoid(6)"
+        layers["relu1"]["config"]["activation"] = "quantized_sigmoid(6,use_real_sigmoid=1)"
 
     for change, says in (
         (renamed, "QSeparableConv2D"),
         (floating, "layer 'conv1' has no quantiser for its kernel"),
-        (curved, "layer 'relu1', activation: quantiser 'quantized_sigmoid'"),
+        (curved, "layer 'relu1', activation: quantized_sigmoid(bits=6, use_real_sigmoid=1) leaves"),
     ):
         with pytest.raises((UnsupportedLayerError, ModelImportError)) as error:
             import_qkeras(changed(tmp_path, "cnn", change))

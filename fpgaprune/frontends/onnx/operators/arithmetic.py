@@ -1,4 +1,7 @@
-"""`Add`, `Sub`, `Mul` and `Div` of ONNX: of two tensors as layers that merge, with a constant as scale and offset."""
+"""`Add`, `Sub`, `Mul` and `Div` of ONNX: of two tensors as layers that merge, with a constant as scale and offset.
+
+`Max` and `Min` of two tensors merge as well.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,22 @@ def div(step: NodeStep) -> Value:
     if not np.all(constant.values):
         step.refuse("divides by zero")
     return _times(step, value, constant.with_values(np.float32(1) / constant.values))
+
+
+def larger(step: NodeStep) -> Value:
+    """`max(a, b)` of two tensors."""
+    return _chosen(step, "Maximum")
+
+
+def smaller(step: NodeStep) -> Value:
+    """`min(a, b)` of two tensors."""
+    return _chosen(step, "Minimum")
+
+
+def _chosen(step: NodeStep, kind: str) -> Value:
+    if len(step.given) != 2 or not _are_computed(step):
+        step.refuse("chooses among other than two computed tensors; of a tensor and a number use torch.clamp")
+    return _merged(step, kind)
 
 
 def neg(step: NodeStep) -> Value:
@@ -160,4 +179,12 @@ def _times(step: NodeStep, value: Value, scale: Parameter) -> Value:
     return step.plan.scaled_channels(step.name, value, axis, flat, Parameter(np.zeros_like(flat.values)))
 
 
-OPERATORS: dict[str, Operator] = {"Add": add, "Sub": sub, "Mul": mul, "Div": div, "Neg": neg}
+OPERATORS: dict[str, Operator] = {
+    "Add": add,
+    "Sub": sub,
+    "Mul": mul,
+    "Div": div,
+    "Neg": neg,
+    "Max": larger,
+    "Min": smaller,
+}

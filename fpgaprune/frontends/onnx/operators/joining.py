@@ -92,7 +92,7 @@ def gather(step: NodeStep) -> Value:
     value, places = step.value_of_any_batch(), step.parameter(1).values
     axis = value.counted(step.axis(int(step.settings.get("axis", 0)), value.rank, value.batch))
     size = value.size(axis)
-    at = [int(place) + size * (place < 0) for place in places.ravel()]
+    at = [place + size * (place < 0) for place in places.ravel().tolist()]
     if places.ndim > 1 or not at or at != list(range(at[0], at[0] + len(at))) or at[0] < 0 or at[-1] >= size:
         step.refuse(f"takes the entries {shown(places.tolist())} of axis {axis}, of {size}; wanted a row of neighbours")
     found = _part(step, value, axis, at)

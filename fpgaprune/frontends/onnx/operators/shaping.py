@@ -113,7 +113,7 @@ def transpose(step: NodeStep) -> Value:
         step.refuse(f"has the order {order}; its input has {value.rank} axes")
     batch = order.index(value.batch)
     # Recurrent layers read (steps, batch, numbers).
-    if batch and not value.batch and order != [1, 0, 2]:
+    if batch and not value.batch and (batch, value.rank) != (1, 3):
         step.refuse(f"moves the batch to axis {batch}; each sample stands alone, so the batch must stay first")
     counted = [0, *(value.counted(axis) for axis in order if axis != value.batch)]
     if counted == list(range(value.rank)):

@@ -20,6 +20,9 @@ QUANTIZERS = [
     "quantized_bits(1,0,alpha=1)",
     "quantized_bits(5,1,keep_negative=False,alpha=1)", "quantized_bits(4)", "binary(alpha=1)",
     "binary(alpha='auto_po2')",
+    "quantized_po2(4)", "quantized_po2(4,1)", "quantized_po2(3,quadratic_approximation=1)",
+    "quantized_po2(5,log2_rounding='floor')", "quantized_relu_po2(6,2048)",
+    "quantized_relu_po2(6,quadratic_approximation=True)",
     "binary(use_01=1,alpha=1)", "ternary()", "ternary(alpha=0.25,threshold=0.4)", "ternary(alpha='auto_po2')",
 ]  # fmt: skip
 
@@ -99,6 +102,21 @@ def skip():
     return keras.Model(given, x, name="skip")
 
 
+def parts():
+    """Particles: a normalisation of QKeras's, weights that are powers of two, an average, straight tanh and sigmoid."""
+    given = L.Input((8, 3), name="parts")
+    wide = q.quantized_bits(8, 1, alpha=1)
+    x = q.QActivation(q.quantized_bits(8, 1, alpha=1), name="rounded")(given)
+    x = q.QBatchNormalization(beta_quantizer=wide, gamma_quantizer=wide, name="norm")(x)
+    x = q.QActivation(q.quantized_bits(8, 2, alpha=1), name="rounded2")(x)
+    x = q.QDense(6, kernel_quantizer=q.quantized_po2(4, 1), bias_quantizer=wide, name="phi")(x)
+    x = q.QActivation(q.quantized_tanh(6, symmetric=1), name="tanh")(x)
+    x = L.GlobalAveragePooling1D(name="mean")(x)
+    x = q.QActivation("quantized_sigmoid(5)", name="sigmoid")(x)
+    x = q.QDense(2, kernel_quantizer=q.quantized_po2(5), bias_quantizer=q.quantized_po2(4), name="rho")(x)
+    return keras.Model(given, x, name="parts")
+
+
 def quantizers():
     """`quantizers.npz`: texts, weights (12, 3, 5), and what each quantiser leaves of them."""
     weights = np.random.default_rng(7).normal(0, 0.7, (12, 3, 5)).astype(np.float32)
@@ -109,6 +127,6 @@ def quantizers():
 
 
 if __name__ == "__main__":
-    for number, network in enumerate((mlp, cnn, skip)):
+    for number, network in enumerate((mlp, cnn, skip, parts)):
         save(network.__name__, network(), number)
     quantizers()
