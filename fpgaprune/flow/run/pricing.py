@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError, RunError
@@ -68,13 +70,17 @@ def price_verilog(
     return found
 
 
-def verilog_on(design: Design, part: Part) -> VerilogPrice:
-    """The price of the Verilog of `design` in its usual layout, or in one chosen for `part` if that does not fit.
+def verilog_on(design: Design, part: Part, measured: Mapping[str, Any] | None = None) -> VerilogPrice:
+    """The price of the Verilog of `design` in the layout `measured`, fields of `VerilogLayout`, if they are given.
+
+    Else in its usual layout, or in one chosen for `part` if that does not fit.
 
     Raises:
         EstimateError: open synthesis does not know the part's family, or has no price for it.
         RtlError, UnsupportedLayerError: as for `to_verilog`.
     """
+    if measured is not None:
+        return verilog_price(design, require_family(part), **measured)
     usual = verilog_price(design, require_family(part))
     if occupancy_of(usual.resources, part).fits is False:
         with suppress(EstimateError):

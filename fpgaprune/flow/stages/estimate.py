@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -15,9 +15,10 @@ from fpgaprune.estimate import verilog_price
 from fpgaprune.flow.file import Flow, Section, TargetConfig
 from fpgaprune.flow.run import verilog_on
 from fpgaprune.flow.stages.designs_before_training import own_flow
+from fpgaprune.flow.stages.measure import MeasureConfig
 from fpgaprune.flow.stages.stage import NETWORK, TYPES, FlowStage, OutcomeLine, ReportPart, StageContext, StageResult
 from fpgaprune.layout import Advice
-from fpgaprune.measure import Estimate, VerilogPrice, occupancy_of
+from fpgaprune.measure import Estimate, Measured, VerilogPrice, occupancy_of
 from fpgaprune.target import Part
 
 # Why there is no estimate of our Verilog.
@@ -81,7 +82,7 @@ class EstimateResult(StageResult, frozen=True, kw_only=True, omit_defaults=True)
 def _estimate_verilog(context: StageContext, trained: Design, design: Design, part: Part) -> EstimateResult:
     """Write the estimates of our Verilog of `design` and of `trained` to `estimate.json`; null if there is none."""
     try:
-        made = verilog_on(design, part)
+        made = verilog_on(design, part, _measured_layout(context))
     except _NO_ESTIMATE as error:
         context.run.write_json("estimate.json", None)
         return EstimateResult(left_out=f"{_no_project(part)}, and our Verilog has no estimate: {error}")
@@ -98,6 +99,15 @@ def _estimate_verilog(context: StageContext, trained: Design, design: Design, pa
     return EstimateResult(verilog=fits["verilog"], verilog_before=fits.get("verilog_before"))
 
 
+def _measured_layout(context: StageContext) -> dict[str, Any] | None:
+    """The layout, as fields of `VerilogLayout`, that the stage `measure` has measured; None if it measured nothing."""
+    content = context.run.read_json("measure.json") if context.run.file("measure.json").is_file() else None
+    if content is None:
+        return None
+    chosen = Measured.from_json(content).layout
+    return {"interval": context.config[MeasureConfig].interval} if chosen is None else chosen.settings
+
+
 def _no_project(part: Part) -> str:
     return "target.route is 'verilog'" if part.compiles_hls else f"no tool of {part.vendor} builds an hls4ml project"
 
@@ -106,7 +116,16 @@ class EstimateStage(FlowStage[EstimateResult]):
     """Estimates the resources of the network before and after pruning."""
 
     name = "estimate"
-    inputs = ("design.json", "design.npz", "design_trained.json", "design_trained.npz", "trained.keras", NETWORK, TYPES)
+    inputs = (
+        "design.json",
+        "design.npz",
+        "design_trained.json",
+        "design_trained.npz",
+        "trained.keras",
+        NETWORK,
+        TYPES,
+        "measure.json",
+    )
     outputs = ("estimate.json",)
     sections: ClassVar[Mapping[str, Section]] = {"estimate": EstimateConfig()}
     needs_keras = False

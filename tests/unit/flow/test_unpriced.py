@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import verilog_price
@@ -13,6 +14,9 @@ from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.finished import compare_folders
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.flow.stages import StageContext, stage_named
+from fpgaprune.layout import choose_layout
+from fpgaprune.measure import Measured, Simulated
+from fpgaprune.target import find_part
 from tests.unit.estimate.designs import cnn
 from tests.unit.layout.test_choice import network
 from tests.unit.rtl.networks import parallel_design
@@ -64,3 +68,28 @@ def test_our_verilog_is_estimated_before_pruning_too_at_the_same_interval(tmp_pa
     # A search compares no runs.
     config = parse_config({"name": "net", "target": target, "estimate": {"advice": False}}, "flow.toml")
     assert stage_named("estimate").run(StageContext(run, config, None, None)).verilog_before is None
+
+
+def test_our_verilog_is_estimated_in_the_layout_that_was_measured(tmp_path):
+    run, design = run_with(tmp_path / "run", network()), network()
+    flow = {"name": "net", "target": {"part": "GW2A-18"}, "measure": {"families": ["gowin"], "interval": 4000}}
+    config = parse_config(flow, "flow.toml")
+
+    def estimated():
+        stage_named("estimate").run(StageContext(run, config, None, None))
+        written = json.loads((run.path / "estimate.json").read_text())["verilog"]
+        return written["interval_cycles"], written["resources"]["lut"]["value"]
+
+    def in_layout(**fields):
+        price = verilog_price(design, "gowin", **fields)
+        return price.interval_cycles, price.resources.lut.value
+
+    measured = Measured("gowin", (), {}, None, Simulated(left_out="no simulator"))
+    run.write_json("measure.json", None)  # a measurement that was left out
+    assert estimated() == in_layout(**choose_layout(design, find_part("GW2A-18")).settings)
+    run.write_json("measure.json", measured.to_json())
+    assert estimated() == in_layout(interval=4000)
+    chosen = choose_layout(design, find_part("GW2A-18"), interval=2000)
+    run.write_json("measure.json", structs.replace(measured, layout=chosen).to_json())
+    assert estimated() == in_layout(**chosen.settings)
+    assert estimated() != in_layout(interval=4000)
