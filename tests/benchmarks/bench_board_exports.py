@@ -1,7 +1,7 @@
 """How `export --for BOARD` ends for Dense, 1-D, 2-D and depthwise networks, and after how long.
 
     python tests/benchmarks/bench_board_exports.py FOLDER [--boards tang-nano-9k icebreaker] [--networks "dense 2"]
-        [--models ../shared/models] [--minutes 5] [--tool-cpu-minutes 4]
+        [--models ../shared/models] [--minutes 5] [--tool-cpu-minutes 4] [--samples 4]
 
 Eight networks are drawn at random (bench_place_shares.py), and with --models four are files of others: three quarters
 of their weights are made zero, and they get 8 bits. Each one is exported for each board, one after another. A row says
@@ -34,7 +34,6 @@ MODELS = {
     "conv2d_small": f"{_EXAMPLES}/conv2d_small_keras.onnx",
 }
 COLUMNS = ("board", "network", "seconds", "cpu_seconds", "layouts", "ended", "mhz", "clock_mhz", "a_second")
-SAMPLES = 4
 
 
 def of_others(path: Path) -> Any:
@@ -69,8 +68,8 @@ def design_of(name: str, folder: Path, models: Path | None) -> Any:
     return Design.load(kept)
 
 
-def make_run(folder: Path, design: Any) -> Path:
-    """A run folder with the design and `SAMPLES` golden samples, as a flow leaves it."""
+def make_run(folder: Path, design: Any, samples: int) -> Path:
+    """A run folder with the design and golden samples, as a flow leaves it."""
     import numpy as np
 
     from fpgaprune.design import Input
@@ -82,7 +81,7 @@ def make_run(folder: Path, design: Any) -> Path:
     with run.locked():
         run.manifest["config"] = {"target": {"part": "lfe5u-25f"}}
         design.save(folder / "design.json")
-        golden = np.random.default_rng(3).normal(size=(SAMPLES, int(np.prod(shape))))
+        golden = np.random.default_rng(3).normal(size=(samples, int(np.prod(shape))))
         (folder / "golden/tb_data").mkdir(parents=True)
         text = "".join(" ".join(f"{value:.6g}" for value in row) + "\n" for row in golden)
         (folder / "golden/tb_data/tb_input_features.dat").write_text(text)
@@ -90,7 +89,7 @@ def make_run(folder: Path, design: Any) -> Path:
     return folder
 
 
-def measure(design: Any, board: str, folder: Path, minutes: float) -> dict[str, Any]:
+def measure(design: Any, board: str, folder: Path, minutes: float, samples: int) -> dict[str, Any]:
     """The row of one export without its names."""
     from fpgaprune.errors import FpgaPruneError
     from fpgaprune.flow import hand_over
@@ -103,7 +102,7 @@ def measure(design: Any, board: str, folder: Path, minutes: float) -> dict[str, 
             if note:
                 said.append(f"{name} {status}: {note}")
 
-    run, out = make_run(folder / "run", design), folder / "out"
+    run, out = make_run(folder / "run", design, samples), folder / "out"
     shutil.rmtree(out, ignore_errors=True)
     before, own, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.process_time(), time.monotonic()
     row: dict[str, Any] = {"mhz": "", "clock_mhz": "", "a_second": ""}
@@ -154,6 +153,9 @@ def main() -> None:
     parser.add_argument("--networks", nargs="+")
     parser.add_argument("--models", type=Path, help="folder with the networks of others; left out: random ones only")
     parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument(
+        "--samples", type=int, default=4, help="golden samples, which a bitstream that is read back answers"
+    )
     parser.add_argument("--tool-cpu-minutes", type=float, help="a tool ends there, and all times are processor time")
     chosen = parser.parse_args()
     if chosen.tool_cpu_minutes is not None:
@@ -180,7 +182,8 @@ def main() -> None:
                 if (board, name) in done:
                     continue
                 design = design_of(name, chosen.folder, chosen.models)
-                row = measure(design, board, chosen.folder / board / name.replace(" ", "-"), chosen.minutes)
+                place = chosen.folder / board / name.replace(" ", "-")
+                row = measure(design, board, place, chosen.minutes, chosen.samples)
                 rows.writerow({"board": board, "network": name, **row})
                 written.flush()
                 print({"board": board, "network": name, **row}, flush=True)

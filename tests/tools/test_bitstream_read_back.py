@@ -10,12 +10,14 @@ import pytest
 from typer.testing import CliRunner
 
 from fpgaprune.cli import app
-from fpgaprune.errors import ToolError
-from fpgaprune.fabric import find_board_router, find_open_tool, make_bitstream
+from fpgaprune.errors import ReadbackError, ToolError
+from fpgaprune.fabric import bitstream_ending, find_board_router, find_open_tool, make_bitstream
+from fpgaprune.files import hardware_path
 from fpgaprune.flow.run import RunDirectory
-from fpgaprune.readback import Results, check_bitstream
+from fpgaprune.readback import Results, check_bitstream, read_chip
 
 from ..unit.estimate.designs import mlp
+from ..unit.readback.ice40 import kept_bitstream
 from ..unit.readback.mixed import RESULTS, mixed_project, samples
 from .wide_memories import wide_project, wide_samples
 
@@ -26,20 +28,41 @@ pytestmark = pytest.mark.slow
 def _tools(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("YOWASP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "yowasp"))
     try:
-        for tool in find_board_router("tang-nano-9k")[1].tools:
-            find_open_tool(tool)
+        for board in ("tang-nano-9k", "icebreaker"):
+            for tool in find_board_router(board)[1].tools:
+                find_open_tool(tool)
     except ToolError as error:
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("board", ["tang-nano-9k", "tang-nano-20k"])
-def test_every_kind_of_cell_computes_what_it_should(tmp_path, board):
-    project = mixed_project(tmp_path / "mixed")
-    made = make_bitstream(project, board, tmp_path / "mixed.fs")
+@pytest.fixture
+def hx8k(tmp_path):
+    """A board with an iCE40HX8K, the pins of whose serial line are those of Lattice's breakout board."""
+    text = hardware_path("boards", "icebreaker.toml").read_text()
+    changes = {"ice40up5k": "ice40hx8k", "sg48": "ct256", '"35"': '"J3"', '"6"': '"B10"', '"9"': '"B12"'}
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    (tmp_path / "hx8k.toml").write_text(text)
+    return tmp_path / "hx8k.toml"
+
+
+@pytest.mark.parametrize("board", ["tang-nano-9k", "tang-nano-20k", "icebreaker", "hx8k"])
+def test_every_kind_of_cell_computes_what_it_should(tmp_path, board, hx8k):
+    kinds = {"block memories"} if board == "hx8k" else {"block memories", "multipliers"}
+    kinds |= {"small memories"} if board.startswith("tang") else set()
+    project, board = mixed_project(tmp_path / "mixed"), hx8k if board == "hx8k" else board
+    made = make_bitstream(project, board, tmp_path / f"mixed{bitstream_ending(board)}")
     sent, wanted = samples(500, seed=7)
     found = check_bitstream(made.path, board, sent, wanted, 500, RESULTS, cache=tmp_path / "sim")
     assert found.holds, found.sentence()
-    assert {"small memories", "block memories", "multipliers"} <= set(found.decoded)
+    assert found.cells is not None
+    assert kinds <= set(found.decoded)
+
+
+def test_a_bitstream_for_another_ice40_is_refused(tmp_path, hx8k):
+    path = kept_bitstream(tmp_path)
+    with pytest.raises(ReadbackError, match="is for an iCE40 5k, not for an iCE40 8k"):
+        read_chip(path, hx8k)
 
 
 @pytest.mark.parametrize("width", [32, 36])
@@ -53,7 +76,8 @@ def test_words_as_wide_as_two_ports_are_read_back(tmp_path, width):
     assert found.decoded["block memories"] == 2
 
 
-def test_a_run_is_exported_and_its_bitstream_is_verified(tmp_path):
+@pytest.mark.parametrize("board", ["tang-nano-9k", "icebreaker"])
+def test_a_run_is_exported_and_its_bitstream_is_verified(tmp_path, board):
     folder = tmp_path / "mine"
     whole = mlp(backend="Vitis", width=4, zeros=0.9)
     design = replace(whole, name="small", layers=whole.layers[:3], outputs=("relu",))
@@ -67,9 +91,9 @@ def test_a_run_is_exported_and_its_bitstream_is_verified(tmp_path):
         (folder / "hls/tb_data/tb_input_features.dat").write_text(text)
         (folder / "measure.json").write_text("null")
         run.write_manifest()
-    done = CliRunner().invoke(app, ["export", str(folder), "--for", "tang-nano-9k", "--deadline-minutes", "30"])
+    done = CliRunner().invoke(app, ["export", str(folder), "--for", board, "--deadline-minutes", "30"])
     assert done.exit_code == 0, done.output
-    handed = tmp_path / "mine-for-tang-nano-9k"
+    handed = tmp_path / f"mine-for-{board}"
     line = "bitstream computes the emulator's bits on 6 samples: 0 differ"
     assert json.loads((handed / "handover.json").read_text())["read_back"].startswith(line)
     (tried, proven) = json.loads((handed / "certificate.json").read_text())["bitstream"]["claims"]

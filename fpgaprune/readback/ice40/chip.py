@@ -114,6 +114,9 @@ class Ice40:
         """The settings of a cell, in entries of a `group`; bits of one setting are joined, `_0` the lowest."""
         found: dict[str, int] = {}
         for name, (x, y, entry) in self.db.settings(place, kind).items():
+            # nextpnr lists an output among them too.
+            if f"{group}.{entry}" not in self.db.entries(x, y):
+                continue
             stem, _, digit = name.rpartition("_")
             whole, at = (stem, int(digit)) if digit.isdigit() and stem else (name, 0)
             found[whole] = found.get(whole, 0) | self.entry(x, y, f"{group}.{entry}") << at

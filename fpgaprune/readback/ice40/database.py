@@ -148,6 +148,10 @@ class Database:
         """The settings of a cell that has its own, as of a multiplier -> the entries in which they stand."""
         return self._set[place, kind]
 
+    def with_settings(self, kind: str) -> list[tuple[Place, str]]:
+        """Place and whole name of the cells of a kind that have settings of their own."""
+        return [(place, name) for place, name in self._set if name.startswith(kind)]
+
     def pin(self, package: str, pin: str) -> Place:
         """The place of the buffer at a pin of a package."""
         return self._pins[package][pin]

@@ -16,8 +16,8 @@ from fpgaprune.readback.netlist import ONE, OPEN, ZERO, Netlist
 # Where the sixteen bits of a table, and the flags of its cell, stand among the bits of a logic cell.
 _TABLE = (4, 14, 15, 5, 6, 16, 17, 7, 3, 13, 12, 2, 1, 11, 10, 0)
 _CARRIES, _IS_REGISTER, _RESET_TO_ONE, _RESET_AT_ONCE = 8, 9, 18, 19
-# What a wire reads that nothing is led to: enables read 1, all others 0.
-_ENABLES = ("cen", "RE", "RCLKE", "WE", "WCLKE")
+# What a wire reads that nothing is led to: enables of a clock read 1, all others 0.
+_ENABLES = ("cen", "RCLKE", "WCLKE")
 # The ports of a multiplier: the tile above its first one, and the wire there.
 _CONTROLS = {
     "CLK": (2, "lutff_global:clk"),
@@ -96,7 +96,8 @@ class _Walk:
         """The net at the beginning of a wire."""
         origin = self._wiring.source(wire)
         if self._db.name(origin).endswith("/carry_in_mux"):
-            return self._carry_in(origin)
+            x, y = (int(part[1:]) for part in self._db.name(origin).split("/")[:2])
+            return self._chip.entry(x, y, "CarryInSet")
         origin = self._pins.before_global(origin, self._wiring)
         drivers = self._db.drivers(origin)
         if not drivers:
@@ -141,6 +142,7 @@ class _Walk:
         return reduced(table, led)[0], wires
 
     def _decoded_table(self, place: Place) -> None:
+        self._require_one_carry(place)
         table, wires = self._table(place)
         inputs = [self._value(one) if depends(table, at) else ZERO for at, one in enumerate(wires)]
         self._cells.table(table, inputs, f"{_named(place)}/table", self._net[place])
@@ -163,15 +165,17 @@ class _Walk:
     def _carry(self, wire: int, place: Place, where: str) -> None:
         if not self._is_set(place, _CARRIES):
             raise ReadbackError(f"the carry of {where} is off, and the output depends on it")
+        self._require_one_carry(place)
         before = f"lutff_{place.z - 1}:cout" if place.z else "carry_in_mux"
         into = self._value(self._db.wire(place.x, place.y, before))
         first, second = (self._value(self._input(place, at)) for at in (1, 2))
         self._cells.table(CARRY, (first, second, into), f"{where}/carry", self._net[wire])
 
-    def _carry_in(self, wire: int) -> int:
-        """What goes into the first carry of a tile where no chain goes on."""
-        x, y = (int(part[1:]) for part in self._db.name(wire).split("/")[:2])
-        return self._chip.entry(x, y, "CarryInSet")
+    def _require_one_carry(self, place: Place) -> None:
+        """Into the first cell of a tile goes the carry of the tile below, or a 1, or a 0."""
+        x, y, z = place
+        if not z and self._chip.entry(x, y, "CarryInSet") and self._wiring.is_led(self._db.wire(x, y, "carry_in_mux")):
+            raise ReadbackError(f"two carries go into {_named(place)}; fpgaprune does not decode that")
 
     # Memories, multipliers, pins.
 
@@ -245,9 +249,9 @@ class _Walk:
     def _pin(self, wire: int, place: Place) -> None:  # noqa: ARG002
         self._cells.netlist.pins[self._pins.input(wire)] = self._net[wire]
 
-    def _lock(self, wire: int, place: Place) -> None:  # noqa: ARG002
+    def _lock(self, wire: int, place: Place) -> None:
         """1: the netlist begins when the PLL is locked."""
-        self._pins.pll_ratio()
+        self._pins.pll_ratio(place)
         self._cells.table(0xFFFF, (), self._db.name(wire), self._net[wire])
 
     # The clock.

@@ -11,8 +11,7 @@ from fpgaprune.readback.ice40.chip import Ice40, Wiring
 from fpgaprune.readback.ice40.database import Place
 
 _PLAIN_INPUT, _PLAIN_OUTPUT = 0b01, 0b0110
-_PLL = Place(12, 31, 3)
-# The PLL of an iCE40UP5K: its input is the pin, its output is fed back, and no part of it delays or shifts.
+# Of a PLL: its input is the pin, its output is fed back, and no part of it delays or shifts.
 _PLL_AT_A_PIN, _FED_BACK = 2, 1
 
 
@@ -29,7 +28,7 @@ class Pins:
     def __init__(self, chip: Ice40, package: str, inputs: Iterable[str], oscillator_mhz: float) -> None:
         self._chip, self._package, self._oscillator_mhz = chip, package, oscillator_mhz
         self._inputs = {self._wire(self._place(pin), "D_IN_0"): pin for pin in inputs}
-        self._pll = self._settings().get("PLLTYPE", 0)
+        self._plls = {place: chip.settings(place, kind, "PLL") for place, kind in chip.db.with_settings("pll")}
 
     def input(self, wire: int) -> str:
         """The pin that drives a wire.
@@ -44,7 +43,7 @@ class Pins:
         place = self._place(pin)
         enable = self._chip.db.input_enables.get(place, place)
         plain = self._kind(place) & 3 == _PLAIN_INPUT and self._chip.entry(enable.x, enable.y, f"IoCtrl.IE_{enable.z}")
-        if not plain or (self._pll and place[:2] == _PLL[:2]):
+        if not plain or self._pll_before(wire) is not None:
             raise ReadbackError(f"pin {pin} is no plain input in the bitstream")
         return pin
 
@@ -91,17 +90,23 @@ class Pins:
             raise ReadbackError(
                 f"the clock of {where} comes from {db.name(origin)}; fpgaprune decodes a pin, or a PLL at one"
             )
-        if self._pll and any(kind.startswith("pll") for kind, _ in db.drivers(origin)):
-            return pin, self.pll_ratio()
+        pll = self._pll_before(origin)
+        if pll is not None:
+            return pin, self.pll_ratio(pll)
         return self.input(origin), Fraction(1)
 
-    def pll_ratio(self) -> Fraction:
-        """Frequency of the PLL's clock / frequency at its pin.
+    def _pll_before(self, wire: int) -> Place | None:
+        """The place of the PLL that drives a wire, past the pin; None if none does."""
+        found = (place for kind, place in self._chip.db.drivers(wire) if kind.startswith("pll"))
+        return next((place for place in found if self._plls[place]["PLLTYPE"]), None)
+
+    def pll_ratio(self, pll: Place) -> Fraction:
+        """Frequency of a PLL's clock / frequency at its pin.
 
         Raises:
             ReadbackError: its bits are not those of plain dividers: a bypass, another feedback, a shifted clock.
         """
-        found = dict(self._settings())
+        found = dict(self._plls[pll])
         divide, multiply, output = found.pop("DIVR", 0) + 1, found.pop("DIVF", 0) + 1, 1 << found.pop("DIVQ", 0)
         wanted = {
             "PLLTYPE": _PLL_AT_A_PIN,
@@ -115,9 +120,6 @@ class Pins:
                 f"{', '.join(f'{name} {value}' for name, value in wanted.items())}"
             )
         return Fraction(multiply, divide * output)
-
-    def _settings(self) -> dict[str, int]:
-        return self._chip.settings(_PLL, "pll_3", "PLL") if self._chip.device == "5k" else {}
 
     def _place(self, pin: str) -> Place:
         return self._chip.db.pin(self._package, pin)
