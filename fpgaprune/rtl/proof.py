@@ -13,26 +13,36 @@ the pipeline is part of it: operands must come from the same sample.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Convolution, Dense, Design, Input, LayerSpec, LookUp, Map, Quantise, Softmax
+from fpgaprune.design import (
+    Convolution,
+    Dense,
+    Design,
+    Input,
+    LayerSpec,
+    LookUp,
+    Map,
+    Operation,
+    Quantise,
+    Recurrent,
+    Softmax,
+)
 from fpgaprune.emulate import Exact, Step, computed, exponentials_of, inverses_of, steps_of
 from fpgaprune.errors import CertificateError, DesignError, UnsupportedLayerError
-from fpgaprune.rtl.bus import Bus, Place
-from fpgaprune.rtl.followed_values import FollowedValues, Sum
+from fpgaprune.rtl.bus import Bus, Lane, Place
+from fpgaprune.rtl.followed_values import FollowedValues
+from fpgaprune.rtl.gate_weights import by_unit, joined_weights, units_of
 from fpgaprune.rtl.project import RtlLayer, VerilogProject
+from fpgaprune.rtl.prove_sums import MOST_VALUES, WantedSum, prove_outputs, require_same
 from fpgaprune.rtl.read_back import read_weights
 from fpgaprune.rtl.read_expression import UndecidedError
 from fpgaprune.rtl.read_lines import DatapathText
-from fpgaprune.values import FixedType
-
-# Values for which the text is evaluated: all that a sum or an input can have, up to so many.
-MOST_VALUES = 1 << 22
-_CHUNK = 1 << 18
+from fpgaprune.rtl.recurrent import gate_tables
 
 
 @dataclass(frozen=True)
@@ -130,9 +140,13 @@ def _decide(project: VerilogProject, design: Design, row: RtlLayer, role: str, r
     if role == "products":
         _require_matrix(project, layers[row.layer])
         raise UndecidedError("its weights, read back, are the integer matrix; what it makes of them was not proven")
-    if isinstance(layers[row.layer].operation, Softmax) and role == "softmax":
-        _require_tables(DatapathText.read(project, row, role), design, layers[row.layer])
+    tables = _TABLES.get((type(layers[row.layer].operation), role))
+    if tables is not None:
+        (step,) = [one for one in steps_of(design) if one.layer.name == row.layer]
+        _require_tables(DatapathText.read(project, row, role), row.layer, tables(step))
         raise UndecidedError("its tables are right in every entry; what it makes of them was not proven")
+    if role == "sums" and reads is not None and isinstance(layers[row.layer].operation, Recurrent):
+        return _prove_both_sums(DatapathText.read(project, row, role), design, layers[row.layer], reads)
     if role == "sums" and reads is not None and row.leaves is not None:
         return _prove_sums(DatapathText.read(project, row, role), design, row, reads)
     # A function that is computed behind a layer's sums is called after its own layer.
@@ -162,47 +176,52 @@ def _prove_sums(text: DatapathText, design: Design, row: RtlLayer, reads: Bus) -
         raise UndecidedError("no layer of weighted sums")
     matrix = _matrix(layer)
     places = list(reads.places(len(matrix)))
-    leaving = list(_leaving(row).places(matrix.shape[1]))
     accum, result = layer.types["accum"], layer.types["result"]
     fraction = design[layer.inputs[0]].types["result"].fraction + layer.types["weight"].fraction
-    bias = Exact.of(layer.weights["bias"], layer.types["bias"]).into(accum)
-    starts = np.broadcast_to(bias.integers().reshape(-1), (matrix.shape[1],)).tolist()
-    # An input of which a bus leaves out the lowest bits is that much larger than what it carries.
-    scaled = matrix << np.array([place.zeros for place in places])[:, None]
-    scaled[[not place.bits for place in places]] = 0
-    for column, start in zip(scaled.T, starts, strict=True):
-        _require_any_order(column, start, places, fraction, accum)
-    walk = FollowedValues(text, places)
-    outputs = iter(text.outputs)
-    if len(text.outputs) != sum(place.bits > 0 for place in leaving):
-        raise CertificateError(f"it gives {len(text.outputs)} values; the layer wants {len(leaving)}")
-    stages, checked = set(), 0
-    for output, (column, start, place) in enumerate(zip(scaled.T, starts, leaving, strict=True)):
-        wanted = Sum.of({number: int(value) for number, value in enumerate(column)}, 0)
-        width, tree = next(outputs) if place.bits else (0, ("value", 0))
-        known = walk.known_of(tree, width, f"output {output}")
-        # A sum of which no bit is left is a constant.
-        if known.base not in ((), wanted.base):
-            raise CertificateError(f"output {output} {_unlike(known.base, wanted)}")
-        low, high = walk.bounds(wanted.base)
-        if high - low >= MOST_VALUES:
-            raise UndecidedError(f"output {output}: its sum has {high - low + 1:,} values, too many to try each")
-        stages.add(known.stage)
-        for first in range(low, high + 1, _CHUNK):
-            base = np.arange(first, min(first + _CHUNK, high + 1), dtype=np.int64)
-            ends = sorted((wanted.factor * first, wanted.factor * int(base[-1])))
-            products = Exact(wanted.factor * base, fraction, ends[0], ends[1])
-            total = (Exact(np.asarray(start), accum.fraction, start, start) + products).into(accum).into(result)
-            for name in row.joined.get(layer.name, ()):
-                total = _applied(steps[name], total, output)
-            _require_same(walk.values(tree, width, base), total.integers(), place, f"output {output}", base)
-        checked += high - low + 1
-    if len(stages - {None}) > 1:
-        raise CertificateError("its outputs do not leave in the same cycle")
+    joined = [steps[name] for name in row.joined.get(layer.name, ())]
+
+    def finish(total: Exact, output: int) -> Exact:
+        total = total.into(result)
+        for step in joined:
+            total = _applied(step, total, output)
+        return total
+
+    starts = _starts(layer, "bias", matrix.shape[1])
+    wanted = [WantedSum(column, start, fraction, accum, finish) for column, start in zip(matrix.T, starts, strict=True)]
+    checked = prove_outputs(text, places, list(_leaving(row).places(len(wanted))), wanted)
     return (
         f"{matrix.shape[1]:,} sums of {len(matrix):,} inputs are the integer matrix, with no bit lost; what follows "
         f"each sum was tried for all of its values, {checked:,} together"
     )
+
+
+def _prove_both_sums(text: DatapathText, design: Design, layer: LayerSpec, reads: Bus) -> str:
+    """That the sums of the inputs and of the state of a recurrent layer are its two matrices, for all inputs."""
+    matrix, types = joined_weights(layer), layer.types
+    accum, units = types["accum"], units_of(layer)
+    source = design[layer.inputs[0]].types["result"]
+    # Both come within a loop: the inputs as numbers of the layer before, the state as numbers of this layer's result.
+    lowest = -(1 << source.width - 1) if source.signed else 0
+    inputs = (Lane(lowest, source.raw_max, 0),) * len(layer.weights["weight"])
+    states = (Lane(types["result"].raw_min, types["result"].raw_max, 0),) * units
+    places = list(replace(reads, lanes=inputs + states).places(len(matrix)))
+    kinds = (source, "weight", "bias"), (types["result"], "recurrent_weight", "recurrent_bias")
+    starts = np.stack([by_unit(np.array(_starts(layer, bias, matrix.shape[1] // 2)), units) for *_, bias in kinds])
+    fractions = [kind.fraction + types[role].fraction for kind, role, _ in kinds]
+    wanted = [
+        WantedSum(column, start, fractions[output % 2], accum)
+        for output, (column, start) in enumerate(zip(matrix.T, starts.T.reshape(-1).tolist(), strict=True))
+    ]
+    leaving = Bus((Lane(accum.raw_min, accum.raw_max, 0),), accum.width, signed=True)
+    prove_outputs(text, places, list(leaving.places(len(wanted))), wanted)
+    count = f"{len(wanted):,} sums of {len(matrix):,} inputs and states"
+    return f"{count} are the two integer matrices, with no bit lost before the accumulator"
+
+
+def _starts(layer: LayerSpec, role: str, outputs: int) -> list[int]:
+    """The biases of `role` as the accumulator holds them."""
+    bias = Exact.of(layer.weights[role], layer.types[role]).into(layer.types["accum"])
+    return [int(value) for value in np.broadcast_to(bias.integers().reshape(-1), (outputs,))]
 
 
 def _leaving(row: RtlLayer) -> Bus:
@@ -248,24 +267,35 @@ def _require_matrix(project: VerilogProject, layer: LayerSpec) -> None:
         raise _WrongNumbersError(f"the weight at {first} of layer {layer.name!r} is another than the design's")
 
 
-def _require_tables(text: DatapathText, design: Design, layer: LayerSpec) -> None:
-    """Check every entry of a softmax's tables.
+def _softmax_tables(step: Step) -> dict[str, Exact]:
+    return {"the exponential": exponentials_of(step).into(step.type("accum")), "the inverse": inverses_of(step)}
+
+
+# For each operation and role, what its tables hold where what is made of them is not proven.
+_TABLES: Mapping[tuple[type[Operation], str], Callable[[Step], Mapping[str, Exact]]] = {
+    (Softmax, "softmax"): _softmax_tables,
+    (Recurrent, "gates"): gate_tables,
+    (Recurrent, "state"): gate_tables,
+}
+
+
+def _require_tables(text: DatapathText, layer: str, wanted: Mapping[str, Exact]) -> None:
+    """Check that every table of the text is one of `wanted`, in every entry.
 
     Raises:
-        CertificateError: one is wrong; the message names the first.
+        CertificateError: one is none; the message names the first entry in which it differs from the nearest.
     """
-    (step,) = [one for one in steps_of(design) if one.layer.name == layer.name]
-    wanted = [
-        table.integers().reshape(-1) for table in (exponentials_of(step).into(step.type("accum")), inverses_of(step))
-    ]
     for name, entries in text.tables.items():
-        wrong = [np.flatnonzero(np.asarray(entries) != table) for table in wanted if len(table) == len(entries)]
+        wrong = []
+        for table in wanted.values():
+            raw = table.integers().reshape(-1)
+            # An address has whole bits.
+            if len(raw) <= len(entries) < 2 * max(len(raw), 2):
+                wrong.append(np.flatnonzero(np.asarray(entries) != np.pad(raw, (0, len(entries) - len(raw)))))
         nearest = min(wrong, key=len, default=None)
         if nearest is None or len(nearest):
             where = "" if nearest is None else f" in entry {int(nearest[0])}"
-            raise _WrongNumbersError(
-                f"table {name} is neither the exponential nor the inverse of {layer.name!r}{where}"
-            )
+            raise _WrongNumbersError(f"table {name} is neither {' nor '.join(wanted)} of {layer!r}{where}")
 
 
 def _matrix(layer: LayerSpec) -> NDArray[np.int64]:
@@ -279,53 +309,6 @@ def _matrix(layer: LayerSpec) -> NDArray[np.int64]:
     for channel in range(channels):
         matrix[channel::channels, channel] = taps[:, channel]
     return matrix
-
-
-def _require_any_order(
-    column: NDArray[np.int64], start: int, places: Sequence[Place], fraction: int, accum: FixedType
-) -> None:
-    """Check that the accumulator loses no bit, whatever the order of additions is: then the sum is that of the matrix.
-
-    Raises:
-        UndecidedError: it may.
-    """
-    shift = accum.fraction - fraction
-    if shift < 0:
-        raise UndecidedError("the accumulator rounds each product, so that the sum is none of a matrix")
-    low = np.array([min(place.low, 0) for place in places])
-    high = np.array([max(place.high, 0) for place in places])
-    positive, negative = column.clip(min=0), column.clip(max=0)
-    bottom, top = int(positive @ low + negative @ high), int(positive @ high + negative @ low)
-    if accum.overflow != "WRAP" and not (
-        accum.raw_min <= start + (bottom << shift) and start + (top << shift) <= accum.raw_max
-    ):
-        raise UndecidedError("the accumulator saturates on the way, so that the sum is none of a matrix")
-
-
-def _unlike(came: tuple[tuple[int, int], ...], wanted: Sum) -> str:
-    """How a sum differs from the weights, at the first input."""
-    mine, theirs = dict(came), dict(wanted.base)
-    place = min(place for place in mine.keys() | theirs.keys() if mine.get(place) != theirs.get(place))
-    return f"takes input {place} {mine.get(place, 0)} times, and the weights say {theirs.get(place, 0)} times"
-
-
-def _require_same(
-    came: NDArray[np.int64], wanted: NDArray[np.int64], place: Place, what: str, at: NDArray[np.int64]
-) -> None:
-    """Check that bits are the raw numbers that are wanted, at their place on a bus.
-
-    Raises:
-        CertificateError: they are not, or the place does not hold them.
-    """
-    mask = (1 << place.bits) - 1
-    came, wanted = np.broadcast_to(came, at.shape) & mask, np.broadcast_to(wanted, at.shape)
-    rest = wanted >> place.zeros
-    wrong = (came != rest & mask) | (rest < place.low) | (rest > place.high) | (rest << place.zeros != wanted)
-    if wrong.any():
-        one = int(np.flatnonzero(wrong)[0])
-        raise CertificateError(
-            f"{what} is {int(came[one])} instead of {int(rest[one] & mask)} where its sum is {int(at[one])}"
-        )
 
 
 def _prove_function(text: DatapathText, design: Design, row: RtlLayer, layer: LayerSpec) -> str:
@@ -347,7 +330,7 @@ def _prove_function(text: DatapathText, design: Design, row: RtlLayer, layer: La
         (place,) = row.leaves.places(1)
     try:
         came = walk.values(tree, width, every)
-        _require_same(came, wanted.integers(), place, f"the function of layer {layer.name!r}", every)
+        require_same(came, wanted.integers(), place, f"the function of layer {layer.name!r}", every)
     except CertificateError as error:
         # Text is made for what the layer before gives, which may be less than its type holds.
         raise UndecidedError(f"{error}, if the layer before ever gives that") from None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fpgaprune.design import FUNCTIONS, LayerSpec, Recurrent
-from fpgaprune.emulate import Step, input_order
+from fpgaprune.emulate import Exact, Step, input_order
 from fpgaprune.errors import RtlError
 from fpgaprune.rtl.bus import Lane
 from fpgaprune.rtl.chain import Chain
@@ -25,7 +25,7 @@ from fpgaprune.rtl.scheduled import ORDER_COUNTS, multiplied, program_of
 from fpgaprune.rtl.scheduled_sums import ScheduledSums
 from fpgaprune.rtl.solve import Context
 from fpgaprune.rtl.sums import Weights, weighted
-from fpgaprune.rtl.tables import centred
+from fpgaprune.rtl.tables import centred, table_in
 
 # The gate that proposes a new state: it has the layer's activation, all others its recurrent activation.
 _PROPOSES = 2
@@ -213,7 +213,7 @@ def _gates(step: Step, sums: Chain, products: _Products, gates: int, raw: bool) 
             return [gate.at_fraction(accum.fraction), *values]
         proposal = _function(step, operation.function, total).short()
         fraction = max(gate.fraction, proposal.fraction)
-        proposes = number.looked_up([int(n % gates == _PROPOSES) for n in range(period)], 0).place
+        proposes = number.looked_up(_proposes(gates, period), 0).place
         chosen = proposal.at_fraction(fraction).chosen(proposes, gate.at_fraction(fraction))
         return [chosen.at_fraction(accum.fraction)]
 
@@ -244,6 +244,27 @@ def _states(step: Step, sums: Chain) -> Chain:
     cells: dict[str, Callable[[list[Number]], list[Number]]] = {"gru": of_gru, "lstm": of_lstm}
     chain.compute("state", cells[operation.cell], result)
     return chain
+
+
+def gate_tables(step: Step) -> dict[str, Exact]:
+    """What the tables of a recurrent layer hold: its functions, its biases, and which gate is the proposal."""
+    operation, accum = step.operation(Recurrent), step.type("accum")
+    found = {}
+    for name in (operation.gate, operation.function):
+        if name != "relu":
+            found[name] = table_in(step, FUNCTIONS[name], accum)
+    outputs, gates = step.weight("weight").shape[1], _GATES[operation.cell]
+    for roles in _ROLES:
+        starts = _weights(step, *roles).starts
+        found[f"the {roles[1]}"] = Exact(np.array(starts), accum.fraction, min(starts), max(starts))
+    for period in (gates, outputs):
+        found[f"the mark of {period} gates"] = Exact(np.array(_proposes(gates, period)), 0, 0, 1)
+    return found
+
+
+def _proposes(gates: int, period: int) -> list[int]:
+    """For each of `period` gates, whether it is the proposal."""
+    return [int(number % gates == _PROPOSES) for number in range(period)]
 
 
 def _function(step: Step, name: str, x: Number) -> Number:

@@ -53,8 +53,7 @@ def centred(step: Step, x: Number, function: ScalarFunction, kind: FixedType) ->
     middle = reach * size // (2 * reach)
     index = _index(x, size, 2 * reach)
     place = x.circuit.clip(x.circuit.add(index.place, x.circuit.const(middle)), 0, size - 1)
-    table = step_entries(step, function)
-    table = table if table.fits(kind) else table.into(kind)
+    table = table_in(step, function, kind)
     found = Number(x.circuit, place, 0).looked_up(table.integers().reshape(-1).tolist(), table.fraction)
     return found.at_fraction(kind.fraction)
 
@@ -89,6 +88,12 @@ def _rectified(step: Step, x: Number, function: ScalarFunction) -> Number:
 
 def _centred(step: Step, x: Number, function: ScalarFunction) -> Number:
     return centred(step, x, function, step.result)
+
+
+def table_in(step: Step, function: ScalarFunction, kind: FixedType) -> Exact:
+    """The entries of a table; as they are if `kind` holds all of them, else assigned to it."""
+    table = step_entries(step, function)
+    return table if table.fits(kind) else table.into(kind)
 
 
 _BY_FORM = {CENTRED: _centred, NEGATIVE: _negative, RECTIFIED: _rectified}

@@ -8,7 +8,7 @@ import pytest
 
 from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import CertificateError, RtlError
-from fpgaprune.rtl import check_verilog, cycles_of, program_of, read_weights, to_verilog
+from fpgaprune.rtl import check_verilog, cycles_of, program_of, prove_project, read_weights, to_verilog
 from fpgaprune.values import FixedType, MaskSet
 
 from .networks import Net
@@ -115,3 +115,47 @@ def test_its_places_are_not_paired_and_its_weights_not_loaded(tmp_path):
         to_verilog(design, tmp_path, multipliers={name: 1}, loadable=True)
     with pytest.raises(RtlError, match="take it out of paired"):
         to_verilog(design, tmp_path, multipliers={name: 1}, paired=[name])
+
+
+def verdicts(project, design):
+    return {proof.module.rpartition("_")[2]: proof for proof in prove_project(project, design)}
+
+
+@pytest.mark.parametrize("cell", ["GRU", "LSTM"])
+def test_the_sums_at_once_are_proven_and_the_tables_compared(cell, tmp_path):
+    design, name, _ = design_of(cell)
+    found = verdicts(to_verilog(design, tmp_path), design)
+    outputs = 2 * design[name].weights["weight"].shape[1]
+    assert found["sums"].holds
+    assert found["sums"].found == (
+        f"{outputs} sums of 7 inputs and states are the two integer matrices, with no bit lost before the accumulator"
+    )
+    for role in ("gates", "state"):
+        assert (found[role].holds, found[role].found) == (
+            None,
+            "its tables are right in every entry; what it makes of them was not proven",
+        )
+
+
+@pytest.mark.parametrize("role", ["bias", "recurrent_bias", "weight", "recurrent_weight"])
+def test_sums_of_other_weights_or_biases_are_not_proven(role, tmp_path):
+    design, name, _ = design_of("GRU")
+    other = design[name].weights[role].copy()
+    other[np.nonzero(other)[0][0]] += 1
+    project = to_verilog(with_weights(design, name, role, other), tmp_path)
+    assert verdicts(project, design)["sums"].holds is False
+
+
+@pytest.mark.parametrize("multipliers", [0, 2])
+@pytest.mark.parametrize("role", ["gates", "state"])
+def test_a_wrong_entry_of_a_table_is_found(role, multipliers, tmp_path):
+    design, name, _ = design_of("LSTM")
+    project = to_verilog(design, tmp_path, multipliers={name: multipliers} if multipliers else {})
+    for path in sorted((tmp_path / "rtl").glob(f"{name}_{role}_rom*.v")):
+        text = path.read_text()
+        at, word = re.findall(r"'d(\d+): data = \d+'h([0-9a-f]+);", text)[-1]
+        path.write_text(re.sub(rf"('d{at}: data = \d+'h){word};", rf"\g<1>{int(word, 16) ^ 1:x};", text))
+        found = verdicts(project, design)[role]
+        assert found.holds is False
+        assert re.match(rf"table {path.stem} is neither sigmoid nor tanh nor .* in entry {at}", found.found)
+        path.write_text(text)
