@@ -76,17 +76,15 @@ module fp_recurrent #(
         end
     endgenerate
 
-    // The sums of a unit meet its state.
+    // The sums of a unit meet its state, which is there before them.
     reg n_first;
     reg [UNIT-1:0] n_unit;
     reg [STEP-1:0] n_step;
     wire [H_WIDTH-1:0] k_data;
-    wire k_valid;
-    wire n_moves = n_valid & n_ready;
-    wire n_known = n_first | k_valid;
+    wire n_moves = g_valid & n_ready;
     assign n_data = {n_first ? {H_WIDTH{1'b0}} : k_data, g_data};
-    assign n_valid = g_valid & n_known;
-    assign g_ready = n_ready & n_known;
+    assign n_valid = g_valid;
+    assign g_ready = n_ready;
 
     // Outputs leave, and outputs and states are kept for the next step.
     reg r_last;
@@ -139,14 +137,15 @@ module fp_recurrent #(
     // There is always room: what a step has made is read before that of the next one comes.
     wire unused_fed;
     wire unused_kept;
+    wire unused_known;
     fp_fifo #(.WIDTH(H_WIDTH), .DEPTH(UNITS)) outputs (
         .clk(clk), .rst(rst),
         .s_data(r_data[H_WIDTH-1:0]), .s_valid(r_moves & ~r_last), .s_ready(unused_fed),
-        .m_data(h_data), .m_valid(h_valid), .m_ready(x_ready & feeds & ~x_first)
+        .m_data(h_data), .m_valid(h_valid), .m_ready(x_ready & feeds)
     );
     fp_fifo #(.WIDTH(H_WIDTH), .DEPTH(UNITS)) states (
         .clk(clk), .rst(rst),
         .s_data(r_data[R_WIDTH-1:R_WIDTH-H_WIDTH]), .s_valid(r_moves & ~r_last), .s_ready(unused_kept),
-        .m_data(k_data), .m_valid(k_valid), .m_ready(g_valid & n_ready & ~n_first)
+        .m_data(k_data), .m_valid(unused_known), .m_ready(n_moves & ~n_first)
     );
 endmodule

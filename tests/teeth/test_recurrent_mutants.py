@@ -23,7 +23,7 @@ def made(folder):
     design = net.design(net.recurrent(one, "LSTM", 3, sequences=False))
     kinds = {"accum": FixedType(40, 20), "result": FixedType(10, 2, True, "RND", "SAT"), "table": FixedType(10, 2)}
     layers = [replace(la, types={**la.types, **{r: kinds[r] for r in la.types if r in kinds}}) for la in design.layers]
-    layers[0] = replace(layers[0], types={"result": FixedType(6, 1)})
+    layers[0] = replace(layers[0], types={"result": FixedType(12, 1)})
     design = replace(design, layers=tuple(layers))
     return design, to_verilog(design, folder, multipliers={one: 3})
 
@@ -37,7 +37,6 @@ FAULTS = [
     ("x_first ? {X_WIDTH{1'b0}} : h_wide", "h_wide"),
     ("feeds ? x_first | h_valid", "feeds ? 1'b1"),
     ("n_first ? {H_WIDTH{1'b0}} : k_data", "k_data"),
-    ("n_first | k_valid", "1'b1 | k_valid | n_first"),
     ("r_data[R_WIDTH-1:R_WIDTH-H_WIDTH]", "r_data[H_WIDTH-1:0]"),
     ("assign h_wide = $signed(h_data)", "assign h_wide = h_data"),
     ("x_first <= x_step == STEPS - 1", "x_first <= x_step == STEPS - 2"),
@@ -48,7 +47,7 @@ FAULTS = [
     ("r_moves & ~r_last", "r_moves"),
     ("x_ready & ~feeds", "x_ready"),
     ("UNITS - 1 : INPUTS - 1", "INPUTS - 1 : INPUTS - 1"),
-    ("x_ready & feeds & ~x_first", "x_ready & feeds"),
+    ("n_moves & ~n_first", "n_moves"),
 ]
 
 
