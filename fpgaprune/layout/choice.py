@@ -226,8 +226,10 @@ def _explained(
         if isinstance(layer.operation, Dense | Convolution | Recurrent):
             # A layer whose additions have an order comes as it is, without a choice.
             way = chosen.get(layer.name, Way(0, False, {}))
-            cycles = ways.cycles(layer.name, way.multipliers, way.paired) if way.multipliers else None
-            rows.append(LaidLayer(layer.name, _way(made[layer.name]), way.multipliers, way.paired, cycles))
+            # A recurrent layer that comes as it is may have a schedule, too.
+            number = way.multipliers or _multipliers(made[layer.name])
+            cycles = ways.cycles(layer.name, number, way.paired) if number else None
+            rows.append(LaidLayer(layer.name, _way(made[layer.name]), number, way.paired, cycles))
     used = {row.resource: row.share() for row in occupancy_of(price.resources, part).taken if row.capacity}
     return ChosenLayout(part.name, share, price.interval_cycles, allowed, tuple(rows), used, price, None, None)
 
@@ -238,6 +240,12 @@ def _way(layer: LayerHardware) -> str:
         return BIT_BY_BIT
     modules = {part.module for part in layer.every if isinstance(part, Instance)}
     return SCHEDULED if "fp_scheduled" in modules else FOLDED if "fp_accumulate" in modules else AT_ONCE
+
+
+def _multipliers(layer: LayerHardware) -> int:
+    """The multipliers of a schedule in `layer`; 0 where it has none."""
+    modules = [part for part in layer.every if isinstance(part, Instance) and part.module == "fp_scheduled"]
+    return sum(part["GROUPS"] * part["TAPS"] for part in modules)
 
 
 def _with_more(design: Design, ways: Candidates, chosen: ChosenLayout) -> ChosenLayout:

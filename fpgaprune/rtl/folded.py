@@ -17,7 +17,7 @@ from fpgaprune.rtl.sums import Weights, balanced
 _QUEUE = 32
 # Folding takes fewer LUTs if each multiplier computes at least so many products. A product with a constant takes at
 # most two adders; a multiplier outside a DSP block takes about twelve, with its share of the memory and of the sum.
-_WORTH = 8
+WORTH = 8
 
 
 def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
@@ -38,7 +38,7 @@ def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
         wanted = min(context.beats, inputs)
         if weights.kept > context.layout.parallel_products:
             wanted = max(wanted, 2)
-        elif weights.kept < _WORTH * _lanes(chain, inputs, wanted) * outputs:
+        elif weights.kept < WORTH * _lanes(chain, inputs, wanted) * outputs:
             wanted = 1
     if not 1 <= wanted <= inputs:
         raise RtlError(f"the layout folds it {wanted} times; fold it 1 to {inputs} times, as it has {inputs} inputs")

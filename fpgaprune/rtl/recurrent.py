@@ -17,6 +17,7 @@ from fpgaprune.errors import RtlError
 from fpgaprune.rtl.bus import Lane
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import width_of
+from fpgaprune.rtl.folded import WORTH
 from fpgaprune.rtl.gate_weights import by_unit, joined_weights
 from fpgaprune.rtl.links import Loop, Module
 from fpgaprune.rtl.number import Number
@@ -30,6 +31,8 @@ from fpgaprune.rtl.tables import centred, table_in
 # The gate that proposes a new state: it has the layer's activation, all others its recurrent activation.
 _PROPOSES = 2
 _GATES = {"gru": 3, "lstm": 4}
+# Cycles of a step, at most, from when its sums are there until the next step has their unit's outputs.
+_AROUND = 64
 
 
 def recurrent(context: Context, chain: Chain) -> None:
@@ -148,16 +151,22 @@ def _weights(step: Step, weight: str, bias: str) -> Weights:
 def _multipliers(context: Context, products: _Products) -> int | None:
     """How many multipliers the layer has; None if its sums are made at once.
 
+    Where the layout does not say, they are as few as keep the cycles of a sample, if each computes many products.
+
     Raises:
         RtlError: the layout gives it some, and the order of additions counts.
     """
     wanted = context.layout.multipliers.get(context.step.layer.name)
     if wanted is not None and not products.any_order:
         raise RtlError(ORDER_COUNTS)
-    most = context.layout.parallel_products
-    if wanted is None and products.kept > most and products.any_order:
-        return -(-products.kept // most)
-    return wanted
+    if wanted is not None or not products.any_order:
+        return wanted
+    steps, outputs = context.step.sources[0].output_shape[0], 2 * len(products.x.starts)
+    room = max(context.beats // steps - outputs - _AROUND, 1)
+    fewest, most = -(-products.kept // room), context.layout.parallel_products
+    if products.kept > most:
+        return min(fewest, -(-products.kept // most))
+    return fewest if fewest and products.kept >= WORTH * fewest else None
 
 
 def _scheduled(layer: LayerSpec, sums: Chain, products: _Products, multipliers: int) -> Program:

@@ -8,7 +8,18 @@ import pytest
 
 from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import CertificateError, RtlError
-from fpgaprune.rtl import check_verilog, cycles_of, program_of, prove_project, read_weights, to_verilog
+from fpgaprune.estimate import timed
+from fpgaprune.rtl import (
+    Instance,
+    Looped,
+    check_verilog,
+    cycles_of,
+    plan_verilog,
+    program_of,
+    prove_project,
+    read_weights,
+    to_verilog,
+)
 from fpgaprune.values import FixedType, MaskSet
 
 from .networks import Net
@@ -159,3 +170,17 @@ def test_a_wrong_entry_of_a_table_is_found(role, multipliers, tmp_path):
         assert found.holds is False
         assert re.match(rf"table {path.stem} is neither sigmoid nor tanh nor .* in entry {at}", found.found)
         path.write_text(text)
+
+
+@pytest.mark.parametrize("cell", ["GRU", "LSTM"])
+def test_with_more_cycles_for_a_sample_it_has_fewer_multipliers_and_keeps_them(cell):
+    design, _, _ = design_of(cell, locked=0)
+    found = []
+    for interval in (0, 6 * 120, 6 * 150, 6 * 300):
+        made = plan_verilog(design, VerilogLayout(interval=interval))
+        (part,) = (part for part in made.layers[0].parts if isinstance(part, Looped))
+        modules = {inner.module: inner for inner in part.sums if isinstance(inner, Instance)}
+        found.append(modules["fp_scheduled"]["GROUPS"] if "fp_scheduled" in modules else 0)
+        assert not interval or timed(made).interval <= interval
+    assert found[0] == 0
+    assert found[1] > found[2] > found[3] == 1
