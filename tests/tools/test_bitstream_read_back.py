@@ -35,22 +35,30 @@ def _tools(tmp_path_factory, monkeypatch):
         pytest.skip(str(error))
 
 
-@pytest.fixture
-def hx8k(tmp_path):
-    """A board with an iCE40HX8K, the pins of whose serial line are those of Lattice's breakout board."""
+# Boards with other FPGAs like the iCEBreaker's: the FPGA, its package, and the pins of clock and serial line.
+OTHERS = {
+    "hx1k": ("ice40hx1k", "tq144", "21", "10", "8"),
+    "hx4k": ("ice40hx4k", "tq144", "21", "10", "8"),
+    "hx8k": ("ice40hx8k", "ct256", "J3", "B10", "B12"),
+}
+
+
+def board_named(name, folder):
+    """The name, or the file of one of `OTHERS`."""
+    if name not in OTHERS:
+        return name
     text = hardware_path("boards", "icebreaker.toml").read_text()
-    changes = {"ice40up5k": "ice40hx8k", "sg48": "ct256", '"35"': '"J3"', '"6"': '"B10"', '"9"': '"B12"'}
-    for old, new in changes.items():
-        text = text.replace(old, new)
-    (tmp_path / "hx8k.toml").write_text(text)
-    return tmp_path / "hx8k.toml"
+    for old, new in zip(("ice40up5k", "sg48", '"35"', '"6"', '"9"'), OTHERS[name], strict=True):
+        text = text.replace(old, new if old.isalnum() else f'"{new}"')
+    (folder / f"{name}.toml").write_text(text)
+    return folder / f"{name}.toml"
 
 
-@pytest.mark.parametrize("board", ["tang-nano-9k", "tang-nano-20k", "icebreaker", "hx8k"])
-def test_every_kind_of_cell_computes_what_it_should(tmp_path, board, hx8k):
-    kinds = {"block memories"} if board == "hx8k" else {"block memories", "multipliers"}
-    kinds |= {"small memories"} if board.startswith("tang") else set()
-    project, board = mixed_project(tmp_path / "mixed"), hx8k if board == "hx8k" else board
+@pytest.mark.parametrize("name", ["tang-nano-9k", "tang-nano-20k", "icebreaker", *OTHERS])
+def test_every_kind_of_cell_computes_what_it_should(tmp_path, name):
+    kinds = {"block memories"} if name in OTHERS else {"block memories", "multipliers"}
+    kinds |= {"small memories"} if name.startswith("tang") else set()
+    project, board = mixed_project(tmp_path / "mixed"), board_named(name, tmp_path)
     made = make_bitstream(project, board, tmp_path / f"mixed{bitstream_ending(board)}")
     sent, wanted = samples(500, seed=7)
     found = check_bitstream(made.path, board, sent, wanted, 500, RESULTS, cache=tmp_path / "sim")
@@ -59,10 +67,10 @@ def test_every_kind_of_cell_computes_what_it_should(tmp_path, board, hx8k):
     assert kinds <= set(found.decoded)
 
 
-def test_a_bitstream_for_another_ice40_is_refused(tmp_path, hx8k):
+def test_a_bitstream_for_another_ice40_is_refused(tmp_path):
     path = kept_bitstream(tmp_path)
     with pytest.raises(ReadbackError, match="is for an iCE40 5k, not for an iCE40 8k"):
-        read_chip(path, hx8k)
+        read_chip(path, board_named("hx8k", tmp_path))
 
 
 @pytest.mark.parametrize("width", [32, 36])

@@ -15,13 +15,16 @@ from fpgaprune.fabric import ICEUNPACK, find_open_tool
 from fpgaprune.readback.ice40.database import Place, database
 
 _ROWS, _COLUMNS = 16, 54
-# Rows of tiles -> the row whose buffers lead the global nets to them, in columns of each device.
+# The last of some rows of tiles, and the row whose buffers lead the global nets to them; a tile without buffers has
+# them in the one below.
 _COLUMN_BUFFERS: Mapping[str, Sequence[tuple[int, int]]] = {
+    "1k": ((4, 4), (8, 5), (12, 12), (17, 13)),
     "5k": ((4, 4), (10, 5), (14, 14), (20, 15), (26, 26), (31, 27)),
     "8k": ((8, 8), (16, 9), (24, 24), (33, 25)),
 }
 # For each global net the bit outside the tiles that leads a pin to it: bank, column, row.
 _GLOBALS_OF_PINS = {
+    "1k": ("0 330 142", "0 331 142", "1 330 143", "1 331 143", "1 330 142", "1 331 142", "0 330 143", "0 331 143"),
     "5k": ("0 690 334", "0 691 334", "1 690 175", "1 691 175", "1 690 174", "1 691 174", "0 690 335", "0 691 335"),
     "8k": ("0 870 270", "0 871 270", "1 870 271", "1 871 271", "1 870 270", "1 871 270", "0 870 271", "0 871 271"),
 }
@@ -35,7 +38,7 @@ class Ice40:
     """One configured FPGA.
 
     Attributes:
-        device: as nextpnr's file is called: `5k` for an iCE40UP5K, `8k` for an HX8K.
+        device: as nextpnr's file is called: `5k` for an iCE40UP5K, `8k` for an HX8K or HX4K.
         db: the database of the device.
         bits: of each tile by column and row, in its rows and columns, 0 or 1.
         memories: column and row of a block memory -> its bits after configuration, word by word of 16.
@@ -109,6 +112,10 @@ class Ice40:
         if places is None:
             raise ReadbackError(f"the tile at X{x}/Y{y} has no {name}; fpgaprune does not decode that")
         return sum(int(self.bits[x, y, row, col]) << at for at, (row, col) in enumerate(places))
+
+    def is_on(self, x: int, y: int, name: str) -> bool:
+        """Whether an entry switches a buffer or a memory on: by a 1, on an HX1K or LP1K by a 0."""
+        return self.entry(x, y, name) != (self.device == "1k")
 
     def settings(self, place: Place, kind: str, group: str) -> dict[str, int]:
         """The settings of a cell, in entries of a `group`; bits of one setting are joined, `_0` the lowest."""
@@ -187,5 +194,6 @@ class Wiring:
             return
         x, y = (int(chip.db.switches[switch][axis]) for axis in "xy")
         row = next(row for last, row in _COLUMN_BUFFERS[chip.device] if y <= last)
+        row -= f"ColBufCtrl.{net}" not in chip.db.entries(x, row)
         if not chip.entry(x, row, f"ColBufCtrl.{net}"):
             raise ReadbackError(f"the buffer of {net} in column {x} is off, and X{x}/Y{y} takes that net")

@@ -187,7 +187,7 @@ class _Walk:
         where = f"X{x}/Y{y}/ram"
         content = chip.memories.get((x, y))
         cascades = any(chip.entry(x, y + 1, name) for name in chip.db.entries(x, y + 1) if "Cascade" in name)
-        if content is None or cascades or not chip.entry(x, y, "RamConfig.PowerUp"):
+        if content is None or cascades or not chip.is_on(x, y, "RamConfig.PowerUp"):
             raise ReadbackError(f"the memory at {where} is off or one of a cascade; fpgaprune does not decode that")
         modes = [chip.entry(x, y + 1, f"RamConfig.CBIT_{bit}") for bit in range(4)]
 

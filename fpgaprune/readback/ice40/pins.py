@@ -42,7 +42,8 @@ class Pins:
         pin = self._inputs[wire]
         place = self._place(pin)
         enable = self._chip.db.input_enables.get(place, place)
-        plain = self._kind(place) & 3 == _PLAIN_INPUT and self._chip.entry(enable.x, enable.y, f"IoCtrl.IE_{enable.z}")
+        is_on = self._chip.is_on(enable.x, enable.y, f"IoCtrl.IE_{enable.z}")
+        plain = self._kind(place) & 3 == _PLAIN_INPUT and is_on
         if not plain or self._pll_before(wire) is not None:
             raise ReadbackError(f"pin {pin} is no plain input in the bitstream")
         return pin

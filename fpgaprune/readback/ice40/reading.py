@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import os
 
-from fpgaprune.errors import ReadbackError
 from fpgaprune.readback.fpga import Fpga
 from fpgaprune.readback.ice40.chip import Ice40
 from fpgaprune.readback.ice40.decode import read_netlist
 from fpgaprune.readback.ice40.synthesised import Synthesised as Synthesised
 from fpgaprune.readback.netlist import Netlist
 
-# nextpnr's option for a device -> the name of its database.
-_DATABASES = {"--up3k": "5k", "--up5k": "5k", "--hx8k": "8k", "--lp8k": "8k"}
+# nextpnr's option for a device -> the name of its database, and what stands behind the names of its packages there.
+_DATABASES = {
+    "--up3k": ("5k", ""),
+    "--up5k": ("5k", ""),
+    "--hx1k": ("1k", ""),
+    "--lp1k": ("1k", ""),
+    "--hx4k": ("8k", ":4k"),
+    "--lp4k": ("8k", ":4k"),
+    "--hx8k": ("8k", ""),
+    "--lp8k": ("8k", ""),
+}
 
 
 def read(path: str | os.PathLike[str], fpga: Fpga) -> Ice40:
     """The FPGA as the bitstream at `path` configures it; errors are those of `Ice40.from_file`."""
-    (option,) = fpga.device.options
-    if option not in _DATABASES:
-        raise ReadbackError(
-            f"fpgaprune reads no bitstreams of {fpga.board.device}; wanted an iCE40 UltraPlus, HX8K or LP8K"
-        )
-    return Ice40.from_file(path, _DATABASES[option])
+    return Ice40.from_file(path, _DATABASES[fpga.device.options[0]][0])
 
 
 def netlist(chip: Ice40, fpga: Fpga) -> Netlist:
     """What the board's serial output depends on; errors are those of `read_netlist`."""
     pins = fpga.board.pins
     inputs = pins["clk"], pins["serial_in"]
-    return read_netlist(chip, fpga.board.package, inputs, pins["serial_out"], fpga.board.clock_mhz)
+    package = fpga.board.package + _DATABASES[fpga.device.options[0]][1]
+    return read_netlist(chip, package, inputs, pins["serial_out"], fpga.board.clock_mhz)
