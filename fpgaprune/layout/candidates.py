@@ -31,11 +31,10 @@ class Candidates:
 
     def __init__(self, design: Design, fabric: Fabric, layout: VerilogLayout) -> None:
         self.design, self.fabric, self.layout = design, fabric, layout
-        self.layers = [
-            layer
-            for layer in design.layers
-            if is_schedulable(design, layer) and not (layout.loadable and isinstance(layer.operation, Recurrent))
-        ]
+        every = [layer for layer in design.layers if is_schedulable(design, layer)]
+        # Steps that wait for each other take cycles however they are laid out.
+        self.looped = [layer for layer in every if isinstance(layer.operation, Recurrent)]
+        self.layers = [layer for layer in every if not (layout.loadable and isinstance(layer.operation, Recurrent))]
         self.cycles = cache(self._cycles)
         self.many = cache(lambda name: program_of(design[name], 1).weights.size > _MANY)
         self.ladder = cache(self._ladder)
@@ -48,7 +47,7 @@ class Candidates:
 
     def slowest(self) -> int:
         """Cycles of the slowest layer with one multiplier each."""
-        return max((self.cycles(layer.name, 1, False) for layer in self.layers), default=1)
+        return max((self.cycles(layer.name, 1, False) for layer in (*self.layers, *self.looped)), default=1)
 
     def least(self) -> int:
         """Cycles that a sample takes on its way in and through: no layout makes it faster."""
@@ -128,6 +127,7 @@ class Candidates:
             given = LayerSpec(
                 source.name, (), source.output_shape, {"result": source.types["result"]}, operation=Input()
             )
+            layout = replace(layout, loadable=False)
             alone = replace(self.design, layers=(given, layer), outputs=(name,))
             return timed(plan_verilog(alone, layout, DigitCounter(layout.levels))).interval
         return cycles_of(self.design, self.design[name], layout)

@@ -223,7 +223,9 @@ def _explained(
     made = {part.layer: part for part in hardware.layers}
     rows = []
     for layer in design.layers:
-        if isinstance(layer.operation, Dense | Convolution | Recurrent):
+        # Where weights are loaded, the cycles alone say how a recurrent layer is laid out.
+        kinds = Dense | Convolution if ways.layout.loadable else Dense | Convolution | Recurrent
+        if isinstance(layer.operation, kinds):
             # A layer whose additions have an order comes as it is, without a choice.
             way = chosen.get(layer.name, Way(0, False, {}))
             # A recurrent layer that comes as it is may have a schedule, too.
