@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from fpgaprune.readback.functions import Functions
 from fpgaprune.readback.netlist import ONE, OPEN, ZERO, BlockMemory, Lut, Multiplier, Netlist, Register
@@ -55,20 +57,14 @@ class _Pairs:
         self._functions, self._read = Functions(), came.read_nets()
         # Net of either netlist -> its function.
         self._came: dict[int, int] = {ZERO: ZERO, ONE: ONE, OPEN: self._functions.free()}
-        self._there: dict[int, int] = {ZERO: ZERO, ONE: ONE, OPEN: self._functions.free()}
+        # Of cells of synthesis on which the bitstream does not depend nothing is known.
+        self._there = defaultdict[int, int](self._functions.free, {ZERO: ZERO, ONE: ONE})
 
     def compared(self) -> CellComparison:
         cells, there = _cells(self._netlist), {cell.place: cell for cell in _cells(self._wanted)}
         lost = [cell.place for cell in cells if type(there.get(cell.place)) is not type(cell)]
         if lost:
-            return CellComparison(
-                len(cells),
-                f"{len(lost):,} of {len(cells):,} cells are where place and route did not put any, the first at "
-                f"{min(lost)}: it is the bitstream of another netlist, or was changed",
-            )
-        # Cells of synthesis on which the bitstream does not depend: nothing is known of them.
-        for cell in there.values():
-            self._there |= {net: self._functions.free() for net in _made(cell)}
+            return misplaced(lost, len(cells))
         pairs = [(cell, there[cell.place]) for cell in cells]
         for one, other in pairs:
             for net, bit in zip(_made(one), _made(other), strict=True):
@@ -85,17 +81,14 @@ class _Pairs:
         for place, function in self._computed(self._netlist, self._came):
             # What a changed table feeds differs too, and this names it.
             if place in self._names and wanted.get(place, function) != function:
-                yield f"the table {self._named(place)} computes something else than synthesis made it for"
+                yield other_table(self._named(place))
         if self._netlist.factor != self._wanted.factor:
-            yield (
-                f"the PLL makes {self._netlist.factor} times the frequency of the pin, and synthesis asked it for "
-                f"{self._wanted.factor}"
-            )
+            yield other_ratio(self._netlist.factor, self._wanted.factor)
         for came, cell in pairs:
             for what in self._of_cell(came, cell):
-                yield f"{what} of {self._named(came.place)} is not what synthesis made it"
+                yield other(f"{what} of {self._named(came.place)}")
         if self._came[self._netlist.output] != self._there[self._wanted.output]:
-            yield "the output is not what synthesis made it"
+            yield other("the output")
 
     def _computed(self, netlist: Netlist, functions: dict[int, int]) -> Iterator[tuple[str, int]]:
         """The place of each table, and the function that it computes."""
@@ -157,6 +150,30 @@ class _Pairs:
     def _wires(self, what: str, nets: Sequence[int], bits: Sequence[int]) -> Iterator[str]:
         if [self._came[net] for net in nets] != [self._there[bit] for bit in bits]:
             yield what
+
+
+def misplaced(lost: Sequence[str], cells: int) -> CellComparison:
+    """What comes of `lost` places, of `cells`, where synthesis has no cell."""
+    return CellComparison(
+        cells,
+        f"{len(lost):,} of {cells:,} cells are where place and route did not put any, the first at {min(lost)}: "
+        "it is the bitstream of another netlist, or was changed",
+    )
+
+
+def other(what: str) -> str:
+    """The sentence for a cell or a wire that differs."""
+    return f"{what} is not what synthesis made it"
+
+
+def other_table(where: str) -> str:
+    """The sentence for a table that differs."""
+    return f"the table {where} computes something else than synthesis made it for"
+
+
+def other_ratio(came: Fraction, wanted: Fraction) -> str:
+    """The sentence for a PLL that differs."""
+    return f"the PLL makes {came} times the frequency of the pin, and synthesis asked it for {wanted}"
 
 
 def _cells(netlist: Netlist) -> list[_Cell]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from fpgaprune.errors import ReadbackError
 from fpgaprune.readback.cells_file import SynthesisedCell
-from fpgaprune.readback.comparison import NEXT, CellComparison
+from fpgaprune.readback.comparison import NEXT, CellComparison, misplaced, other, other_ratio, other_table
 from fpgaprune.readback.functions import ONE, ZERO, Functions
 from fpgaprune.readback.gowin.synthesised import REGISTER, Synthesised, SynthesisedFunctions
 from fpgaprune.readback.netlist import OPEN, BlockMemory, BlockPort, Lut, Multiplier, Netlist, Register, SmallMemory
@@ -52,11 +52,7 @@ class _Pairs:
         cells: list[_Cell] = [*whole.registers, *whole.small, *whole.blocks, *whole.multipliers]
         lost = [cell.place for cell in cells if self._name(cell) is None]
         if lost:
-            return CellComparison(
-                len(cells),
-                f"{len(lost):,} of {len(cells):,} cells are where place and route did not put any, the first at "
-                f"{min(lost)}: it is the bitstream of another netlist, or was changed",
-            )
+            return misplaced(lost, len(cells))
         for cell in cells:
             self._share(cell)
         self._share_pins(pin)
@@ -118,9 +114,9 @@ class _Pairs:
         for cell in cells:
             name, wanted = self._cell(cell)
             for what in self._of_cell(cell, wanted):
-                yield f"{what} of {name!r} at {cell.place} is not what synthesis made it"
+                yield other(f"{what} of {name!r} at {cell.place}")
         if self._came[self._netlist.output] != self._synthesised.of(self._wanted.buffered(output)):
-            yield f"the output {output!r} is not what synthesis made it"
+            yield other(f"the output {output!r}")
 
     def _clock(self, cells: Sequence[_Cell]) -> Iterator[str]:
         """One clock moves all cells, at the frequency that the PLL of synthesis makes."""
@@ -136,10 +132,7 @@ class _Pairs:
         if clocks != pins:
             yield "synthesis has another clock than that of the pin"
         if wanted != self._netlist.factor:
-            yield (
-                f"the PLL makes {self._netlist.factor} times the frequency of the pin, and synthesis asked it for "
-                f"{wanted}"
-            )
+            yield other_ratio(self._netlist.factor, wanted)
 
     def _table(self, table: Lut) -> Iterator[str]:
         """A table that is not the one that synthesis placed there: what it feeds differs too, and this names it."""
@@ -152,7 +145,7 @@ class _Pairs:
         port = "COUT" if carry else "SUM" if cell.type == "ALU" else "F" if "F" in cell.connections else "O"
         for bit in cell.connections.get(port, []):
             if self._synthesised.of(bit) != self._came[table.output]:
-                yield f"the table {name!r} at {table.place} computes something else than synthesis made it for"
+                yield other_table(f"{name!r} at {table.place}")
 
     def _of_cell(self, cell: _Cell, wanted: SynthesisedCell) -> Iterator[str]:
         if isinstance(cell, Register):

@@ -134,6 +134,13 @@ def test_a_carry_that_comes_from_elsewhere_is_noticed(home, cells):
     assert noticed
 
 
+def test_a_multiplier_that_lost_its_registers_is_named(home, cells):
+    chip = kept_chip(home)
+    with changed(chip, *bits_of(chip, 0, 10, "IpConfig.CBIT_1")):
+        found = checked(chip, home, cells)
+    assert found.cells.first.startswith("the input A of 'network.product_SB_MAC16_O' at X0/Y10/mac16_0 is not what")
+
+
 def test_memories_in_the_wrong_order_are_noticed(home, cells):
     chip = kept_chip(home)
     original = {place: bytes(content) for place, content in chip.memories.items()}
