@@ -80,6 +80,29 @@ def test_more_random_recurrent_layers_give_the_bits_of_the_emulator(seed, tmp_pa
     check(seed, 8, tmp_path)
 
 
+def beside(net: Net, x: str) -> str:
+    """What comes in, added to what a recurrent layer makes of it, and another one beside that."""
+    one = net.recurrent(x, "GRU", net.shape(x)[1])
+    return net.concatenate(net.merge(x, one, "add"), net.recurrent(x, "LSTM", 2))
+
+
+def behind(net: Net, x: str) -> str:
+    """A recurrent layer of the steps that a function leaves, and a function of what it makes."""
+    return net.activation(net.recurrent(net.activation(x, "relu"), "LSTM", 3), "tanh")
+
+
+@pytest.mark.parametrize("levels", [1, 3])
+@pytest.mark.parametrize("build", [beside, behind])
+def test_branches_and_functions_around_recurrent_layers_wait_for_each_other(build, levels, tmp_path):
+    net = Net(np.random.default_rng(9))
+    design = net.design(build(net, net.input(6, 4)))
+    project = to_verilog(design, tmp_path, layout=VerilogLayout(levels=levels))
+    x = samples(design, 4, 2)
+    for stalls, number, reset in STALLS:
+        found = project.simulate(x, stalls=stalls, seed=number, reset_after=reset)
+        assert (found.output.astype(np.float32) == emulate(design, x)).all(), (stalls, number, reset)
+
+
 def laid(cell: str, multipliers: int, sequences: bool, units: int = 6):
     """A network of two recurrent layers with a Dense layer, whose accumulators hold every sum."""
     net = Net(np.random.default_rng(3))
