@@ -10,6 +10,7 @@ from typing import Any
 
 from fpgaprune.errors import ReadbackError
 from fpgaprune.fabric import find_board_router
+from fpgaprune.readback.cells_file import read_cells
 from fpgaprune.readback.comparison import CellComparison
 from fpgaprune.readback.fpga import Fpga
 from fpgaprune.readback.gowin import reading as gowin
@@ -36,7 +37,7 @@ class Decoder:
 
 
 _GOWIN = Decoder(gowin.read, gowin.netlist, gowin.Synthesised.from_file, gowin.compare)
-_ICE40 = Decoder(ice40.read, ice40.netlist, ice40.Synthesised.from_file, ice40.Synthesised.compared)
+_ICE40 = Decoder(ice40.read, ice40.netlist, read_cells, ice40.compare)
 _DECODERS = {"gowin": _GOWIN, "ice40": _ICE40, "ice40up": _ICE40}
 
 

@@ -75,14 +75,14 @@ def outcome(chip: Any, original: Any, cells: Any, cache: Path) -> list[str]:
 def main() -> None:
     """One row a kind of bits, on standard output."""
     from fpgaprune.readback import netlist_of
-    from fpgaprune.readback.ice40.synthesised import Synthesised
+    from fpgaprune.readback.cells_file import read_cells
     from tests.unit.readback.ice40 import BOARD, kept_chip
 
     flips = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         chip = kept_chip(folder)
-        original, cells = netlist_of(chip, BOARD), Synthesised.from_file(folder / "mixed.bin.cells.xz")
+        original, cells = netlist_of(chip, BOARD), read_cells(folder / "mixed.bin.cells.xz")
         for kind, known in places(chip, original):
             found: Counter[str] = Counter()
             for place in Random(2).sample(known, flips):

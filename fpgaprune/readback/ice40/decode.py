@@ -268,8 +268,10 @@ class _Walk:
             raise ReadbackError(f"{where} works at the falling edge; fpgaprune does not decode that")
         if self._clock is None:
             netlist = self._cells.netlist
-            netlist.clock, netlist.factor = self._pins.clock(origin, self._wiring, where)
+            netlist.clock, netlist.factor, controls = self._pins.clock(origin, self._wiring, where)
             self._clock = origin
+            if any(self._value(control) != value for control, value in controls.items()):
+                raise ReadbackError("the PLL may be bypassed or reset by the design; fpgaprune does not decode that")
         if origin != self._clock:
             raise ReadbackError(
                 f"{where} has another clock, {self._db.name(origin)}, than others, {self._db.name(self._clock)}"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from fpgaprune.errors import ReadbackError
 from fpgaprune.fabric import filter_range
 from fpgaprune.readback.ice40.chip import Ice40, Wiring
 from fpgaprune.readback.ice40.database import Place
+from fpgaprune.readback.netlist import ONE, ZERO
 
 _PLAIN_INPUT, _PLAIN_OUTPUT = 0b01, 0b0110
 # Of a PLL: its input is the pin, its output is fed back, and no part of it delays or shifts.
 _PLL_AT_A_PIN, _FED_BACK = 2, 1
+# Tiles whose wires to the outside bypass the PLL of an UltraPlus, and let it run; and what they must be.
+_CONTROLS = {(15, 31): ZERO, (16, 31): ONE}
 
 
 class Pins:
@@ -74,8 +77,8 @@ class Pins:
         ((x, y, _),) = places
         return self._wire(places[0], "D_IN_0") if taken == "io" else wiring.source(db.wire(x, y, "fabout"))
 
-    def clock(self, wire: int, wiring: Wiring, where: str) -> tuple[str, Fraction]:
-        """The pin of a clock, and how many times as fast as there it is.
+    def clock(self, wire: int, wiring: Wiring, where: str) -> tuple[str, Fraction, Mapping[int, int]]:
+        """The pin of a clock, how many times as fast as there it is, and what certain wires must be for that.
 
         Args:
             wire: where the way to the clock of `where` begins.
@@ -93,8 +96,8 @@ class Pins:
             )
         pll = self._pll_before(origin)
         if pll is not None:
-            return pin, self.pll_ratio(pll)
-        return self.input(origin), Fraction(1)
+            return pin, self.pll_ratio(pll), {db.wire(*tile, "fabout"): value for tile, value in _CONTROLS.items()}
+        return self.input(origin), Fraction(1), {}
 
     def _pll_before(self, wire: int) -> Place | None:
         """The place of the PLL that drives a wire, past the pin; None if none does."""
@@ -107,6 +110,8 @@ class Pins:
         Raises:
             ReadbackError: its bits are not those of plain dividers: a bypass, another feedback, a shifted clock.
         """
+        if self._chip.device != "5k":
+            raise ReadbackError("the clock comes from a PLL; fpgaprune decodes that of an iCE40 UltraPlus only")
         found = dict(self._plls[pll])
         divide, multiply, output = found.pop("DIVR", 0) + 1, found.pop("DIVF", 0) + 1, 1 << found.pop("DIVQ", 0)
         wanted = {

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 
+from fpgaprune.readback.cells_file import SynthesisedCells
+from fpgaprune.readback.comparison import CellComparison
 from fpgaprune.readback.fpga import Fpga
 from fpgaprune.readback.ice40.chip import Ice40
 from fpgaprune.readback.ice40.decode import read_netlist
-from fpgaprune.readback.ice40.synthesised import Synthesised as Synthesised
+from fpgaprune.readback.ice40.synthesised import Synthesised
 from fpgaprune.readback.netlist import Netlist
 
 # nextpnr's option for a device -> the name of its database, and what stands behind the names of its packages there.
@@ -34,3 +36,8 @@ def netlist(chip: Ice40, fpga: Fpga) -> Netlist:
     inputs = pins["clk"], pins["serial_in"]
     package = fpga.board.package + _DATABASES[fpga.device.options[0]][1]
     return read_netlist(chip, package, inputs, pins["serial_out"], fpga.board.clock_mhz)
+
+
+def compare(cells: SynthesisedCells, found: Netlist) -> CellComparison:
+    """Compare each cell with that of synthesis; errors are those of `Synthesised.of` and of `compare_netlists`."""
+    return Synthesised.of(cells).compared(found)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from fpgaprune.errors import ReadbackError
-from fpgaprune.readback.cells_file import SynthesisedCell, SynthesisedCells, read_cells
+from fpgaprune.readback.cells_file import SynthesisedCell, SynthesisedCells
 from fpgaprune.readback.comparison import CellComparison, compare_netlists
 from fpgaprune.readback.ice40.cells import CARRY, Cells
 from fpgaprune.readback.ice40.multipliers import multiply
@@ -33,17 +32,12 @@ class Synthesised:
     names: Mapping[str, str]
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> Synthesised:
-        """The netlist that `make_bitstream` wrote beside a bitstream.
+    def of(cls, cells: SynthesisedCells) -> Synthesised:
+        """The netlist of these cells, from the port `serial_in` to `serial_out`.
 
         Raises:
-            ReadbackError: the file is gone, or is none; or a cell is of a type that is not compared.
+            ReadbackError: a cell is of a type that is not compared.
         """
-        return cls.of(read_cells(path))
-
-    @classmethod
-    def of(cls, cells: SynthesisedCells) -> Synthesised:
-        """The netlist of these cells, from the port `serial_in` to `serial_out`."""
         return _Reading(cells).read()
 
     def compared(self, netlist: Netlist) -> CellComparison:
