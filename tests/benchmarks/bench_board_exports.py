@@ -1,9 +1,9 @@
-"""How `export --for BOARD` ends for Dense, 1-D, 2-D and depthwise networks, and after how long.
+"""How `export --for BOARD` ends for Dense, 1-D, 2-D, depthwise and recurrent networks, and after how long.
 
     python tests/benchmarks/bench_board_exports.py FOLDER [--boards tang-nano-9k icebreaker] [--networks "dense 2"]
         [--models ../shared/models] [--minutes 5] [--tool-cpu-minutes 4] [--samples 4]
 
-Eight networks are drawn at random (bench_place_shares.py), and with --models four are files of others: three quarters
+Ten networks are drawn at random (bench_place_shares.py), and with --models four are files of others: three quarters
 of their weights are made zero, and they get 8 bits. Each one is exported for each board, one after another. A row says
 the wall-clock and the processor seconds, how it ended, and in which layout. FOLDER/board_exports.csv keeps the rows;
 what it holds already is not run again.
@@ -25,7 +25,10 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-RANDOM = ("dense 1", "dense 2", "conv1d 2", "conv1d 6", "conv2d 1", "conv2d 5", "depthwise 3", "depthwise 8")
+RANDOM = (
+    *("dense 1", "dense 2", "conv1d 2", "conv1d 6", "conv2d 1", "conv2d 5", "depthwise 3", "depthwise 8"),
+    *("gru 1", "lstm 2"),
+)
 _EXAMPLES = "fastmachinelearning_example-models/onnx"
 MODELS = {
     "jets, three hidden layers": f"{_EXAMPLES}/three_layer_keras.onnx",

@@ -72,6 +72,8 @@ def network(family: str, seed: int) -> Any:
         for _ in range(int(draw(1, 3))):
             x = net.conv(x, int(draw(4, 11)))
         x = net.flatten(net.pool(x, "Max"))
+    elif family in ("gru", "lstm"):
+        x = net.recurrent(net.input(int(draw(10, 41)), int(draw(2, 9))), family.upper(), int(draw(8, 21)), False)
     else:
         x = net.input(int(draw(8, 17)), int(draw(8, 17)), int(draw(2, 5)))
         for _ in range(int(draw(1, 3))):
