@@ -88,6 +88,7 @@ from .synthesis import synthesize as synthesize
 from .testbench import vector_file as vector_file
 from .vectors import Vectors as Vectors
 from .vectors import golden_vectors as golden_vectors
+from .vectors import pack as pack
 from .verilator import lint as lint
 from .verilator import simulator_version as simulator_version
 from .waiting import bitstream_seconds as bitstream_seconds

@@ -5,7 +5,9 @@ from .answers import check_chip as check_chip
 from .answers import netlist_of as netlist_of
 from .answers import read_chip as read_chip
 from .cells_file import SynthesisedCell as SynthesisedCell
+from .cells_file import read_cells as read_cells
 from .comparison import CellComparison as CellComparison
+from .comparison import compare_netlists as compare_netlists
 from .functions import Functions as Functions
 from .gowin.chip import Chip as Chip
 from .gowin.chip import Wire as Wire

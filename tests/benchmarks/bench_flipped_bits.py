@@ -74,8 +74,7 @@ def outcome(chip: Any, original: Any, cells: Any, cache: Path) -> list[str]:
 
 def main() -> None:
     """One row a kind of bits, on standard output."""
-    from fpgaprune.readback import netlist_of
-    from fpgaprune.readback.cells_file import read_cells
+    from fpgaprune.readback import netlist_of, read_cells
     from tests.unit.readback.ice40 import BOARD, kept_chip
 
     flips = int(sys.argv[1]) if len(sys.argv) > 1 else 2

@@ -9,8 +9,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from fpgaprune.fabric import Vectors, testbench, vector_file
-from fpgaprune.fabric.vectors import pack
+from fpgaprune.fabric import Vectors, pack, testbench, vector_file
 
 from ..unit.fabric.tiny import tiny_project
 

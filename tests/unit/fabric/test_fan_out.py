@@ -97,9 +97,10 @@ def test_copies_of_luts_that_read_each_other_come_to_an_end():
 def test_the_places_of_copies_are_kept_with_their_original(tmp_path):
     """A copy of a copy too: the netlist of synthesis has neither."""
     joined = with_readers(readers=1)
-    routed = {"cells": {name: {"attributes": {"NEXTPNR_BEL": f"X1Y1/{name}"}} for name in joined["cells"]}}
+    ports = {"port_directions": {}, "connections": {}}
+    routed = {"cells": {name: {"attributes": {"NEXTPNR_BEL": f"X1Y1/{name}"}, **ports} for name in joined["cells"]}}
     for name in (f"from{COPY}1", f"from{COPY}1{COPY}5"):
-        routed["cells"][name] = {"attributes": {"NEXTPNR_BEL": f"X2Y2/{name}"}}
+        routed["cells"][name] = {"attributes": {"NEXTPNR_BEL": f"X2Y2/{name}"}, **ports}
     for name, module in (("joined", joined), ("routed", routed)):
         (tmp_path / name).write_text(json.dumps({"modules": {"top": {"ports": {}, **module}}}))
     kept = write_placed(tmp_path / "joined", tmp_path / "routed", "top", tmp_path / "x.fs")

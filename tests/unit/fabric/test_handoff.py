@@ -10,8 +10,7 @@ import pytest
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, TargetError, ToolError
-from fpgaprune.fabric import Vectors, golden_vectors, write_handoff
-from fpgaprune.fabric.vectors import pack
+from fpgaprune.fabric import Vectors, golden_vectors, pack, write_handoff
 from fpgaprune.hls import layer_of
 from fpgaprune.rtl import RtlPort, VerilogProject
 from fpgaprune.values import FixedType

