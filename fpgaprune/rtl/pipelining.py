@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.rtl.circuit import COSTS, Circuit
 
+_MOST_BITS = 2**31 - 1
 # The first register is part of the block memory; its output comes late in the cycle, so a second register follows.
 _MEMORY_STAGES = 2
 
@@ -153,8 +154,12 @@ class Lives:
         stuck = np.flatnonzero(stage == self.last)
         starts = np.concatenate([np.full(count, source), end, behind[tight], reader, stuck])
         stops = np.concatenate([value, np.full(count, sink), ahead[tight], end[read], np.full(len(stuck), sink)])
-        tied = np.full(len(starts) - 2 * count, self.width.sum() + 1)
-        bits = np.concatenate([self.width, self.width, tied]).astype(np.int32)
+        # scipy cuts in whole numbers of 32 bits; joined buses of a large layer have more bits than these count.
+        width = self.width
+        while width.sum() >= _MOST_BITS:
+            width = np.maximum(width // 2, 1)
+        tied = np.full(len(starts) - 2 * count, width.sum() + 1)
+        bits = np.concatenate([width, width, tied]).astype(np.int32)
         network = csr_matrix((bits, (starts, stops)), shape=(2 * count + 2, 2 * count + 2))
         room = network - maximum_flow(network, source, sink).flow
         room.eliminate_zeros()

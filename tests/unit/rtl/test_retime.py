@@ -51,6 +51,16 @@ def test_it_is_as_deep_as_the_earliest_and_never_takes_more_register_bits(circui
     assert plan.register_bits(circuit) <= before.register_bits(circuit)
 
 
+@FIXED
+@given(circuits(), LEVELS)
+def test_more_bits_than_32_bits_count_give_the_same_stages(circuit, levels):
+    """The joined outputs of a layer of 640 had; the cut of a sum that wrapped around never ended."""
+    lives = pipelining.Lives.of(circuit, Timing.of(circuit, levels))
+    assume(lives.width.size)
+    much = replace(lives, width=lives.width << 31)
+    assert pipelining.fewest_registers(much).tolist() == pipelining.fewest_registers(lives).tolist()
+
+
 def fewest(circuit, depth, levels):
     """Register bits of the best of all schedules, tried one by one."""
     places = [p for p in circuit.alive() if circuit.nodes[p].op not in ("input", "const")]
