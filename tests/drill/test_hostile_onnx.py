@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -36,6 +37,7 @@ OPERATORS = (
     *("Conv", "Gemm", "MatMul", "Add", "Reshape", "Transpose", "Flatten", "MaxPool", "BatchNormalization", "Concat"),
     *("Pad", "Slice", "Resize", "Softmax", "Quant", "BipolarQuant", "Trunc", "Loop", "If", "Shape", "Gather", "Cast"),
     *("Expand", "ConstantOfShape", "Range", "Split", "Squeeze", "Unsqueeze", "Clip", "ReduceMean", "Nonsense", ""),
+    *("GRU", "LSTM", "RNN", "Max", "LogSoftmax", "Identity"),
 )
 DOMAINS = ("", "ai.onnx", "qonnx.custom_op.general", "qonnx.custom_op.channels_last", "onnx.brevitas", "com.example")
 
@@ -56,6 +58,28 @@ def joined(path: Path) -> Path:
     constants = {"w": numbers(2, 3, 3, 3), "zero": numbers(1).astype("int64") * 0, "v": numbers(100, 4)}
     constants["rest"] = numbers(1).astype("int64") * 0 - 1
     return graph(path, nodes, constants, {"x": ("n", 3, 5, 5)}, {"y": ("n", 4)})
+
+
+def recurrent(path: Path) -> Path:
+    """A GRU as PyTorch writes it, whose last step is read, and a LogSoftmax at the end."""
+    nodes = [
+        node("Transpose", ["x"], "t", perm=[1, 0, 2]),
+        node("Shape", ["t"], "s"),
+        node("Gather", ["s", "second"], "n", axis=0),
+        node("Concat", ["one", "n", "units"], "shape", axis=0),
+        node("Expand", ["none", "shape"], "h"),
+        node("GRU", ["t", "w", "r", "b", "", "h"], "states", "/rnn/GRU", hidden_size=5, linear_before_reset=1),
+        node("Squeeze", ["states", "second"], "steps"),
+        node("Transpose", ["steps"], "samples", perm=[1, 0, 2]),
+        node("Gather", ["samples", "last"], "g", axis=1),
+        node("Gemm", ["g", "v"], "z"),
+        node("LogSoftmax", ["z"], "y", axis=1),
+    ]
+    whole = {"second": [1], "one": [1], "units": [5], "last": -1}
+    constants = {name: np.array(value, np.int64) for name, value in whole.items()}
+    constants |= {"w": numbers(1, 15, 4), "r": numbers(1, 15, 5), "b": numbers(1, 30), "v": numbers(5, 3)}
+    constants["none"] = numbers(1, 1, 1) * 0
+    return graph(path, nodes, constants, {"x": ("n", 7, 4)}, {"y": ("n", 3)})
 
 
 def wired(model: Any, random: Random) -> None:
@@ -165,7 +189,7 @@ def test_files_with_faults_end_in_one_line(tmp_path):
     (tmp_path / "secret.bin").write_bytes(bytes(4096))
     (folder / "link.bin").symlink_to(tmp_path / "secret.bin")
     sound = [small_cnn(folder / "cnn.onnx"), network(folder / "q.onnx"), network(folder / "s.onnx", scale=0.3)]
-    sound.append(joined(folder / "joined.onnx"))
+    sound += [joined(folder / "joined.onnx"), recurrent(folder / "recurrent.onnx")]
     for path in sound:
         plan_onnx(path)
     files = [path.read_bytes() for path in sound]
