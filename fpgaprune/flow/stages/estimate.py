@@ -116,16 +116,7 @@ class EstimateStage(FlowStage[EstimateResult]):
     """Estimates the resources of the network before and after pruning."""
 
     name = "estimate"
-    inputs = (
-        "design.json",
-        "design.npz",
-        "design_trained.json",
-        "design_trained.npz",
-        "trained.keras",
-        NETWORK,
-        TYPES,
-        "measure.json",
-    )
+    inputs = ("design.json", "design.npz", "design_trained.json", "design_trained.npz", "trained.keras", NETWORK, TYPES)
     outputs = ("estimate.json",)
     sections: ClassVar[Mapping[str, Section]] = {"estimate": EstimateConfig()}
     needs_keras = False
