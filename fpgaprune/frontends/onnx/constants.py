@@ -54,7 +54,9 @@ def folded(node: onnx.NodeProto, given: Sequence[Parameter | None], opset: int) 
     values = [None if parameter is None else parameter.values for parameter in given]
     if is_quantiser(node):
         return [_quantised(node, given)]
-    if node.op_type in ("ConstantOfShape", "Expand") and values[-1] is not None:
+    if node.op_type in ("ConstantOfShape", "Expand") and values and values[-1] is not None:
+        if values[-1].dtype.kind not in "iu":
+            raise ValueError(f"makes a tensor whose shape is {values[-1].dtype}; wanted whole numbers")
         # The same numbers for every sample.
         values[-1] = np.where(values[-1] == BATCH, 1, values[-1])
     _require_small(node, values)

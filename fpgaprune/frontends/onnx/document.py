@@ -184,6 +184,7 @@ def _require_known(path: Path, model: onnx.ModelProto) -> None:
             continue
         if node.domain not in _DOMAINS or node.op_type not in OPERATORS.keys() | FOLDED or bodies(node):
             kind = node.op_type if node.domain in _DOMAINS else f"{node.domain}.{node.op_type}"
+            kind = kind if kind.isprintable() else shown(kind)
             instead = _INSTEAD.get(node.op_type, f"build it of {', '.join(sorted(OPERATORS))}")
             name = node.name or (node.output[0] if node.output else "")
             raise ModelImportError(

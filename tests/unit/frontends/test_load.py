@@ -6,7 +6,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import ConfigError, MaskError, ModelImportError
-from tests.unit.frontends.graphs import numbers, small_cnn
+from tests.unit.frontends.graphs import graph, node, numbers, small_cnn
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +92,24 @@ def test_a_file_of_keras_comes_in_by_the_same_door(tmp_path):
     found = fp.load(tmp_path / "net.keras")
     assert np.argwhere(~found.masks["d/kernel"]).tolist() == [[1, 2]]
     assert found.difference is None
+
+
+@pytest.mark.parametrize(
+    ("nodes", "says"),
+    [
+        ([node("Odd\nname", ["x"], "y", "odd")], r"node 'odd' is a 'Odd\\nname', which fpgaprune does not take"),
+        (
+            [node("Expand", ["one", "shape"], "e"), node("Add", ["x", "e"], "y")],
+            r"node '/e/Expand' \(Expand\) makes a tensor whose shape is complex64; wanted whole numbers",
+        ),
+    ],
+)
+def test_an_operator_of_two_lines_and_a_shape_of_complex_numbers_are_one_line(nodes, says, tmp_path):
+    constants = {"one": numbers(1), "shape": np.array([1 + 2j], np.complex64)}
+    path = graph(tmp_path / "net.onnx", nodes, constants, {"x": ("n", 4)}, {"y": ("n", 4)})
+    with pytest.raises(ModelImportError, match=says) as caught:
+        fp.load(path)
+    assert "\n" not in str(caught.value)
 
 
 def test_what_is_no_network_is_one_line(tmp_path):
