@@ -5,14 +5,13 @@ from .answers import check_chip as check_chip
 from .answers import netlist_of as netlist_of
 from .answers import read_chip as read_chip
 from .cells_file import SynthesisedCell as SynthesisedCell
+from .cells_file import SynthesisedCells as SynthesisedCells
 from .cells_file import read_cells as read_cells
 from .comparison import CellComparison as CellComparison
 from .comparison import compare_netlists as compare_netlists
 from .functions import Functions as Functions
 from .gowin.chip import Chip as Chip
 from .gowin.chip import Wire as Wire
-from .gowin.comparison import compare_cells as compare_cells
-from .gowin.synthesised import Synthesised as Synthesised
 from .netlist import BlockMemory as BlockMemory
 from .netlist import BlockPort as BlockPort
 from .netlist import Lut as Lut

@@ -18,6 +18,7 @@ from fpgaprune.errors import ReadbackError
 from fpgaprune.fabric import cells_file, find_board
 from fpgaprune.files import digest_file
 from fpgaprune.measure import ALL_INPUTS, BitstreamLink, Claim, on_samples
+from fpgaprune.readback.cells_file import SynthesisedCells, read_cells
 from fpgaprune.readback.comparison import CellComparison
 from fpgaprune.readback.families import find_decoder
 from fpgaprune.readback.netlist import Netlist
@@ -194,7 +195,7 @@ def check_bitstream(
         wanted,
         samples,
         results,
-        synthesised=find_decoder(board)[1].synthesised(synthesised) if synthesised.is_file() else None,
+        synthesised=read_cells(synthesised) if synthesised.is_file() else None,
         patience=patience,
         cache=cache,
         timeout_s=timeout_s,
@@ -225,7 +226,7 @@ def check_chip(
     samples: int,
     results: Results,
     *,
-    synthesised: Any = None,
+    synthesised: SynthesisedCells | None = None,
     patience: int = PATIENCE,
     cache: str | os.PathLike[str] | None = None,
     timeout_s: float = 3600.0,
@@ -233,7 +234,7 @@ def check_chip(
 ) -> BitstreamCheck:
     """Compare what a configured FPGA answers with `wanted`; arguments and errors are those of `check_bitstream`.
 
-    Its cells are compared with `synthesised`, if that is given: those of synthesis as the family's decoder reads them.
+    Its cells are compared with `synthesised`, if that is given: those of synthesis.
     """
     started = time.monotonic() if begun is None else begun
     place, netlist = find_board(board), netlist_of(chip, board)

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from fpgaprune.readback.functions import Functions
-from fpgaprune.readback.netlist import ONE, OPEN, ZERO, BlockMemory, Lut, Multiplier, Netlist, Register
+from fpgaprune.readback.netlist import (
+    ONE,
+    OPEN,
+    ZERO,
+    BlockMemory,
+    Lut,
+    Multiplier,
+    Netlist,
+    Register,
+    SmallMemory,
+)
 
 # A register takes its start value where it is reset, else D where it is enabled: of reset, enable, D, itself, start.
 NEXT = sum(1 << at for at in range(32) if ((at >> 4) & 1 if at & 1 else (at >> 2) & 1 if at & 2 else (at >> 3) & 1))
-_Cell = Register | BlockMemory | Multiplier
+_Cell = Register | SmallMemory | BlockMemory | Multiplier
 
 
 @dataclass(frozen=True)
@@ -55,40 +64,48 @@ class _Pairs:
     def __init__(self, came: Netlist, wanted: Netlist, names: Mapping[str, str]) -> None:
         self._netlist, self._wanted, self._names = came, wanted, names
         self._functions, self._read = Functions(), came.read_nets()
-        # Net of either netlist -> its function.
-        self._came: dict[int, int] = {ZERO: ZERO, ONE: ONE, OPEN: self._functions.free()}
-        # Of cells of synthesis on which the bitstream does not depend nothing is known.
+        # Net of either netlist -> its function; nothing is known of what is not shared.
+        self._came = defaultdict[int, int](self._functions.free, {ZERO: ZERO, ONE: ONE})
         self._there = defaultdict[int, int](self._functions.free, {ZERO: ZERO, ONE: ONE})
 
     def compared(self) -> CellComparison:
         cells, there = _cells(self._netlist), {cell.place: cell for cell in _cells(self._wanted)}
         lost = [cell.place for cell in cells if type(there.get(cell.place)) is not type(cell)]
         if lost:
-            return misplaced(lost, len(cells))
+            return CellComparison(
+                len(cells),
+                f"{len(lost):,} of {len(cells):,} cells are where place and route did not put any, the first at "
+                f"{min(lost)}: it is the bitstream of another netlist, or was changed",
+            )
         pairs = [(cell, there[cell.place]) for cell in cells]
         for one, other in pairs:
-            for net, bit in zip(_made(one), _made(other), strict=True):
+            for net, bit in _made(one, other):
                 self._share(net, bit)
         for net, bit in zip(self._netlist.pins.values(), self._wanted.pins.values(), strict=False):
             self._share(net, bit)
         return CellComparison(len(cells) + 1, next(self._differences(pairs), None))
 
     def _share(self, net: int, wanted: int) -> None:
-        self._came[net] = self._there[wanted] = self._functions.free()
+        """Both nets are one function: of a copy of a register, that of the register."""
+        if wanted not in (ZERO, ONE, OPEN):
+            self._came[net] = self._there[wanted]
 
     def _differences(self, pairs: Sequence[tuple[_Cell, _Cell]]) -> Iterator[str]:
         wanted = dict(self._computed(self._wanted, self._there))
         for place, function in self._computed(self._netlist, self._came):
             # What a changed table feeds differs too, and this names it.
             if place in self._names and wanted.get(place, function) != function:
-                yield other_table(self._named(place))
+                yield f"the table {self._named(place)} computes something else than synthesis made it for"
         if self._netlist.factor != self._wanted.factor:
-            yield other_ratio(self._netlist.factor, self._wanted.factor)
+            yield (
+                f"the PLL makes {self._netlist.factor} times the frequency of the pin, and synthesis asked it for "
+                f"{self._wanted.factor}"
+            )
         for came, cell in pairs:
             for what in self._of_cell(came, cell):
-                yield other(f"{what} of {self._named(came.place)}")
+                yield f"{what} of {self._named(came.place)} is not what synthesis made it"
         if self._came[self._netlist.output] != self._there[self._wanted.output]:
-            yield other("the output")
+            yield "the output is not what synthesis made it"
 
     def _computed(self, netlist: Netlist, functions: dict[int, int]) -> Iterator[tuple[str, int]]:
         """The place of each table, and the function that it computes."""
@@ -112,9 +129,17 @@ class _Pairs:
             yield from self._wires("the input A", came.a, wanted.a)
             yield from self._wires("the input B", came.b, wanted.b)
             yield from self._wires("the signs", (came.a_signed, came.b_signed), (wanted.a_signed, wanted.b_signed))
+        elif isinstance(came, SmallMemory) and isinstance(wanted, SmallMemory):
+            if came.content != wanted.content:
+                yield "the content"
+            yield from self._wires("the address that is read", came.read, wanted.read)
+            yield from self._wires("the write enable", (came.enable,), (wanted.enable,))
+            if self._came[came.enable] != ZERO:
+                yield from self._wires("the address that is written", came.write, wanted.write)
+                yield from self._wires("the data", (came.data,), (wanted.data,))
         elif isinstance(came, BlockMemory) and isinstance(wanted, BlockMemory):
             if came.content != wanted.content:
-                width = came.ports[0].width
+                width = 16 if came.ports[0].width == 16 else 18
                 at = next(at for at, bit in enumerate(came.content) if bit != wanted.content[at])
                 yield (
                     f"the content (word {at // width}, bit {at % width}, {came.content[at]} instead of "
@@ -128,7 +153,6 @@ class _Pairs:
 
     def _of_ports(self, came: BlockMemory, wanted: BlockMemory) -> Iterator[str]:
         ports, lanes = {port.letter: port for port in wanted.ports}, came.lanes()
-        read = [bit for bit, (shown, _) in enumerate(lanes) if shown & self._read]
         for one in came.ports:
             other = ports.pop(one.letter, None)
             name = f"of port {one.letter}"
@@ -140,50 +164,34 @@ class _Pairs:
             yield from self._wires(f"the address {name}", one.address, other.address)
             yield from self._wires(f"the enable {name}", (one.enable,), (other.enable,))
             yield from self._wires(f"the write enable {name}", (one.write,), (other.write,))
+            if one.registered:
+                yield from self._wires(f"the output enable {name}", (one.output_enable,), (other.output_enable,))
+            # Place and route writes anything into a bit that nothing reads.
+            read = [at for at in range(len(one.data)) if lanes[at if len(lanes) > 1 else 0][0] & self._read]
             for what, nets, bits in (("data", one.data, other.data), ("mask", one.masks, other.masks)):
-                # Place and route writes anything into a bit that nothing reads.
                 if nets:
                     yield from self._wires(f"the {what} {name}", [nets[at] for at in read], [bits[at] for at in read])
         for port in ports.values():
             yield from self._wires(f"the write enable of port {port.letter}", (ZERO,), (port.write,))
 
     def _wires(self, what: str, nets: Sequence[int], bits: Sequence[int]) -> Iterator[str]:
-        if [self._came[net] for net in nets] != [self._there[bit] for bit in bits]:
+        """Whether nets are not as wanted; where synthesis has none, anything goes."""
+        if any(bit != OPEN and self._came[net] != self._there[bit] for net, bit in zip(nets, bits, strict=True)):
             yield what
 
 
-def misplaced(lost: Sequence[str], cells: int) -> CellComparison:
-    """What comes of `lost` places, of `cells`, where synthesis has no cell."""
-    return CellComparison(
-        cells,
-        f"{len(lost):,} of {cells:,} cells are where place and route did not put any, the first at {min(lost)}: "
-        "it is the bitstream of another netlist, or was changed",
-    )
-
-
-def other(what: str) -> str:
-    """The sentence for a cell or a wire that differs."""
-    return f"{what} is not what synthesis made it"
-
-
-def other_table(where: str) -> str:
-    """The sentence for a table that differs."""
-    return f"the table {where} computes something else than synthesis made it for"
-
-
-def other_ratio(came: Fraction, wanted: Fraction) -> str:
-    """The sentence for a PLL that differs."""
-    return f"the PLL makes {came} times the frequency of the pin, and synthesis asked it for {wanted}"
-
-
 def _cells(netlist: Netlist) -> list[_Cell]:
-    return [*netlist.registers, *netlist.blocks, *netlist.multipliers]
+    return [*netlist.registers, *netlist.small, *netlist.blocks, *netlist.multipliers]
 
 
-def _made(cell: _Cell) -> list[int]:
-    """The nets that a cell makes."""
-    if isinstance(cell, Register):
-        return [cell.output]
-    if isinstance(cell, Multiplier):
-        return list(cell.outputs)
-    return [net for port in cell.ports for net in port.outputs]
+def _made(came: _Cell, wanted: _Cell) -> Iterator[tuple[int, int]]:
+    """The nets that both cells make."""
+    if isinstance(came, BlockMemory) and isinstance(wanted, BlockMemory):
+        there = {port.letter: port for port in wanted.ports}
+        for port in came.ports:
+            if port.letter in there:
+                yield from zip(port.outputs, there[port.letter].outputs, strict=False)
+    elif isinstance(came, Multiplier) and isinstance(wanted, Multiplier):
+        yield from zip(came.outputs, wanted.outputs, strict=True)
+    elif not isinstance(came, BlockMemory | Multiplier) and not isinstance(wanted, BlockMemory | Multiplier):
+        yield came.output, wanted.output

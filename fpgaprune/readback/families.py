@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ReadbackError
 from fpgaprune.fabric import find_board_router
-from fpgaprune.readback.cells_file import read_cells
+from fpgaprune.readback.cells_file import SynthesisedCells
 from fpgaprune.readback.comparison import CellComparison
 from fpgaprune.readback.fpga import Fpga
 from fpgaprune.readback.gowin import reading as gowin
@@ -21,23 +20,21 @@ from fpgaprune.target import find_part
 
 @dataclass(frozen=True)
 class Decoder:
-    """How the bitstreams of a family are read; the configured FPGA and the cells of synthesis are the family's own.
+    """How the bitstreams of a family are read; the configured FPGA is the family's own.
 
     Attributes:
         read: returns the FPGA that a file configures.
         netlist: decodes what its serial output depends on.
-        synthesised: reads the file with the cells of synthesis.
-        compare: compares these with a netlist, cell by cell.
+        compare: compares the cells of synthesis with a netlist, cell by cell.
     """
 
     read: Callable[[str | os.PathLike[str], Fpga], Any]
     netlist: Callable[[Any, Fpga], Netlist]
-    synthesised: Callable[[Path], Any]
-    compare: Callable[[Any, Netlist], CellComparison]
+    compare: Callable[[SynthesisedCells, Netlist], CellComparison]
 
 
-_GOWIN = Decoder(gowin.read, gowin.netlist, gowin.Synthesised.from_file, gowin.compare)
-_ICE40 = Decoder(ice40.read, ice40.netlist, read_cells, ice40.compare)
+_GOWIN = Decoder(gowin.read, gowin.netlist, gowin.compare)
+_ICE40 = Decoder(ice40.read, ice40.netlist, ice40.compare)
 _DECODERS = {"gowin": _GOWIN, "ice40": _ICE40, "ice40up": _ICE40}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -72,6 +73,16 @@ class BlockPort:
     registered: bool
     mode: int
     masks: tuple[int, ...] = ()
+
+
+def read_address(nets: Sequence[int], width: int, *, writes: bool) -> tuple[int, ...]:
+    """The address of a port of words of 18 bits: 0 for each net that says nothing at that width.
+
+    The lowest nets choose a bit of a word; a port that writes whole words has byte enables there.
+    """
+    unused = width.bit_length() - 1
+    enables = width // 9 if writes and width >= 18 else 0
+    return tuple(ZERO if enables <= at < unused else net for at, net in enumerate(nets))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,17 @@ from fpgaprune.readback.gowin.multipliers import Multipliers, Product
 from fpgaprune.readback.gowin.pins import Pins
 from fpgaprune.readback.gowin.plls import PllOutput, Plls
 from fpgaprune.readback.gowin.slices import Slices
-from fpgaprune.readback.netlist import OPEN, BlockMemory, BlockPort, Lut, Multiplier, Netlist, Register, SmallMemory
+from fpgaprune.readback.netlist import (
+    OPEN,
+    BlockMemory,
+    BlockPort,
+    Lut,
+    Multiplier,
+    Netlist,
+    Register,
+    SmallMemory,
+    read_address,
+)
 
 # A cell's output: kind, row, column, number within the tile.
 Cell = tuple[str, int, int, int]
@@ -272,18 +282,19 @@ class _Walk:
             data = tuple(self._value(self._blocks.wire(row, col, f"DI{port}")) for port in names) if write else ()
             shown = outputs if double else outputs[:18] if name == "A" else outputs[18:]
             size = max(one.width, 1)
+            address = [self._value(self._blocks.wire(row, col, f"AD{name}{bit}")) for bit in range(14)]
             ports.append(
                 BlockPort(
                     name,
                     size,
-                    tuple(self._value(self._blocks.wire(row, col, f"AD{name}{bit}")) for bit in range(14)),
+                    read_address(address, size, writes=bool(data)),
                     data[:size],
                     shown[:size] if not double or name == "B" else (),
                     self._inverted(wire("CE"), "CE" in one.inverted) if works else 0,
                     write,
                     self._inverted(wire("OCE"), "OCE" in one.inverted),
                     one.registered,
-                    one.mode,
+                    one.mode if data else 0,
                 )
             )
         self._netlist.blocks.append(BlockMemory(self._blocks.content(row, col), tuple(ports), place))

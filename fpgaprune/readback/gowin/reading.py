@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
+from fpgaprune.readback.cells_file import SynthesisedCells
 from fpgaprune.readback.comparison import CellComparison
 from fpgaprune.readback.fpga import Fpga
 from fpgaprune.readback.gowin.chip import Chip
-from fpgaprune.readback.gowin.comparison import compare_cells
 from fpgaprune.readback.gowin.decode import read_netlist
 from fpgaprune.readback.gowin.pins import Pins
-from fpgaprune.readback.gowin.synthesised import Synthesised as Synthesised
+from fpgaprune.readback.gowin.synthesised import GowinCells
 from fpgaprune.readback.netlist import Netlist
 
 
@@ -28,6 +28,6 @@ def netlist(chip: Chip, fpga: Fpga) -> Netlist:
     return read_netlist(chip, known, pins["serial_out"], fpga.board.clock_mhz)
 
 
-def compare(synthesised: Synthesised, found: Netlist) -> CellComparison:
-    """Compare each cell with that of synthesis; errors are those of `compare_cells`."""
-    return compare_cells(found, synthesised)
+def compare(cells: SynthesisedCells, found: Netlist) -> CellComparison:
+    """Compare each cell with that of synthesis; errors are those of `SynthesisReader` and of `compare_netlists`."""
+    return GowinCells(cells).read().compared(found)

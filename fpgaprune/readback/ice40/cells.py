@@ -1,45 +1,20 @@
-"""`Cells`: what each cell of an iCE40 does, as tables, registers, memories of 16 bits and products.
-
-A bitstream and the netlist of synthesis become such parts by the same functions.
-"""
+"""`Cells`: what each cell of an iCE40 does, as parts of a netlist."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from fpgaprune.readback.netlist import ONE, ZERO, BlockMemory, BlockPort
+from fpgaprune.readback.parts import Parts, Wires
 
-from fpgaprune.readback.functions import depends, fixed
-from fpgaprune.readback.netlist import ONE, ZERO, BlockMemory, BlockPort, Lut, Multiplier, Netlist, Register
-
-CARRY = 0b11101000
 # Of enable, reset, D and the register itself, where the reset makes a 0 and where it makes a 1.
 _NEXT = {
     start: sum(1 << at for at in range(16) if ((start if at & 2 else at >> 2 & 1) and at & 1) or at >> 3 & ~at & 1)
     for start in (0, 1)
 }
 WORD = 16
-# Gives the net of a bit of a port.
-Wires = Callable[[str, int], int]
 
 
-class Cells:
+class Cells(Parts):
     """Cells of one netlist, as they are made."""
-
-    def __init__(self) -> None:
-        self.netlist = Netlist()
-
-    def net(self) -> int:
-        """A new net."""
-        self.netlist.nets += 1
-        return self.netlist.nets - 1
-
-    def table(self, table: int, inputs: Sequence[int], place: str, output: int | None = None) -> int:
-        """A table of up to four nets; return the net that it makes, which is `output` if that is given."""
-        table, nets = reduced(table, (*inputs, *[ZERO] * (4 - len(inputs))))
-        if output is None and table in (0, 0xFFFF):
-            return int(table > 0)
-        made = self.net() if output is None else output
-        self.netlist.luts.append(Lut(table, (nets[0], nets[1], nets[2], nets[3]), made, place))
-        return made
 
     def register(self, data: int, enable: int, reset: int, value: int, place: str, output: int | None = None) -> int:
         """A register that begins at 0; where it is enabled it takes `value` if `reset` is 1, else `data`."""
@@ -47,28 +22,7 @@ class Cells:
         if reset != ZERO and (value or enable != ONE):
             data = self.table(_NEXT[value], (enable, reset, data, made), f"{place}/next")
             enable, reset = ONE, ZERO
-        self.netlist.registers.append(Register(data, enable, reset, 0, made, place))
-        return made
-
-    def registers(self, data: Sequence[int], enable: int, place: str) -> list[int]:
-        """Registers without a reset."""
-        return [self.register(net, enable, ZERO, 0, f"{place}{at}") for at, net in enumerate(data)]
-
-    def product(self, a: Sequence[int], b: Sequence[int], a_signed: int, b_signed: int, place: str) -> list[int]:
-        """The product of two numbers, each signed where its net is 1."""
-        made = [self.net() for _ in range(len(a) + len(b))]
-        self.netlist.multipliers.append(Multiplier(tuple(a), tuple(b), a_signed, b_signed, tuple(made), place))
-        return made
-
-    def chosen(self, nets: Sequence[int], by: Sequence[int], place: str) -> int:
-        """The net that the number `by` names."""
-        for at, choose in enumerate(by):
-            pairs = zip(nets[::2], nets[1::2], strict=True)
-            nets = [
-                self.table(0b11001010, (low, high, choose), f"{place}/{at}.{number}")
-                for number, (low, high) in enumerate(pairs)
-            ]
-        return nets[0]
+        return super().register(data, enable, reset, 0, place, made)
 
     def memory(self, content: bytes, modes: tuple[int, int], wire: Wires, place: str) -> list[int]:
         """A block memory of 256 words of 16 bits, whose ports may take 8, 4 or 2 of them at once.
@@ -114,11 +68,3 @@ def _groups(mode: int) -> list[tuple[int, range]]:
     """
     size = 1 << mode
     return [(begin + max(size // 2 - 1, 0), range(begin, begin + size)) for begin in range(0, WORD, size)]
-
-
-def reduced(table: int, inputs: Sequence[int]) -> tuple[int, list[int]]:
-    """A table of four inputs with constants put into it, and 0 for each input that then changes nothing."""
-    for at, net in enumerate(inputs):
-        if net in (ZERO, ONE):
-            table = fixed(table, at, int(net == ONE))
-    return table, [net if depends(table, at) else ZERO for at, net in enumerate(inputs)]

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 
 from fpgaprune.errors import ReadbackError
 from fpgaprune.readback.functions import depends
-from fpgaprune.readback.ice40.cells import CARRY, Cells, reduced
+from fpgaprune.readback.ice40.cells import Cells
 from fpgaprune.readback.ice40.chip import Ice40
 from fpgaprune.readback.ice40.database import Place
 from fpgaprune.readback.ice40.multipliers import multiply
 from fpgaprune.readback.ice40.pins import Pins
 from fpgaprune.readback.netlist import ONE, OPEN, ZERO, Netlist
+from fpgaprune.readback.parts import CARRY, COPY, reduced
 
 # Where the sixteen bits of a table, and the flags of its cell, stand among the bits of a logic cell.
 _TABLE = (4, 14, 15, 5, 6, 16, 17, 7, 3, 13, 12, 2, 1, 11, 10, 0)
@@ -244,7 +245,7 @@ class _Walk:
             self._outputs[place] = decoded(place)
         name = self._db.name(wire)
         net = self._outputs[place][int(name.rpartition("_")[2])]
-        self._cells.table(0b10, (net,), name, self._net[wire])
+        self._cells.table(COPY, (net,), name, self._net[wire])
 
     def _pin(self, wire: int, place: Place) -> None:  # noqa: ARG002
         self._cells.netlist.pins[self._pins.input(wire)] = self._net[wire]

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fpgaprune.errors import ReadbackError
-from fpgaprune.readback.ice40.cells import CARRY, Cells, Wires
+from fpgaprune.readback.ice40.cells import Cells
 from fpgaprune.readback.netlist import ZERO
+from fpgaprune.readback.parts import CARRY, Wires
 
 _HALF = 16
 _RESETS = ("IRSTTOP", "IRSTBOT", "ORSTTOP", "ORSTBOT")

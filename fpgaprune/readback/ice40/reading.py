@@ -9,7 +9,7 @@ from fpgaprune.readback.comparison import CellComparison
 from fpgaprune.readback.fpga import Fpga
 from fpgaprune.readback.ice40.chip import Ice40
 from fpgaprune.readback.ice40.decode import read_netlist
-from fpgaprune.readback.ice40.synthesised import Synthesised
+from fpgaprune.readback.ice40.synthesised import Ice40Cells
 from fpgaprune.readback.netlist import Netlist
 
 # nextpnr's option for a device -> the name of its database, and what stands behind the names of its packages there.
@@ -39,5 +39,5 @@ def netlist(chip: Ice40, fpga: Fpga) -> Netlist:
 
 
 def compare(cells: SynthesisedCells, found: Netlist) -> CellComparison:
-    """Compare each cell with that of synthesis; errors are those of `Synthesised.of` and of `compare_netlists`."""
-    return Synthesised.of(cells).compared(found)
+    """Compare each cell with that of synthesis; errors are those of `SynthesisReader` and of `compare_netlists`."""
+    return Ice40Cells(cells).read().compared(found)

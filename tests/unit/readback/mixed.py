@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fpgaprune.fabric import cells_file
-from fpgaprune.readback import Chip, Results, Synthesised, read_chip
+from fpgaprune.readback import Chip, Results, read_cells, read_chip
 from fpgaprune.rtl import RtlLayer
 from fpgaprune.values import FixedType
 
@@ -127,4 +127,4 @@ def kept_chip(folder, name="mixed"):
 
 def kept_cells(name="mixed"):
     """The cells of synthesis of a kept bitstream."""
-    return Synthesised.from_file(KEPT.with_name(f"{name}.cells.xz"))
+    return read_cells(KEPT.with_name(f"{name}.cells.xz"))

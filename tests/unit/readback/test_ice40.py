@@ -236,7 +236,7 @@ def test_a_pll_that_delays_its_clock_is_refused_and_another_ratio_is_a_differenc
     chip = kept_chip(home, "mixed_pll")
     with changed(chip, *bits_of(chip, 13, 31, "PLL.PLLCONFIG_5")), pytest.raises(ReadbackError, match="FDA_RELATIVE 1"):
         netlist_of(chip, BOARD)
-    cells = synthesised.Synthesised.of(read_cells(home / "mixed_pll.bin.cells.xz"))
+    cells = synthesised.Ice40Cells(read_cells(home / "mixed_pll.bin.cells.xz")).read()
     with changed(chip, *bits_of(chip, 10, 31, "PLL.PLLCONFIG_5")):
         netlist = netlist_of(chip, BOARD)
     # The wires that bypass and reset it, which constants drive.
