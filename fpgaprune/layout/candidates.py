@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -19,7 +19,10 @@ _MANY = 1024
 
 @dataclass(frozen=True)
 class Way:
-    """One way to lay a layer out: `multipliers` of a schedule, or 0 for as it comes; what it takes, by resource."""
+    """One way to lay a layer out: `multipliers` of a schedule, or 0 for as it comes; what it takes, by resource.
+
+    What it takes includes the layers without weights that follow: they compute as many values at a time as it sends.
+    """
 
     multipliers: int
     paired: bool
@@ -35,11 +38,12 @@ class Candidates:
         # Steps that wait for each other take cycles however they are laid out.
         self.looped = [layer for layer in every if isinstance(layer.operation, Recurrent)]
         self.layers = [layer for layer in every if not (layout.loadable and isinstance(layer.operation, Recurrent))]
+        self.leaders = _leaders(design, {layer.name for layer in self.layers})
         self.cycles = cache(self._cycles)
         self.many = cache(lambda name: program_of(design[name], 1).weights.size > _MANY)
         self.ladder = cache(self._ladder)
         self.at = cache(self.ways_at)
-        """For each layer the ways that keep an interval, and what everything else takes."""
+        """For each layer the ways that keep an interval, and what takes the same however layers are laid out."""
 
     def may_pair(self, layer: LayerSpec) -> bool:
         """Whether a multiplier of the family can take two values of `layer` at once."""
@@ -134,17 +138,29 @@ class Candidates:
 
     def _taken(
         self, multipliers: Mapping[str, int], paired: tuple[str, ...], interval: int
-    ) -> tuple[dict[str, Mapping[str, float]], Counts]:
-        """What each layer with weights takes, and all others together."""
+    ) -> tuple[Mapping[str, Counts], Counts]:
+        """What each layer with weights takes with the layers that follow it, and all others together."""
         loadable = self.layout.loadable and bool(multipliers)
         layout = replace(self.layout, multipliers=multipliers, paired=paired, loadable=loadable, interval=interval)
-        named = {layer.name for layer in self.layers}
-        own: dict[str, Mapping[str, float]] = {}
+        own = {layer.name: Counts() for layer in self.layers}
         rest = Counts()
         for part in plan_verilog(self.design, layout, DigitCounter(layout.levels)).layers:
-            takes = self.fabric.resources(count_layer(part))
-            if part.layer in named:
-                own[part.layer] = takes
-            else:
-                rest.more(takes)
+            leader = self.leaders.get(part.layer)
+            (rest if leader is None else own[leader]).more(self.fabric.resources(count_layer(part)))
         return own, rest
+
+
+def _leaders(design: Design, named: Set[str]) -> dict[str, str]:
+    """For each layer the last one of `named` from which its values come, or itself.
+
+    The leader decides how many values come at a time, and so what the layers behind it take.
+    """
+    places = {layer.name: place for place, layer in enumerate(design.layers)}
+    found: dict[str, str] = {}
+    for layer in design.layers:
+        before = [found[name] for name in layer.inputs if name in found]
+        if layer.name in named:
+            found[layer.name] = layer.name
+        elif before:
+            found[layer.name] = max(before, key=places.__getitem__)
+    return found

@@ -112,7 +112,7 @@ def _appended(step: Step, befores: tuple[Chain, Chain], axis: int) -> Pair:
 
 
 def _same_beats(befores: tuple[Chain, Chain]) -> None:
-    """Give both streams equal beats; one with a value for each channel is repeated for every pixel."""
+    """Give both streams equal beats; one with a value for each channel is sent for every pixel."""
     one, two = befores
     sizes = [math.prod(chain.stream.shape) for chain in befores]
     if sizes[0] == sizes[1]:
@@ -121,14 +121,24 @@ def _same_beats(befores: tuple[Chain, Chain]) -> None:
         one.relaid(lanes)
         two.relaid(lanes)
         return
-    shapes = " with ".join("x".join(map(str, chain.stream.shape)) for chain in befores)
     small, large = (one, two) if sizes[0] < sizes[1] else (two, one)
-    small.gather(small.stream.beats)
-    if large.stream.lanes != small.stream.lanes:
+    channels = large.stream.shape[-1]
+    if min(sizes) != channels:
+        shapes = " with ".join("x".join(map(str, chain.stream.shape)) for chain in befores)
         raise UnsupportedLayerError(
             f"a merge of {shapes} has no Verilog; the smaller input must have one value for each channel"
         )
-    small.repeat(large.stream.beats)
+    if channels % large.stream.lanes:
+        large.relaid(channels)
+    beats = channels // large.stream.lanes
+    if beats == 1:
+        small.gather(small.stream.beats)
+        small.repeat(large.stream.beats)
+    else:
+        # The beats of one pixel, as a row of an image that is sent again for every pixel.
+        small.renamed((1, beats, large.stream.lanes))
+        small.upsample((large.stream.beats // beats, 1))
+        small.renamed(large.stream.shape)
 
 
 def _same_values(befores: tuple[Chain, Chain]) -> None:

@@ -1,6 +1,6 @@
 """Processor seconds of four things that users wait for, in this checkout and in another, interleaved in one run.
 
-    python tests/benchmarks/bench_versions.py [OTHER_CHECKOUT] [--rounds 3] [--minutes 1]
+    python tests/benchmarks/bench_versions.py [OTHER_CHECKOUT] [--rounds 3] [--trials 6]
 
 Both checkouts use the interpreter and the packages that run this script. Without another checkout, this one is
 compared with itself: the ratios then show the noise of the machine. Processor time of all processes that a command
@@ -12,12 +12,15 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+
+import psutil
 
 HERE = Path(__file__).resolve().parents[2]
 PART = "gw2a-55"
@@ -62,7 +65,33 @@ def python(checkout: Path, arguments: list[str], codes: tuple[int, ...] = (0,)) 
     return ended.stdout, ended.stderr, end.ru_utime - start.ru_utime + end.ru_stime - start.ru_stime
 
 
-def tasks(network: Path, minutes: float) -> dict[str, Callable[[Path, Path], float]]:
+def used(process: psutil.Process) -> float:
+    """Processor seconds so far of a process that runs, and of all that it started, ended ones too."""
+    return sum(sum(each.cpu_times()[:4]) for each in [process, *process.children(recursive=True)])
+
+
+def until_trial(checkout: Path, arguments: list[str], trials: int) -> float:
+    """Processor seconds of `fit` until it reported that many trials; the search is then stopped."""
+    environment = {**os.environ, "PYTHONPATH": str(checkout), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, "-P", *arguments]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment
+    ) as search:
+        assert search.stderr is not None
+        found, seconds, last = 0, 0.0, ""
+        for last in search.stderr:
+            found += last.startswith("{")
+            if found == trials:
+                seconds = used(psutil.Process(search.pid))
+                search.send_signal(signal.SIGINT)
+                break
+        else:
+            raise SystemExit(f"{' '.join(command)} reported {found} trials, not {trials}:\n{last}")
+        search.stderr.read()
+    return seconds
+
+
+def tasks(network: Path, trials: int) -> dict[str, Callable[[Path, Path], float]]:
     """For each task a function of a checkout and of a new folder, which returns its processor seconds."""
     digits = [str(network), "--data", "digits", "--part", PART]
 
@@ -76,16 +105,15 @@ def tasks(network: Path, minutes: float) -> dict[str, Callable[[Path, Path], flo
         words = ["-m", "fpgaprune", "run", *digits, "--sparsity", "0.5", "--epochs", "1", "--out", str(out)]
         return python(checkout, words, (0, 1))[2]
 
-    def trial(checkout: Path, out: Path) -> float:
+    def search(checkout: Path, out: Path) -> float:
         words = ["-m", "fpgaprune", "fit", *digits, "--max-loss", "2%", "--route", "verilog", "--out", str(out)]
-        _, lines, used = python(checkout, [*words, "--minutes", str(minutes), "--json"], (0, 1))
-        return used / len([line for line in lines.splitlines() if line.startswith("{")])
+        return until_trial(checkout, [*words, "--minutes", "10", "--json"], trials) / trials
 
     return {
         "fpgaprune --help": help_text,
         "make_design": make_design,
         f"run, {PART}": run,
-        "fit --route verilog, a trial": trial,
+        f"fit --route verilog, a trial of the first {trials}": search,
     }
 
 
@@ -93,13 +121,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("other", nargs="?", type=Path, default=HERE)
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=1.0, help="of each search")
+    parser.add_argument("--trials", type=int, default=6, help="of each search")
+    parser.add_argument("--only", default="", help="tasks whose name begins so")
     asked = parser.parse_args()
     print("| task | other, s | this, s | this / other |\n|---|---:|---:|---:|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         network = Path(folder) / "net.keras"
         python(HERE, ["-c", NETWORK, str(network)])
-        for number, (name, task) in enumerate(tasks(network, asked.minutes).items()):
+        for number, (name, task) in enumerate(tasks(network, asked.trials).items()):
+            if not name.startswith(asked.only):
+                continue
             both: tuple[list[float], list[float]] = ([], [])
             for turn in range(asked.rounds):
                 for which, checkout in enumerate((asked.other.resolve(), HERE)):

@@ -22,12 +22,18 @@ def _gate(x):
     return kl.Multiply(name="odd")([x, kl.Reshape((1, 1, 3), name="spread")(factors)])
 
 
+def _gate_in_turns(x):
+    """The factors meet values that a depthwise convolution sends one by one."""
+    return _gate(kl.DepthwiseConv2D(3, name="in_turns")(x))
+
+
 KINDS = {
     "overlapping windows": lambda x: kl.MaxPooling2D(3, strides=2, name="odd")(x),
     "padded windows": lambda x: kl.MaxPooling2D(3, strides=2, padding="same", name="odd")(kl.ReLU(name="bent")(x)),
     "padded averages": lambda x: kl.AveragePooling2D(3, strides=2, padding="same", name="odd")(x),
     "windows of one row": lambda x: kl.Conv2D(2, (1, 3), strides=(2, 1), name="odd")(x),
     "a factor for each channel": _gate,
+    "a factor for each channel, one by one": _gate_in_turns,
     "a softmax of a flattened image": lambda x: kl.Softmax(name="odd")(kl.Flatten(name="flat")(x)),
     "packets of another size": lambda x: kl.Conv1D(2, 2, name="next")(kl.Reshape((18, 5), name="odd")(x)),
 }

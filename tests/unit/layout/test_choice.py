@@ -11,12 +11,13 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import Convolution, Dense, VerilogLayout
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import find_fabric
+from fpgaprune.estimate import find_fabric, verilog_price
 from fpgaprune.layout import Candidates
 from fpgaprune.measure import AT_ONCE, BIT_BY_BIT, SCHEDULED, ChosenLayout
 from fpgaprune.rtl import cycles_of, to_verilog
 from fpgaprune.target import find_part
 from tests.benchmarks.verilog_networks import Network
+from tests.unit.rtl.networks import Net
 
 NAMES = ("lut", "ff", "dsp", "bram18")
 
@@ -252,3 +253,17 @@ def test_locked_kernels_take_no_cycle():
     layer = network(0.7)["conv3"]
     kept = np.mean(layer.weights["weight"].any(axis=(0, 1)))
     assert pruned.cycles("conv3", 9, False) == pytest.approx(kept * whole.cycles("conv3", 9, False), rel=0.1)
+
+
+def test_layers_without_weights_cost_what_the_layer_before_them_makes_of_them():
+    """A product behind a layer at once needs a multiplier for each channel, one behind a schedule needs few."""
+    net = Net(np.random.default_rng(5))
+    image = net.input(8, 8, 3)
+    first = net.conv(image, 12)
+    design = net.design(net.merge(first, net.activation(first, "relu"), "multiply"))
+    ways, rest = Candidates(design, find_fabric("gowin"), VerilogLayout()).at(4000)
+    scheduled, at_once = next(iter(ways.values()))
+    assert rest["dsp"] + at_once.takes["dsp"] == verilog_price(design, "gowin").resources["dsp"].value == 12
+    assert rest["dsp"] + scheduled.takes["dsp"] <= 4
+    few = replace(find_part("gw2a-55"), name="few multipliers", dsp=4)
+    assert fp.choose_layout(design, few, share=1.0).layers[0].multipliers
