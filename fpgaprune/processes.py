@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import resource
 import shlex
@@ -26,6 +27,8 @@ _POLL_S = 0.02
 GRACE_S = 2.0
 # What a tool that starts after its deadline gets.
 _MOMENT_S = 0.01
+# However little of the processor it got, work ends after so many times its seconds by the clock.
+_PATIENCE = 3.0
 # What takes long calls it with the finished steps, all steps (0 if that is unknown) and a note.
 OnStep = Callable[[int, int, str], None]
 
@@ -73,9 +76,23 @@ def find_tool(name: str) -> Path | None:
 
 
 def countdown(seconds: float) -> Callable[[], float]:
-    """Return a function that says how many of the `seconds` from now are left: a moment at least, for `run_tool`."""
-    ends = time.monotonic() + seconds
-    return lambda: max(ends - time.monotonic(), _MOMENT_S)
+    """Return a function that says how many of the `seconds` from now are left: a moment at least, for `run_tool`.
+
+    Where other work takes the cores, seconds are those of the processor, in this process and in tools that ended.
+    """
+    begun, used = time.monotonic(), used_seconds()
+    return lambda: max(seconds - _counted(time.monotonic() - begun, used_seconds() - used), _MOMENT_S)
+
+
+def _counted(by_clock: float, of_processor: float) -> float:
+    """The seconds that work took which would have had a core for itself on a machine without other work."""
+    return max(min(by_clock, of_processor), by_clock / _PATIENCE)
+
+
+def used_seconds() -> float:
+    """Processor seconds of this process and of its children that ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
 def run_tool(
@@ -90,6 +107,7 @@ def run_tool(
     log_name: str | None = None,
     environment: Mapping[str, str] | None = None,
     stop: Callable[[], bool] | None = None,
+    computes: bool = False,
 ) -> ToolRun:
     """Run `command` in `folder` until it ends with code 0; no process that it started is left.
 
@@ -101,7 +119,7 @@ def run_tool(
     Args:
         command: the tool's name, or its path, and its arguments.
         folder: the folder, which must exist.
-        timeout_s: most wall-clock seconds.
+        timeout_s: most wall-clock seconds; see `computes`.
         on_line: gets each line of output soon after it was written.
         product: the product that the tool belongs to, for the message about a missing tool.
         advice: how to install the tool or to make it visible, for the same message.
@@ -109,6 +127,8 @@ def run_tool(
         log_name: name of the log in `folder`; needed if one tool runs several times at once there.
         environment: variables for the tool beside those of this process.
         stop: called many times a second; once it returns True, the tool is stopped.
+        computes: whether the tool waits for nothing. Where other work takes the cores, it gets `timeout_s` of processor
+            time, and three times as many seconds by the clock at most.
 
     Raises:
         ToolTimeoutError: the tool ran too long.
@@ -145,12 +165,18 @@ def run_tool(
             raise ToolError(f"{program} cannot be started: {error.strerror}; is it an executable?") from None
         try:
             rest = b""
+            left = timeout_s
             while not _ended(process):
                 rest = _pass_lines(tail, rest, on_line)
-                if time.monotonic() - started > timeout_s:
+                by_clock = time.monotonic() - started
+                if by_clock > left and computes:
+                    # No second of the clock counts for more than one.
+                    left = by_clock + timeout_s - _counted(by_clock, group_seconds(process.pid))
+                if by_clock > left:
+                    shared = f" of processor time ({by_clock:.0f} s by the clock)" if by_clock > timeout_s + 1 else ""
                     raise ToolTimeoutError(
-                        f"{name} ran longer than {timeout_s:g} s in {place} and was stopped; its output is in {log}; "
-                        f"allow more time, or make the design smaller"
+                        f"{name} ran longer than {timeout_s:g} s{shared} in {place} and was stopped; its output is in "
+                        f"{log}; allow more time, or make the design smaller"
                     )
                 if stop is not None and stop():
                     raise ToolError(f"{name} was stopped in {place}; its output is in {log}; run it again to go on")
@@ -217,6 +243,21 @@ def _ended(process: subprocess.Popen[bytes]) -> bool:
 
 def _alive(process: subprocess.Popen[bytes], mark: str) -> bool:
     return not _ended(process) or bool(_marked(mark))
+
+
+def group_seconds(group: int) -> float:
+    """Processor seconds of a process group, and of its children that ended; endless where `/proc` does not say."""
+    found = [row for entry in Path("/proc").glob("[0-9]*") if (row := _times(entry)) and row[2] == str(group)]
+    ticks = sum(int(number) for row in found for number in row[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK") if found else math.inf
+
+
+def _times(entry: Path) -> list[str]:
+    """What Linux states of a process behind its name, which may hold anything; empty if it has ended."""
+    try:
+        return (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def _marked(mark: str) -> list[int]:

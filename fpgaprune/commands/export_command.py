@@ -37,7 +37,8 @@ def export(
     deadline_minutes: Annotated[
         float,
         typer.Option(
-            help="Most minutes of synthesis, place and route; while there is a smaller layout, it keeps two fifths."
+            help="Most minutes of processor time for synthesis, place and route; while there is a smaller layout, it "
+            "keeps two fifths."
         ),
     ] = 5.0,
     quiet: Quiet = False,

@@ -10,6 +10,7 @@ from .beats import unpack_beats as unpack_beats
 from .bitstream import Bitstream as Bitstream
 from .bitstream import bitstream_ending as bitstream_ending
 from .bitstream import board_pll as board_pll
+from .bitstream import core_share as core_share
 from .bitstream import crowding as crowding
 from .bitstream import find_board_router as find_board_router
 from .bitstream import find_board_tools as find_board_tools
@@ -93,9 +94,12 @@ from .verilator import lint as lint
 from .verilator import simulator_version as simulator_version
 from .waiting import bitstream_seconds as bitstream_seconds
 from .waiting import luts_within as luts_within
+from .waiting import processor_slowness as processor_slowness
+from .waiting import read_back_seconds as read_back_seconds
 from .waiting import simulation_seconds as simulation_seconds
 from .waiting import slowness as slowness
 from .waiting import synthesis_seconds as synthesis_seconds
+from .waiting import waiting_for_cores as waiting_for_cores
 from .wrapped import WrappedNetlist as WrappedNetlist
 from .yosys import make_netlist as make_netlist
 from .yosys import read_statistics as read_statistics

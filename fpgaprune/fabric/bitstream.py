@@ -76,7 +76,7 @@ class Bitstream:
 
     def speed(self, latency_cycles: int) -> str:
         """Samples a second that the board answers with a network of this latency, and what limits them, in words."""
-        wire_ms, core_ms = self._milliseconds(latency_cycles)
+        wire_ms, core_ms = _milliseconds(self.in_bytes + self.out_bytes, self.baud, latency_cycles, self.clock_mhz)
         limit = "the serial line"
         if core_ms > wire_ms:
             limit = "the network" if self.fmax_mhz < 1.5 * self.clock_mhz else "the board's clock"
@@ -88,17 +88,23 @@ class Bitstream:
 
     def core_share(self, latency_cycles: int) -> float:
         """Share 0..1 of a sample's time that a network of this latency takes; the serial line takes the rest."""
-        wire_ms, core_ms = self._milliseconds(latency_cycles)
-        return core_ms / (wire_ms + core_ms)
-
-    def _milliseconds(self, latency_cycles: int) -> tuple[float, float]:
-        """What a sample takes on the line, and in the network."""
-        return 1e4 * (self.in_bytes + self.out_bytes) / self.baud, latency_cycles / (1e3 * self.clock_mhz)
+        return core_share(self.in_bytes + self.out_bytes, self.baud, latency_cycles, self.clock_mhz)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data."""
         plain: dict[str, Any] = to_plain(self)
         return plain
+
+
+def core_share(line_bytes: int, baud: int, latency_cycles: int, clock_mhz: float) -> float:
+    """Return the share 0..1 of a sample's time that a network takes; its `line_bytes`, sent and got, take the rest."""
+    wire_ms, core_ms = _milliseconds(line_bytes, baud, latency_cycles, clock_mhz)
+    return core_ms / (wire_ms + core_ms)
+
+
+def _milliseconds(line_bytes: int, baud: int, latency_cycles: int, clock_mhz: float) -> tuple[float, float]:
+    """What a sample takes on the line, and in the network."""
+    return 1e4 * line_bytes / baud, latency_cycles / (1e3 * clock_mhz)
 
 
 class _Record(Struct):

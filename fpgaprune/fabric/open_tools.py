@@ -72,7 +72,15 @@ class Found:
         """
         tool, command = self.tool, (*self.command, *arguments)
         run = run_tool(
-            command, folder, timeout_s, on_line, name=tool.program, log_name=log_name, product=tool.product, stop=stop
+            command,
+            folder,
+            timeout_s,
+            on_line,
+            name=tool.program,
+            log_name=log_name,
+            product=tool.product,
+            stop=stop,
+            computes=True,
         )
         return round(run.seconds, 2)
 

@@ -12,6 +12,8 @@ _REFERENCE_S = 0.0165
 # LUTs by which they grow. Gowin: hw/synth/place_shares.csv, where the law is within a factor of 1.5 of each row that
 # ended; a GW5A is taken for one of these. ECP5: 4,572, 5,355 and 10,250 LUTs took 73, 100 and 183 s.
 _LAWS = {"gowin": (2851, 32.0, 1.3), "gw5a": (2851, 32.0, 1.3), "ecp5": (7000, 121.0, 1.07)}
+# Seconds of reading a bitstream back: its start, the compiler's among them, and those for each placed LUT.
+_READ_BACK = {"gowin": (4.5, 1.1e-3), "ice40": (3.0, 4e-4), "ice40up": (3.0, 4e-4)}
 # Seconds of the start of yosys for one module, and seconds and power of the estimated LUTs of all modules; a second row
 # for the families with small maps. The sums are processor seconds of tests/benchmarks/measure_time_rows.csv, doubled,
 # for `reference_work` then took half of the reference. The power is that of larger networks: 14,000 to 36,000 LUT.
@@ -33,6 +35,17 @@ def bitstream_seconds(family: str, luts: float) -> float | None:
         return None
     size, seconds, power = law
     return float(seconds * (luts / size) ** power)
+
+
+def read_back_seconds(family: str, luts: float) -> float:
+    """Return the seconds of decoding and simulating a bitstream on a free core of the reference; 0 if it is not read.
+
+    Args:
+        family: name of the family, as `gowin`.
+        luts: LUTs that were placed.
+    """
+    start, each = _READ_BACK.get(family, (0.0, 0.0))
+    return start + each * luts
 
 
 def luts_within(family: str, seconds: float) -> float | None:
@@ -65,19 +78,26 @@ def simulation_seconds(luts: float, interval_cycles: int, samples: int) -> float
 
 
 def slowness() -> float:
-    """Return how many times slower this machine is now than the reference: its processor, and what else runs on it.
+    """Return how many times longer work takes here now than on a free core of the reference."""
+    return processor_slowness() * waiting_for_cores()
 
-    What waits for the cores shares them with the tools. A short measurement does not see that: a process that has just
-    begun is served first.
-    """
+
+def processor_slowness() -> float:
+    """Return how many times as much processor time work takes here now as on the reference."""
     took = []
     for _ in range(3):
         started = time.process_time()
         reference_work()
         took.append(time.process_time() - started)
-    cores = os.cpu_count() or 1
-    crowded = max(1.0, (os.getloadavg()[0] + 1) / cores) if hasattr(os, "getloadavg") else 1.0
-    return crowded * sorted(took)[1] / _REFERENCE_S
+    return sorted(took)[1] / _REFERENCE_S
+
+
+def waiting_for_cores() -> float:
+    """Return how many times longer work takes by the clock than of the processor, as other work shares the cores.
+
+    A short measurement does not see that: a process that has just begun is served first.
+    """
+    return max(1.0, (os.getloadavg()[0] + 1) / (os.cpu_count() or 1)) if hasattr(os, "getloadavg") else 1.0
 
 
 def reference_work() -> None:

@@ -8,6 +8,7 @@ from .board import bitstream_seconds_on as bitstream_seconds_on
 from .board import board_design as board_design
 from .board import larger_board as larger_board
 from .board import layouts_for_board as layouts_for_board
+from .board import named_on as named_on
 from .candidates import Candidates as Candidates
 from .choice import choose_layout as choose_layout
 from .choice import require_family as require_family

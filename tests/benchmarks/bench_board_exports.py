@@ -1,7 +1,7 @@
 """How `export --for BOARD` ends for Dense, 1-D, 2-D, depthwise and recurrent networks, and after how long.
 
     python tests/benchmarks/bench_board_exports.py FOLDER [--boards tang-nano-9k icebreaker] [--networks "dense 2"]
-        [--models ../shared/models] [--minutes 5] [--tool-cpu-minutes 4] [--samples 4]
+        [--models ../shared/models] [--minutes 5] [--samples 4]
 
 Ten networks are drawn at random (bench_place_shares.py), and with --models four are files of others: three quarters
 of their weights are made zero, and they get 8 bits. Each one is exported for each board, one after another. A row says
@@ -16,7 +16,6 @@ import csv
 import os
 import resource
 import shutil
-import signal
 import sys
 import time
 from pathlib import Path
@@ -122,30 +121,6 @@ def measure(design: Any, board: str, folder: Path, minutes: float, samples: int)
     return row
 
 
-def used() -> float:
-    """Processor seconds of this process and of the tools that have ended."""
-    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-
-
-def count_processor_time() -> None:
-    """Count the deadline in processor seconds, as if the cores were free; a tool may take ten times as long."""
-    from collections.abc import Callable
-
-    from fpgaprune.flow.finished import board_layouts
-
-    def countdown(seconds: float) -> Callable[[], float]:
-        begun = used()
-        return lambda: max(1e-3, seconds - used() + begun)
-
-    def patient(tool: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *given, timeout_s, **options: tool(*given, timeout_s=10 * timeout_s, **options)
-
-    board_layouts.countdown, board_layouts.slowness = countdown, lambda: 1.0
-    board_layouts.crowding, board_layouts.make_bitstream = map(
-        patient, (board_layouts.crowding, board_layouts.make_bitstream)
-    )
-
-
 def main() -> None:
     """One row an export, on standard output and in FOLDER/board_exports.csv."""
     from fpgaprune.fabric import list_serial_boards
@@ -159,14 +134,7 @@ def main() -> None:
     parser.add_argument(
         "--samples", type=int, default=4, help="golden samples, which a bitstream that is read back answers"
     )
-    parser.add_argument("--tool-cpu-minutes", type=float, help="a tool ends there, and all times are processor time")
     chosen = parser.parse_args()
-    if chosen.tool_cpu_minutes is not None:
-        # Each tool inherits the limit, and counts from 0.
-        resource.setrlimit(resource.RLIMIT_CPU, (round(60 * chosen.tool_cpu_minutes), resource.RLIM_INFINITY))
-        # This process runs longer; a tool begins without the handler.
-        signal.signal(signal.SIGXCPU, lambda *_: None)
-        count_processor_time()
     if chosen.folder is None:
         chosen.folder, chosen.boards, chosen.networks = Path("exports"), ("icebreaker",), ("depthwise 2",)
     names = chosen.networks or [*RANDOM, *(MODELS if chosen.models else ())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,22 +16,25 @@ from fpgaprune.fabric import (
     Bitstream,
     bitstream_ending,
     board_pll,
+    core_share,
     crowding,
     family_of,
+    find_board_router,
     find_board_tools,
     make_bitstream,
     priced_as,
-    slowness,
+    processor_slowness,
+    waiting_for_cores,
 )
 from fpgaprune.flow.run import Progress, RunDirectory, layout_was_asked_for, measured_fields, verilog_of
-from fpgaprune.layout import bitstream_seconds_on, board_design, larger_board, layouts_for_board
-from fpgaprune.measure import VerilogPrice, interval_words
+from fpgaprune.layout import bitstream_seconds_on, board_design, larger_board, layouts_for_board, named_on
+from fpgaprune.measure import VerilogPrice
 from fpgaprune.processes import countdown
 from fpgaprune.report import NO_BREAK, seconds_text
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import find_part
 
-# Minutes that the tools may take for all layouts together, unless said.
+# Minutes of processor time that the tools may take for all layouts together, unless said.
 DEADLINE_MINUTES = 5.0
 # Of the first half of the deadline's time, a layout gets this share of what is left; later ones get all of it.
 _FIRST = 0.6
@@ -64,7 +68,8 @@ class _Layout:
     why: str
     design: Design
     fields: dict[str, Any]
-    seconds: float | None = None
+    seconds: tuple[float, float] | None = None
+    placements: float = 1.0
 
 
 def build_for_board(
@@ -85,7 +90,8 @@ def build_for_board(
         board: a board of `hw/boards`.
         folder: gets the bitstream, named after the project.
         interval: cycles for each sample; chosen unless given. With it, there is no second layout.
-        minutes: most minutes of synthesis, place and route, for all layouts together.
+        minutes: most minutes of synthesis, place and route, for all layouts together: of processor time, and three
+            times as many by the clock.
         progress: is told of each layout, of what the tools do, and why a layout was given up.
 
     Raises:
@@ -114,9 +120,10 @@ def build_for_board(
         # The next layout, which is smaller, has to come to an end too.
         first = following is not None and whole() > 30 * minutes
         given = _FIRST * whole() if first else whole()
-        expected = None if laid.seconds is None else laid.seconds * slowness()
-        progress.stage("layout", "done", f"{laid.why}{_wait(expected, minutes)}")
-        if following is not None and expected is not None and expected > given:
+        slow = processor_slowness()
+        progress.stage("layout", "done", f"{laid.why}{_wait(laid, slow, minutes)}")
+        expected = 0.0 if laid.seconds is None else slow * laid.seconds[0]
+        if following is not None and expected > given:
             given_up.append(f"{laid.name}: its bitstream takes about {_words(expected)}, and it has {_words(given)}")
             laid = _next(following, given_up, progress)
             continue
@@ -126,7 +133,7 @@ def build_for_board(
         output = folder / f"{project.name}{bitstream_ending(board)}"
 
         def tell(done: int, total: int, note: str) -> None:
-            progress.step(done, total, f"{note}; {minutes:g} min at most")
+            progress.step(done, total, f"{note}; {minutes:g} min of processor time at most")
 
         left = countdown(given)
         tools: dict[str, Any] = {"cache": run.file("synth"), "on_step": tell}
@@ -143,7 +150,9 @@ def build_for_board(
         except ToolTimeoutError as error:
             last: ToolError | TargetError = error
             time = f"{_FIRST * minutes:g} min" if first else f"{'the rest of ' * bool(given_up)}{minutes:g} min"
-            said = f"not synthesised, placed and routed within {time}"
+            said = (
+                f"not synthesised, placed and routed within {time} of processor time, or three times that by the clock"
+            )
         except ToolExitError as error:
             last, said = error, f"{_NO_PLACE} ({error})"
         except TargetError as error:
@@ -161,8 +170,8 @@ def _layouts(run: RunDirectory, design: Design, board: str, interval: int | None
     for laid, why in layouts_for_board(fed, board, interval, minutes):
         # The Verilog of the measurement takes the network's own samples.
         fields = dict(laid.fields) or ({} if fed is design else {"interval": 0})
-        name = f"a sample {interval_words(laid.interval_cycles)}"
-        yield _Layout(name, why, fed, fields, bitstream_seconds_on(laid, board))
+        seconds, placements = bitstream_seconds_on(laid, board), _placements(fed, laid.latency_cycles, board)
+        yield _Layout(named_on(laid, board), why, fed, fields, seconds, placements)
 
 
 def _next(following: _Layout, given_up: list[str], progress: Progress) -> _Layout:
@@ -172,12 +181,13 @@ def _next(following: _Layout, given_up: list[str], progress: Progress) -> _Layou
     return following
 
 
-def _wait(expected: float | None, minutes: float) -> str:
-    """How many seconds the bitstream is expected to take, at the speed that this machine has now."""
-    if expected is None:
-        return f"; its bitstream takes {minutes:g} min at most"
-    late = f", more than its {minutes:g} min" if expected > 60 * minutes else ""
-    return f"; its bitstream takes about {_words(expected)}{late}"
+def _wait(laid: _Layout, slow: float, minutes: float) -> str:
+    """How long the export is expected to take, at the speed that this machine has now."""
+    if laid.seconds is None:
+        return f"; its tools may take {minutes:g} min"
+    made, read = laid.seconds
+    late = f", and its tools may take {minutes:g} min" if slow * made > 60 * minutes else ""
+    return f"; its export takes about {_words(slow * waiting_for_cores() * (laid.placements * made + read))}{late}"
 
 
 def _words(seconds: float) -> str:
@@ -199,9 +209,24 @@ def _unfinished(
     return kind(f"{design.name} has no bitstream for {board}: {'; '.join(given_up)}. Prune more, use fewer bits{other}")
 
 
+def _placements(design: Design, latency_cycles: int, board: str) -> float:
+    """How many times the time of a bitstream is spent: nearly twice where a faster clock is likely to pay."""
+    place, router, _ = find_board_router(board)
+    ends = [layer for layer in design.layers if isinstance(layer.operation, Input) or layer.name in design.outputs]
+    # A beat has the values of the last axis, in whole bytes.
+    sizes = [
+        math.prod(layer.output_shape[:-1]) * math.ceil(layer.output_shape[-1] * layer.types["result"].width / 8)
+        for layer in ends
+    ]
+    pays = core_share(sum(sizes), place.baud, latency_cycles, place.clock_mhz) >= _SHARE
+    return _TWICE if pays and router.devices.pll is not None else 1.0
+
+
 # A faster clock is worth another place and route if the network takes this share of a sample's time, and if the clock
 # becomes so many times as fast.
 _SHARE, _FASTER = 0.3, 1.3
+# The network is not synthesised again for another clock.
+_TWICE = 1.8
 # The other place and route may reach less: the clock asked for is this much of what was reached.
 _REACHED = 0.9
 

@@ -1,6 +1,7 @@
 """Vendor tools, played by small scripts on PATH."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -203,3 +204,46 @@ def test_a_tool_ends_when_its_caller_wants_no_more_of_it(bench):
     with pytest.raises(ToolError, match=r"vivado was stopped in .*; run it again to go on"):
         processes.run_tool(["vivado"], bench / "my project", 30, stop=pid.exists)
     assert gone(pid)
+
+
+def test_a_tool_that_computes_gets_its_seconds_of_the_processor(bench, monkeypatch):
+    """Other work has taken three quarters of the cores; a tool that may wait gets no more than the clock allows."""
+    fake(bench, "vivado", "sleep 0.8")
+    started = time.monotonic()
+    monkeypatch.setattr(processes, "group_seconds", lambda group: (time.monotonic() - started) / 4)
+    processes.run_tool(["vivado"], bench / "my project", 0.4, computes=True)
+    with pytest.raises(ToolError, match=r"vivado ran longer than 0\.4 s in "):
+        processes.run_tool(["vivado"], bench / "my project", 0.4)
+
+
+def test_a_tool_that_does_nothing_ends_after_three_times_its_seconds(bench):
+    fake(bench, "vivado", "sleep 60")
+    started = time.monotonic()
+    with pytest.raises(ToolError, match=r"vivado ran longer than 0\.6 s of processor time \(2 s by the clock\) in "):
+        processes.run_tool(["vivado"], bench / "my project", 0.6, computes=True)
+    assert time.monotonic() - started < 3
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc: processor time is not known here")
+def test_the_processor_time_of_a_tool_is_that_of_all_its_processes(bench):
+    """One child has ended, another one runs."""
+    work = f"exec {sys.executable} -c 'import time\nwhile time.process_time() < 0.3: pass\nif {{}}: time.sleep(60)'"
+    fake(bench, "ended", work.format(0))
+    fake(bench, "stays", work.format(1))
+    fake(bench, "vivado", "ended; stays & echo $$; sleep 60")
+    group: list[str] = []
+
+    def both_have_worked() -> bool:
+        return bool(group) and processes.group_seconds(int(group[0])) > 0.5
+
+    with pytest.raises(ToolError, match="vivado was stopped"):
+        processes.run_tool(["vivado"], bench / "my project", 30, group.append, stop=both_have_worked)
+
+
+def test_a_countdown_does_not_count_what_other_work_takes(monkeypatch):
+    clock, used = iter((0.0, 8.0, 20.0, 40.0)), iter((3.0, 5.0, 11.0, 13.0))
+    monkeypatch.setattr(processes.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(processes, "used_seconds", lambda: next(used))
+    left = processes.countdown(10)
+    # 2 s of the processor in 8 s of the clock, of which a third counts; 8 in 20; 10 in 40.
+    assert [left(), left(), left()] == [pytest.approx(10 - 8 / 3), 2, 0.01]
