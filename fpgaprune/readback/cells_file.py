@@ -36,7 +36,7 @@ class SynthesisedCell(msgspec.Struct, frozen=True):
 class SynthesisedCells(msgspec.Struct):
     """A synthesised netlist: name of a port -> its nets, and cells by name."""
 
-    ports: dict[str, list[int]]
+    ports: dict[str, list[int | str]]
     cells: dict[str, SynthesisedCell]
 
 

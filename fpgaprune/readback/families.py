@@ -11,6 +11,7 @@ from fpgaprune.errors import ReadbackError
 from fpgaprune.fabric import find_board_router
 from fpgaprune.readback.cells_file import SynthesisedCells
 from fpgaprune.readback.comparison import CellComparison
+from fpgaprune.readback.ecp5 import reading as ecp5
 from fpgaprune.readback.fpga import Fpga
 from fpgaprune.readback.gowin import reading as gowin
 from fpgaprune.readback.ice40 import reading as ice40
@@ -35,7 +36,8 @@ class Decoder:
 
 _GOWIN = Decoder(gowin.read, gowin.netlist, gowin.compare)
 _ICE40 = Decoder(ice40.read, ice40.netlist, ice40.compare)
-_DECODERS = {"gowin": _GOWIN, "ice40": _ICE40, "ice40up": _ICE40}
+_ECP5 = Decoder(ecp5.read, ecp5.netlist, ecp5.compare)
+_DECODERS = {"gowin": _GOWIN, "ice40": _ICE40, "ice40up": _ICE40, "ecp5": _ECP5}
 
 
 def find_decoder(board: str | os.PathLike[str]) -> tuple[Fpga, Decoder]:
@@ -48,8 +50,8 @@ def find_decoder(board: str | os.PathLike[str]) -> tuple[Fpga, Decoder]:
     place, router, _ = find_board_router(board)
     if router.family not in _DECODERS:
         raise ReadbackError(
-            f"fpgaprune reads no bitstreams of {router.devices.name}; wanted a board with a GW1N or GW2A of Gowin, or "
-            "an iCE40"
+            f"fpgaprune reads no bitstreams of {router.devices.name}; wanted a board with a GW1N or GW2A of Gowin, an "
+            "iCE40, or an ECP5"
         )
     device = router.devices.devices[find_part(place.device).name]
     return Fpga(place, device), _DECODERS[router.family]

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from fpgaprune.errors import ReadbackError
 from fpgaprune.readback.cells_file import SynthesisedCell, SynthesisedCells
 from fpgaprune.readback.comparison import CellComparison, compare_netlists
-from fpgaprune.readback.netlist import ONE, ZERO, Netlist
+from fpgaprune.readback.netlist import ONE, OPEN, ZERO, Netlist
 from fpgaprune.readback.parts import COPY, Parts
 
 _Made = TypeVar("_Made", bound=Parts)
@@ -92,10 +92,16 @@ class SynthesisReader(ABC, Generic[_Made]):
         wires = cell.connections.get(port, ())
         return self.net(wires[at]) if len(wires) > at else default
 
+    def wire_of(self, cell: SynthesisedCell, port: str) -> int | str:
+        """The bit of a port of one bit; a constant if nothing is connected."""
+        wires = cell.connections.get(port, ())
+        return wires[0] if wires else "0"
+
     def same(self, bits: Sequence[int | str], nets: Sequence[int], place: str) -> None:
-        """Give the bits of a port the values of nets that parts made."""
+        """Give the bits of a port, where they are wires, the values of nets that parts made."""
         for at, (bit, net) in enumerate(zip(bits, nets, strict=True)):
-            self.parts.table(COPY, (net,), f"{place}/shown{at}", self.net(bit))
+            if net != OPEN and not self.is_constant(bit):
+                self.parts.table(COPY, (net,), f"{place}/shown{at}", self.net(bit))
 
     def is_constant(self, bit: int | str) -> bool:
         """Whether a bit is a constant."""
@@ -114,7 +120,7 @@ class SynthesisReader(ABC, Generic[_Made]):
         """The error for a cell that is not compared."""
         return ReadbackError(f"cell {name!r} of synthesis is a {cell.type}; fpgaprune does not compare those")
 
-    def _factor(self, pin: Sequence[int]) -> Fraction:
+    def _factor(self, pin: Sequence[int | str]) -> Fraction:
         """How many times as fast as the pin's the one clock of all cells is."""
         origins: set[int | str] = {*self._clocks}
         factor = Fraction(1)

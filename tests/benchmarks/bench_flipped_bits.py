@@ -1,6 +1,6 @@
-"""What is said of an iCEBreaker's bitstream in which one bit is flipped, for bits drawn at random, 64 samples each.
+"""What is said of a bitstream in which one bit is flipped, for bits drawn at random, 64 samples each.
 
-    python tests/benchmarks/bench_flipped_bits.py [FLIPS]
+    python tests/benchmarks/bench_flipped_bits.py [FLIPS [icebreaker | colorlight-i5]]
 
 A row says how many flips led to the same netlist, to another one that answers every sample alike, to one that does
 not, and to bits that are refused by name; and of how many other netlists a cell was named against synthesis. The
@@ -24,8 +24,8 @@ SAMPLES = 64
 COLUMNS = ("same", "alike", "differs", "refused", "named")
 
 
-def places(chip: Any, netlist: Any) -> Iterator[tuple[str, list[Any]]]:
-    """Kinds of bits, each with the places of its bits."""
+def ice40_places(chip: Any, netlist: Any) -> Iterator[tuple[str, list[Any]]]:
+    """Kinds of bits, each with the places of its bits, of an iCE40."""
     import numpy as np
 
     rows, columns = chip.bits.shape[2:]
@@ -41,31 +41,60 @@ def places(chip: Any, netlist: Any) -> Iterator[tuple[str, list[Any]]]:
         "of a table that the output depends on",
         [(x, y, *bit) for x, y, z in cells for bit in chip.db.entries(x, y)[f"LC_{z}"]],
     )
-    yield "of a block memory's content", [(memory, bit) for memory in chip.memories for bit in range(4096)]
+
+
+def ecp5_places(chip: Any, netlist: Any) -> Iterator[tuple[str, list[Any]]]:
+    """Kinds of bits, each with the places of its bits, of an ECP5."""
+
+    def whole(tiles: Any) -> list[Any]:
+        return [
+            (tile.frame + frame, tile.bit + bit)
+            for tile in tiles
+            for frame in range(tile.frames)
+            for bit in range(tile.bits)
+        ]
+
+    used = [tile for tile in chip.db.tiles.values() if chip.ones(tile)]
+    yield "of a tile that is used", whole(used)
+    yield (
+        "of those, bits that are set",
+        [(tile.frame + frame, tile.bit + bit) for tile in used for frame, bit in sorted(chip.ones(tile))],
+    )
+    found = [re.fullmatch(r"X(\d+)/Y(\d+)/SLICE(.)\.K(.)", lut.place) for lut in netlist.luts]
+    cells = [(chip.tile_of(int(one[2]), int(one[1]), "PLC2"), one[3], one[4]) for one in found if one is not None]
+    yield "of a tile with a table that the output depends on", whole(dict.fromkeys(tile for tile, _, _ in cells))
+    yield (
+        "of a table that the output depends on",
+        [
+            (tile.frame + frame, tile.bit + bit)
+            for tile, letter, number in cells
+            for bits in chip.db.type_of(tile).words[f"SLICE{letter}.K{number}.INIT"]
+            for frame, bit in bits.zeros
+        ],
+    )
 
 
 def flip(chip: Any, place: Any) -> None:
     """Change one bit."""
-    if len(place) == 2:
-        memory, bit = place
+    if place[0] == "memory":
+        _, memory, bit = place
         chip.memories[memory][bit] ^= 1
     else:
         chip.bits[place] ^= 1
 
 
-def outcome(chip: Any, original: Any, cells: Any, cache: Path) -> list[str]:
+def outcome(chip: Any, board: str, original: Any, cells: Any, cache: Path) -> list[str]:
     """The columns that a chip counts in."""
     from fpgaprune.errors import ReadbackError
     from fpgaprune.readback import check_chip, netlist_of
-    from tests.unit.readback.ice40 import BOARD
     from tests.unit.readback.mixed import RESULTS, samples
 
     try:
-        if netlist_of(chip, BOARD) == original:
+        if netlist_of(chip, board) == original:
             return ["same"]
         sent, wanted = samples(SAMPLES)
         given = {"synthesised": cells, "patience": 4000, "cache": cache}
-        found = check_chip(chip, BOARD, sent, wanted, SAMPLES, RESULTS, **given)
+        found = check_chip(chip, board, sent, wanted, SAMPLES, RESULTS, **given)
     except ReadbackError:
         return ["refused"]
     named = ["named"] if found.cells is not None and not found.cells.holds else []
@@ -75,18 +104,22 @@ def outcome(chip: Any, original: Any, cells: Any, cache: Path) -> list[str]:
 def main() -> None:
     """One row a kind of bits, on standard output."""
     from fpgaprune.readback import netlist_of, read_cells
-    from tests.unit.readback.ice40 import BOARD, kept_chip
+    from tests.unit.readback import ecp5, ice40
 
     flips = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+    kept, places = {"icebreaker": (ice40, ice40_places), "colorlight-i5": (ecp5, ecp5_places)}[
+        sys.argv[2] if len(sys.argv) > 2 else "icebreaker"
+    ]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        chip = kept_chip(folder)
-        original, cells = netlist_of(chip, BOARD), read_cells(folder / "mixed.bin.cells.xz")
-        for kind, known in places(chip, original):
+        chip, board = kept.kept_chip(folder), kept.BOARD
+        original, cells = netlist_of(chip, board), read_cells(next(folder.glob("*.cells.xz")))
+        content = [("memory", memory, bit) for memory, bits in chip.memories.items() for bit in range(len(bits))]
+        for kind, known in (*places(chip, original), ("of a block memory's content", content)):
             found: Counter[str] = Counter()
             for place in Random(2).sample(known, flips):
                 flip(chip, place)
-                found.update(outcome(chip, original, cells, folder))
+                found.update(outcome(chip, board, original, cells, folder))
                 flip(chip, place)
             print({"bits": kind, "flipped": flips, **{column: found[column] for column in COLUMNS}}, flush=True)
 

@@ -19,6 +19,7 @@ from fpgaprune.readback import Results, check_bitstream, read_chip
 from ..unit.estimate.designs import mlp
 from ..unit.readback.ice40 import kept_bitstream
 from ..unit.readback.mixed import RESULTS, mixed_project, samples
+from .narrow_memories import narrow_project, narrow_samples
 from .wide_memories import wide_project, wide_samples
 
 pytestmark = pytest.mark.slow
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.slow
 def _tools(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("YOWASP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "yowasp"))
     try:
-        for board in ("tang-nano-9k", "icebreaker"):
+        for board in ("tang-nano-9k", "icebreaker", "colorlight-i5"):
             for tool in find_board_router(board)[1].tools:
                 find_open_tool(tool)
     except ToolError as error:
@@ -54,10 +55,12 @@ def board_named(name, folder):
     return folder / f"{name}.toml"
 
 
-@pytest.mark.parametrize("name", ["tang-nano-9k", "tang-nano-20k", "icebreaker", *OTHERS])
+@pytest.mark.parametrize(
+    "name", ["tang-nano-9k", "tang-nano-20k", "icebreaker", "colorlight-i5", "ulx3s", "ecp5-evn", "orangecrab", *OTHERS]
+)
 def test_every_kind_of_cell_computes_what_it_should(tmp_path, name):
     kinds = {"block memories"} if name in OTHERS else {"block memories", "multipliers"}
-    kinds |= {"small memories"} if name.startswith("tang") else set()
+    kinds |= set() if name in (*OTHERS, "icebreaker") else {"small memories"}
     project, board = mixed_project(tmp_path / "mixed"), board_named(name, tmp_path)
     made = make_bitstream(project, board, tmp_path / f"mixed{bitstream_ending(board)}")
     sent, wanted = samples(500, seed=7)
@@ -73,18 +76,29 @@ def test_a_bitstream_for_another_ice40_is_refused(tmp_path):
         read_chip(path, board_named("hx8k", tmp_path))
 
 
-@pytest.mark.parametrize("width", [32, 36])
-def test_words_as_wide_as_two_ports_are_read_back(tmp_path, width):
-    made = make_bitstream(wide_project(tmp_path / "wide", width), "tang-nano-9k", tmp_path / "wide.fs")
+@pytest.mark.parametrize(("board", "width"), [("tang-nano-9k", 32), ("tang-nano-9k", 36), ("colorlight-i5", 36)])
+def test_words_as_wide_as_two_ports_are_read_back(tmp_path, board, width):
+    made = make_bitstream(wide_project(tmp_path / "wide", width), board, tmp_path / f"wide{bitstream_ending(board)}")
     sent, wanted = wide_samples(60, width)
     results = Results(lanes=1, width=40, fraction=0, beat_bytes=5)
-    found = check_bitstream(made.path, "tang-nano-9k", sent, wanted, 60, results, cache=tmp_path / "sim")
+    found = check_bitstream(made.path, board, sent, wanted, 60, results, cache=tmp_path / "sim")
     assert found.holds, found.sentence()
     assert found.cells is not None
     assert found.decoded["block memories"] == 2
 
 
-@pytest.mark.parametrize("board", ["tang-nano-9k", "icebreaker"])
+@pytest.mark.parametrize("board", ["tang-nano-9k", "colorlight-i5"])
+def test_narrow_words_and_registers_around_a_product_are_read_back(tmp_path, board):
+    made = make_bitstream(narrow_project(tmp_path / "narrow"), board, tmp_path / f"narrow{bitstream_ending(board)}")
+    sent, wanted = narrow_samples(60)
+    results = Results(lanes=1, width=24, fraction=0, beat_bytes=3)
+    found = check_bitstream(made.path, board, sent, wanted, 60, results, cache=tmp_path / "sim")
+    assert found.holds, found.sentence()
+    assert found.cells is not None
+    assert (found.decoded["block memories"], found.decoded["multipliers"]) == (3, 1)
+
+
+@pytest.mark.parametrize("board", ["tang-nano-9k", "icebreaker", "colorlight-i5"])
 def test_a_run_is_exported_and_its_bitstream_is_verified(tmp_path, board):
     folder = tmp_path / "mine"
     whole = mlp(backend="Vitis", width=4, zeros=0.9)

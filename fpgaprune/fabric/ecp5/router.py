@@ -78,8 +78,10 @@ ECP5 = Router(
         ECPPACK,
         pins,
         "board.lpf",
-        routing=("--lpf", "board.lpf", "--textcfg", "board.config"),
+        routing=("--lpf", "board.lpf", "--textcfg", "board.config", "--write", "board.json"),
         arguments=("board.config", "board.bit"),
         product="board.bit",
+        routed="board.json",
+        placed_as_prepared=True,
     ),
 )

@@ -204,8 +204,8 @@ def test_a_damaged_file_and_one_for_another_board_are_refused(home):
         read_chip(home / "broken.fs", BOARD)
     with pytest.raises(ReadbackError, match="is not for GW2A-18C"):
         read_chip(path, "tang-nano-20k")
-    with pytest.raises(ReadbackError, match="reads no bitstreams of Lattice ECP5"):
-        read_chip(path, "ulx3s")
+    with pytest.raises(ReadbackError, match="reads no bitstreams of Lattice Nexus"):
+        read_chip(path, "crosslink-nx-evn")
     with pytest.raises(ReadbackError, match="there is no bitstream"):
         read_chip(home / "none.fs", BOARD)
     with pytest.raises(TargetError, match="is unknown"):

