@@ -161,7 +161,7 @@ def _weights(
 ) -> dict[str, NDArray[np.int64]]:
     """The integers of `layer` by role; a layer of `PRODUCTS` without a bias has one of zeros."""
     if isinstance(layer, keras.layers.BatchNormalization):
-        values = dict(zip(("scale", "bias"), _scale_and_shift(layer), strict=True))
+        values = dict(zip(("scale", "bias"), single_scale_and_shift(layer), strict=True))
         return {role: kinds[role].to_raw(value) for role, value in values.items()}
     if isinstance(layer, keras.layers.PReLU):
         # Slopes that are shared are one for each value here.
@@ -178,7 +178,7 @@ def _weights(
     return found
 
 
-def _scale_and_shift(layer: keras.Layer) -> tuple[Array, Array]:
+def single_scale_and_shift(layer: keras.Layer) -> tuple[Array, Array]:
     """The scales and shifts of a BatchNormalization in single precision, as Keras computes them."""
     mean, variance = (np.asarray(array) for array in (layer.moving_mean, layer.moving_variance))
     gamma = np.asarray(layer.gamma) if layer.scale else 1

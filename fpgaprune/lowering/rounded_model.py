@@ -12,6 +12,7 @@ import numpy as np
 
 from fpgaprune.design import FUNCTIONS, Design
 from fpgaprune.errors import HlsError, UnsupportedLayerError
+from fpgaprune.lowering.design_of import single_scale_and_shift
 from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
 from fpgaprune.lowering.folding import DEPTHWISE, fold, quantise_weights
 from fpgaprune.lowering.lowered import AnyPrecision, LayerSettings, make_design
@@ -25,12 +26,12 @@ from fpgaprune.target import Target
 from fpgaprune.values import FixedType, MaskSet, weight_arrays
 
 # float32 holds all whole numbers of at most this many bits.
-_FLOAT32_BITS = 24
+_FLOAT32_BITS, _FLOAT64_BITS = 24, 53
 _WINDOWED = (keras.layers.AveragePooling1D, keras.layers.AveragePooling2D)
-_ROLES = ("weight", "bias", "result")
+_ROLES = ("weight", "scale", "bias", "result")
 # Layers that hold weights or add numbers, and that have no rounded counterpart.
 _UNKNOWN = (
-    *(keras.layers.BatchNormalization, keras.layers.GRU, keras.layers.LSTM, keras.layers.PReLU),
+    *(keras.layers.GRU, keras.layers.LSTM, keras.layers.PReLU),
     *(keras.layers.Average, keras.layers.Dot, keras.layers.Embedding),
 )
 # Activations that hardware computes exactly or reads from tables.
@@ -56,9 +57,10 @@ def quantize(
     It trains like any other model: `fp.finetune(quantize(model, ...), masks, x, y)` keeps the same locks, and
     `make_design` and `to_hls` read the types from it. Its outputs are those of `emulate` bit for bit, with one
     exception: functions that the hardware reads from tables (softmax, sigmoid, tanh, elu and others) are exact here and
-    rounded once. BatchNorm is folded into the layer before it and no longer trains. A separable convolution becomes two
-    layers. If `precision` gives widths, types cut off the few largest values if that makes the squared error smaller,
-    and sums may grow in training: they do not wrap around here, and their types in the hardware get more integer bits.
+    rounded once. BatchNorm, folded into the layer before it or by itself, no longer trains. A separable convolution
+    becomes two layers. If `precision` gives widths, types cut off the few largest values if that makes the squared
+    error smaller, and sums may grow in training: they do not wrap around here, and their types in the hardware get more
+    integer bits.
 
     Args:
         model: a Keras model.
@@ -138,8 +140,13 @@ def carry_masks(model: keras.Model, rounded: keras.Model, masks: MaskSet) -> Mas
 
 def settle(rounded: keras.Model) -> keras.Model:
     """A new model of Keras's own layers, with the weights that the hardware of `rounded` holds."""
-    plain = unrounded(rounded)
-    quantise_weights(plain, rounded_types(rounded))
+    plain, types = unrounded(rounded), rounded_types(rounded)
+    quantise_weights(plain, types)
+    for layer in plain.layers:
+        if isinstance(layer, keras.layers.BatchNormalization):
+            kinds = [types[layer.name][role] for role in ("scale", "bias")]
+            held = zip(kinds, single_scale_and_shift(layer), strict=True)
+            _set_scale(layer, *(kind.to_float(kind.to_raw(values)) for kind, values in held))
     return plain
 
 
@@ -160,7 +167,11 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
             return copied(layer)
         types = {role: kind for role, kind in design[layer.name].types.items() if role in _ROLES}
         incoming = design[_source(layer)].types["result"]
-        own = {"types": types, "sum_dtype": _sum_dtype(layer, types, incoming)}
+        own: dict[str, Any] = {"types": types}
+        if isinstance(layer, keras.layers.BatchNormalization):
+            _require_exact_scale(layer, types, incoming)
+        elif "weight" in types:
+            own["sum_dtype"] = _sum_dtype(layer, types, incoming)
         return ROUNDED[type(layer)].from_config({**layer.get_config(), **own})
 
     def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:
@@ -186,7 +197,9 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
     }
     model = keras.models.clone_model(folded, inputs, clone_function=clone, call_function=call)
     for layer in folded.layers:
-        if layer.weights:
+        if isinstance(layer, keras.layers.BatchNormalization):
+            _set_scale(model.get_layer(layer.name), *single_scale_and_shift(layer))
+        elif layer.weights:
             model.get_layer(layer.name).set_weights(layer.get_weights())
     return model
 
@@ -209,6 +222,27 @@ def _sum_dtype(layer: keras.Layer, types: Mapping[str, FixedType], incoming: Fix
     largest = terms * weight.magnitude * incoming.magnitude + (bias.magnitude if bias else 0.0)
     fraction = max(weight.fraction + incoming.fraction, bias.fraction if bias else 0)
     return "float32" if math.log2(largest) + fraction <= _FLOAT32_BITS else "float64"
+
+
+def _require_exact_scale(
+    layer: keras.layers.BatchNormalization, types: Mapping[str, FixedType], incoming: FixedType
+) -> None:
+    scale, shift = types["scale"], types["bias"]
+    largest = scale.magnitude * incoming.magnitude + shift.magnitude
+    bits = math.ceil(math.log2(largest)) + max(scale.fraction + incoming.fraction, shift.fraction)
+    if bits > _FLOAT64_BITS:
+        raise UnsupportedLayerError(
+            f"layer {layer.name!r} scales values of {incoming.width} bits by factors of {scale.width}, whose products "
+            f"take {bits} bits, more than the {_FLOAT64_BITS} that quantize computes with: scale the data before the "
+            "network reads them"
+        )
+
+
+def _set_scale(layer: keras.layers.BatchNormalization, scale: Any, shift: Any) -> None:
+    """`layer`, whose `epsilon` is 0, multiplies by `scale` and adds `shift`."""
+    values = {"gamma": scale, "beta": shift, "moving_mean": 0.0, "moving_variance": 1.0}
+    for variable in layer.weights:
+        variable.assign(np.broadcast_to(values[variable.name], variable.shape))
 
 
 def _count(layer: keras.Layer) -> int:

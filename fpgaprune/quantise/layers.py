@@ -200,11 +200,76 @@ class RoundedDepthwiseConv2D(_RoundedDepthwise, keras.layers.DepthwiseConv2D):  
     """`DepthwiseConv2D` with the types of the hardware; it is linear."""
 
 
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedBatchNormalization(keras.layers.BatchNormalization):  # type: ignore[misc, unused-ignore]
+    """`BatchNormalization` as hardware computes it: `gamma` times the input plus `beta`, exact, then rounded.
+
+    `types` has `scale`, `bias` and `result`. It holds no statistics but a mean of 0 and a variance of 1, and does not
+    train.
+    """
+
+    def __init__(self, types: Mapping[str, object], **options: object) -> None:
+        """The types by role, and what `BatchNormalization` takes; `epsilon` is 0."""
+        super().__init__(**{**options, "epsilon": 0.0, "center": True, "scale": True, "trainable": False})
+        self.types = _read_types(types)
+
+    def call(self, inputs: tf.Tensor, training: bool | None = None, mask: tf.Tensor | None = None) -> tf.Tensor:
+        """Scale and shift the last axis of `inputs`; each step is exact but in training."""
+        del mask
+        dtype = inputs.dtype if training else "float64"
+        scale, shift = (ops.cast(ops.convert_to_tensor(weight), dtype) for weight in (self.gamma, self.beta))
+        total = ops.cast(inputs, dtype) * rounded(scale, self.types["scale"]) + rounded(shift, self.types["bias"])
+        return ops.cast(_sum_held(total, self.types["result"]), inputs.dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """Configuration from which Keras rebuilds the layer."""
+        return {**super().get_config(), "types": _written(self.types)}
+
+
+class _RoundedMerge:
+    """A sum or a product of two inputs, exact, then rounded to `result`; float32 does not hold each."""
+
+    def __init__(self, types: Mapping[str, object], **options: object) -> None:
+        """One type by role, as `{"result": "fixed<16,5>"}`."""
+        super().__init__(**options)
+        self.types = _read_types(types)
+
+    def call(self, inputs: list[tf.Tensor], training: bool | None = None) -> tf.Tensor:
+        """Merge `inputs`; each step is exact but in training."""
+        given = inputs[0].dtype
+        exact = inputs if training else [ops.cast(each, "float64") for each in inputs]
+        merged = super().call(exact)  # type: ignore[misc]
+        return ops.cast(rounded(merged, self.types["result"]), given)
+
+    def get_config(self) -> dict[str, Any]:
+        """Configuration from which Keras rebuilds the layer."""
+        return {**super().get_config(), "types": _written(self.types)}  # type: ignore[misc]
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedAdd(_RoundedMerge, keras.layers.Add):  # type: ignore[misc, unused-ignore]
+    """`Add` with the type of the hardware's result."""
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedSubtract(_RoundedMerge, keras.layers.Subtract):  # type: ignore[misc, unused-ignore]
+    """`Subtract` with the type of the hardware's result."""
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedMultiply(_RoundedMerge, keras.layers.Multiply):  # type: ignore[misc, unused-ignore]
+    """`Multiply` with the type of the hardware's result."""
+
+
 PLAIN: Mapping[type, Any] = {
     RoundedDense: keras.layers.Dense,
     RoundedConv1D: keras.layers.Conv1D,
     RoundedConv2D: keras.layers.Conv2D,
     RoundedDepthwiseConv1D: keras.layers.DepthwiseConv1D,
     RoundedDepthwiseConv2D: keras.layers.DepthwiseConv2D,
+    RoundedBatchNormalization: keras.layers.BatchNormalization,
+    RoundedAdd: keras.layers.Add,
+    RoundedSubtract: keras.layers.Subtract,
+    RoundedMultiply: keras.layers.Multiply,
 }
 ROUNDED: Mapping[type, Any] = {plain: own for own, plain in PLAIN.items()}

@@ -50,9 +50,34 @@ def wave_network():
     )
 
 
+def gated_network():
+    """BatchNorm by itself, first and behind a ReLU, and products: hard_swish, squeeze and excite, a difference."""
+    entry = keras.Input((6, 6, 3), name="image")
+    x = layers.BatchNormalization(name="first")(entry)
+    x = layers.Conv2D(4, 3, padding="same", activation="relu", name="conv")(x)
+    x = layers.BatchNormalization(scale=False, name="bn")(x)
+    x = layers.Activation("hard_swish", name="swish")(layers.Conv2D(5, 3, padding="same", name="second")(x))
+    gate = layers.GlobalAveragePooling2D(name="gap", keepdims=True)(x)
+    gate = layers.Dense(5, activation="hard_sigmoid", name="gate")(gate)
+    x = layers.Subtract(name="less")([layers.Multiply(name="gated")([x, gate]), x])
+    x = layers.Dense(6, activation="relu", name="hidden")(layers.GlobalMaxPooling2D(name="gmp")(x))
+    model = keras.Model(entry, layers.Dense(3, name="head")(x), name="gates")
+    rng = np.random.default_rng(4)
+    for name in ("first", "bn"):
+        for weight in model.get_layer(name).weights:
+            weight.assign(0.5 + np.abs(rng.normal(size=weight.shape)))
+    return model
+
+
+def copies(model):
+    return {path: value.copy() for path, value in fp.weight_arrays(model).items()}
+
+
 @pytest.mark.parametrize(
     ("build", "precision"),
     [
+        (gated_network, fp.Precision(4, 5, 12)),
+        (gated_network, fp.Precision(16, 16, 20)),  # whose products float32 does not hold
         (image_network, fp.Precision(4, 3, 12)),
         (wave_network, fp.Precision(12, 12, 20)),  # whose sums float32 does not hold
     ],
@@ -63,7 +88,7 @@ def test_keras_gives_the_bits_of_the_hardware_before_and_after_training(build, p
     rng = np.random.default_rng(1)
     x = rng.normal(size=(160, *model.input_shape[1:])).astype("float32")
     y = rng.integers(0, model.output_shape[-1], len(x))
-    trained = {path: value.copy() for path, value in fp.weight_arrays(model).items()}
+    trained = copies(model)
     quantized = fp.quantize(model, TARGET, x[:100], precision)
     for path, value in fp.weight_arrays(model).items():
         np.testing.assert_array_equal(value, trained[path])  # hers is left alone
@@ -72,11 +97,11 @@ def test_keras_gives_the_bits_of_the_hardware_before_and_after_training(build, p
 
     masks = fp.MaskSet.from_slices(quantized, ["hidden/kernel[:3, :]"])
     quantized.compile(keras.optimizers.Adam(0.01), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    before = quantized.evaluate(x, y, verbose=0)
+    before, started = quantized.evaluate(x, y, verbose=0), copies(quantized)
     fp.finetune(quantized, masks, x, y, epochs=4, batch_size=16, verbose=0)
     assert quantized.evaluate(x, y, verbose=0) < before
     assert fp.certify(quantized, masks).ok
-    moved = [path for path, value in fp.weight_arrays(quantized).items() if (value != trained.get(path, 0)).any()]
+    moved = [path for path, value in fp.weight_arrays(quantized).items() if (value != started[path]).any()]
     assert len(moved) == len(quantized.trainable_weights)
 
     design = fp.make_design(quantized, TARGET, x[:100])
@@ -109,9 +134,12 @@ def test_without_its_rounding_it_is_a_network_of_keras(tmp_path):
 def test_what_is_not_rounded_exactly_is_refused():
     x = np.random.default_rng(1).normal(size=(30, 12, 3)).astype("float32")
     entry = keras.Input((12, 3))
-    normed = keras.Model(entry, layers.BatchNormalization(name="bn")(layers.MaxPooling1D(2)(entry)))
-    with pytest.raises(UnsupportedLayerError, match="layer 'bn' is a BatchNormalization, which quantize cannot round"):
-        fp.quantize(normed, TARGET, x)
+    normed = keras.Model(
+        entry, layers.BatchNormalization(name="bn")(layers.MaxPooling1D(2, name="max_pooling1d")(entry))
+    )
+    wide = {"max_pooling1d": {"result": "fixed<32,4>"}, "bn": {"scale": "fixed<32,4>"}}
+    with pytest.raises(UnsupportedLayerError, match="layer 'bn' scales values of 32 bits by factors of 32, whose"):
+        fp.quantize(normed, TARGET, x, layers=wide)
     hard = keras.Model(entry, layers.PReLU(name="gate")(layers.Conv1D(2, 3)(entry)))
     with pytest.raises(UnsupportedLayerError, match="layer 'gate' is a PReLU, which quantize"):
         fp.quantize(hard, TARGET, x)
