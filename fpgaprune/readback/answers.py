@@ -218,6 +218,16 @@ def netlist_of(chip: Any, board: str | os.PathLike[str]) -> Netlist:
     return decoder.netlist(chip, fpga)
 
 
+def compare_cells(cells: SynthesisedCells, netlist: Netlist, board: str | os.PathLike[str]) -> CellComparison:
+    """Compare each cell of a netlist, decoded from a bitstream for `board`, with that of synthesis.
+
+    Raises:
+        TargetError: the board is unknown.
+        ReadbackError: a cell of synthesis is of a type that is not compared.
+    """
+    return find_decoder(board)[1].compare(cells, netlist)
+
+
 def check_chip(
     chip: Any,
     board: str | os.PathLike[str],
@@ -275,7 +285,7 @@ def check_chip(
     same, left_out = None, None
     if synthesised is not None:
         try:
-            same = find_decoder(board)[1].compare(synthesised, netlist)
+            same = compare_cells(synthesised, netlist, board)
         except ReadbackError as error:
             left_out = str(error)
     seconds = time.monotonic() - started

@@ -19,10 +19,10 @@ from fpgaprune.readback import (
     Register,
     SynthesisedCell,
     SynthesisedCells,
+    compare_cells,
     netlist_of,
     read_cells,
 )
-from fpgaprune.readback.gowin import reading
 
 from .mixed import BOARD, kept_cells, kept_chip
 from .test_readback import flip
@@ -33,12 +33,8 @@ def home(tmp_path_factory):
     return tmp_path_factory.mktemp("comparison")
 
 
-def compare_cells(netlist, cells):
-    return reading.compare(cells, netlist)
-
-
 def compared(chip, name="mixed"):
-    return compare_cells(netlist_of(chip, BOARD), kept_cells(name))
+    return compare_cells(kept_cells(name), netlist_of(chip, BOARD), BOARD)
 
 
 def changed(cells, name, **fields):
@@ -55,7 +51,7 @@ def test_every_cell_is_as_synthesis_made_it(home, name):
 
 
 def test_a_bitstream_of_another_network_is_refused(home):
-    found = compare_cells(netlist_of(kept_chip(home), BOARD), kept_cells("mixed_pll"))
+    found = compare_cells(kept_cells("mixed_pll"), netlist_of(kept_chip(home), BOARD), BOARD)
     assert "are where place and route did not put" in found.first
 
 
@@ -70,12 +66,12 @@ def test_a_changed_table_is_refused_by_its_name(home):
             continue
         bits = 1 << random.randrange(16) if used == 4 else 0xFFFF
         netlist.luts[at] = replace(lut, table=lut.table ^ bits)
-        first = compare_cells(netlist, cells).first
+        first = compare_cells(cells, netlist, BOARD).first
         assert first is not None
         named += lut.place in first
         netlist.luts[at] = lut
     assert named > 5
-    assert compare_cells(netlist, cells).holds
+    assert compare_cells(cells, netlist, BOARD).holds
 
 
 def test_a_changed_bit_of_a_memory_is_refused_by_memory_word_and_bit(home):
@@ -92,7 +88,7 @@ def test_a_lost_start_value_is_refused(home):
     cells = kept_cells()
     name = next(name for name, cell in cells.cells.items() if cell.type == "DFFSE" and "mark" in name)
     other = changed(cells, name, type="DFFRE", connections=_renamed(cells.cells[name].connections))
-    found = compare_cells(netlist_of(chip, BOARD), other)
+    found = compare_cells(other, netlist_of(chip, BOARD), BOARD)
     assert found.first.startswith(f"the start value of {name!r}")
 
 
@@ -130,7 +126,7 @@ def test_a_wire_of_every_kind_of_cell_is_compared(home, kind, port, message):
             if one.connections.get("I") == cells.ports["serial_in"]
         )
         other = [foreign, *bits[1:]] if port != "AD" else [*bits[:-1], foreign]
-        found = compare_cells(netlist, changed(cells, name, connections={**cell.connections, port: other}))
+        found = compare_cells(changed(cells, name, connections={**cell.connections, port: other}), netlist, BOARD)
         firsts.append(found.first or "")
     assert any(message in first for first in firsts), firsts
 
@@ -139,7 +135,9 @@ def test_another_ratio_of_the_pll_is_refused(home):
     cells = kept_cells("mixed_pll")
     name = next(name for name, cell in cells.cells.items() if cell.type == "rPLL")
     parameters = {**cells.cells[name].parameters, "FBDIV_SEL": f"{16:b}"}
-    found = compare_cells(netlist_of(kept_chip(home, "mixed_pll"), BOARD), changed(cells, name, parameters=parameters))
+    found = compare_cells(
+        changed(cells, name, parameters=parameters), netlist_of(kept_chip(home, "mixed_pll"), BOARD), BOARD
+    )
     assert found.first == "the PLL makes 18/7 times the frequency of the pin, and synthesis asked it for 17/7"
 
 
@@ -167,7 +165,7 @@ def test_a_cell_that_is_not_compared_is_named(home):
     name = next(name for name, cell in cells.cells.items() if cell.type == "ALU")
     other = changed(cells, name, parameters={"ALU_MODE": f"{8:b}"})
     with pytest.raises(ReadbackError, match="is an ALU of mode 8; fpgaprune does not compare those"):
-        compare_cells(netlist_of(kept_chip(home), BOARD), other)
+        compare_cells(other, netlist_of(kept_chip(home), BOARD), BOARD)
 
 
 def test_a_file_without_cells_is_refused(tmp_path):
@@ -236,14 +234,14 @@ def test_a_memory_of_36_bits_has_a_port_for_each_half():
     wires = {"AD": [*"00000", _INPUT, *"00000000"], "DI": ["0"] * 36, "DO": list(range(100, 136))}
     wires |= {"CE": ["1"], "WRE": ["0"], "OCE": ["1"], "CLK": [_CLOCK]}
     netlist, synthesised = _memory("SPX9", 36, (port("A", 0), port("B", 1)), wires, BIT_WIDTH="100100")
-    assert compare_cells(netlist, synthesised).first is None
+    assert compare_cells(synthesised, netlist, BOARD).first is None
     # The halves the wrong way round, in the netlist and in the address of one of them.
     turned = {**wires, "DO": [*wires["DO"][18:], *wires["DO"][:18]]}
-    other = compare_cells(netlist, changed(synthesised, "memory", connections=turned))
+    other = compare_cells(changed(synthesised, "memory", connections=turned), netlist, BOARD)
     assert other.first == "the table 'table' at R4C3_table0 computes something else than synthesis made it for"
     both = (port("A", 0), replace(port("B", 1), address=port("A", 0).address))
     netlist.blocks[0] = replace(netlist.blocks[0], ports=both)
-    assert compare_cells(netlist, synthesised).first.startswith("the address of port B of 'memory'")
+    assert compare_cells(synthesised, netlist, BOARD).first.startswith("the address of port B of 'memory'")
 
 
 @pytest.mark.parametrize("read", [False, True])
@@ -265,7 +263,7 @@ def test_a_lane_of_a_memory_that_nothing_reads_may_hold_anything(read):
     ports = (port("A", 20, (*[3] * 8, 21)), port("B", 40))
     netlist, synthesised = _memory("DPX9B", 20 + last + 1, ports, wires, BIT_WIDTH_0="1001", BIT_WIDTH_1="1001")
     netlist.luts[0] = replace(netlist.luts[0], inputs=(20, 40 + last, ZERO, ZERO))
-    first = compare_cells(netlist, synthesised).first
+    first = compare_cells(synthesised, netlist, BOARD).first
     assert first == ("the data of port A of 'memory' at R10C6_BSRAM is not what synthesis made it" if read else None)
 
 
@@ -294,19 +292,19 @@ def _written_and_read(data):
 
 def test_words_of_36_bits_are_written_at_one_port_and_read_at_the_other():
     netlist, synthesised = _written_and_read((3,) * 32 + (ZERO,) * 4)
-    assert compare_cells(netlist, synthesised).first is None
+    assert compare_cells(synthesised, netlist, BOARD).first is None
     netlist, synthesised = _written_and_read((3,) * 31 + (ZERO,) * 5)
-    assert compare_cells(netlist, synthesised).first.startswith("the data of port A of 'memory'")
+    assert compare_cells(synthesised, netlist, BOARD).first.startswith("the data of port A of 'memory'")
 
 
 def test_a_lane_that_only_unread_lanes_take_is_not_read():
     """Each unread lane is written with what another one shows."""
     netlist, synthesised = _written_and_read((3,) * 32 + (53, 54, 55, 52))
-    assert compare_cells(netlist, synthesised).first is None
+    assert compare_cells(synthesised, netlist, BOARD).first is None
     # Lane 31 is read, and takes what lane 32 shows: so that is read too.
     netlist, synthesised = _written_and_read((3,) * 31 + (52, 53, 54, 55, 52))
     assert {52, 53, 54, 55} <= netlist.read_nets()
-    assert compare_cells(netlist, synthesised).first.startswith("the data of port A of 'memory'")
+    assert compare_cells(synthesised, netlist, BOARD).first.startswith("the data of port A of 'memory'")
 
 
 def test_a_table_of_36_bits_is_read_at_the_second_port():
@@ -315,9 +313,12 @@ def test_a_table_of_36_bits_is_read_at_the_second_port():
     wires = {"AD": [*"00000", _INPUT, *"00000000"], "DO": list(range(100, 136))}
     wires |= {"CE": ["1"], "OCE": ["1"], "CLK": [_CLOCK]}
     netlist, synthesised = _memory("pROMX9", 36, ports, wires, BIT_WIDTH="100100")
-    assert compare_cells(netlist, synthesised).first is None
+    assert compare_cells(synthesised, netlist, BOARD).first is None
     other = {**wires, "DO": [*wires["DO"][18:], *wires["DO"][:18]]}
-    assert "computes something else" in compare_cells(netlist, changed(synthesised, "memory", connections=other)).first
+    assert (
+        "computes something else"
+        in compare_cells(changed(synthesised, "memory", connections=other), netlist, BOARD).first
+    )
 
 
 @pytest.mark.parametrize(
@@ -341,5 +342,5 @@ def test_a_copy_of_a_register_is_compared_as_the_register_itself(copy, known, fi
     always_0 = SynthesisedCell("GND", {"G": [_OUTPUT]})
     cells = {**synthesised.cells, "kept": kept, "table": always_0}
     del cells["memory"]
-    found = compare_cells(netlist, SynthesisedCells(synthesised.ports, cells)).first
+    found = compare_cells(SynthesisedCells(synthesised.ports, cells), netlist, BOARD).first
     assert found is None if first is None else found.startswith(first)

