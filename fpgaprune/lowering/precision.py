@@ -8,7 +8,7 @@ rounds.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,8 +17,9 @@ import numpy as np
 
 from fpgaprune.errors import HlsError
 from fpgaprune.lowering.accumulators import exact_accumulator, recurrent_accumulator
-from fpgaprune.lowering.folding import FOLDABLE, role_weights
+from fpgaprune.lowering.folding import FOLDABLE, PRODUCTS, role_weights
 from fpgaprune.lowering.gru_lstm import RECURRENT
+from fpgaprune.lowering.layer_operations import MERGES
 from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.lowering.ranges import Range
 from fpgaprune.lowering.softmax_types import softmax_types
@@ -57,7 +58,8 @@ class Precision:
 
     Attributes:
         weight_bits: width of every weight.
-        activation_bits: width of the network's inputs and of the outputs of activation layers.
+        activation_bits: width of the network's inputs, of the outputs of activation layers, and of what a convolution
+            or a Dense layer reads of a BatchNorm or a merge.
         sum_bits: width of the outputs of convolutions and Dense layers.
         clips: whether weights, inputs and outputs of activation layers may lose their largest few values where that
             makes their squared error less; otherwise all that the data show fits. `quantize` clips.
@@ -102,7 +104,7 @@ def choose_types(
         HlsError: an accumulator would need more than 64 bits.
     """
     chooser = _Chooser(ranges, precision, options or {}, _padded_sources(folded), backend, observed or {})
-    chooser.scales = scales_of_inputs(folded)
+    chooser.scales, chooser.read = scales_of_inputs(folded), read_by_products(folded)
     for layer in folded.layers:
         chooser.add(layer)
     return chooser.types
@@ -120,6 +122,20 @@ def _padded_sources(folded: keras.Model) -> set[str]:
                     waiting += source.input if isinstance(source.input, list) else [source.input]
                 else:
                     found.add(source.name)
+    return found
+
+
+def read_by_products(folded: keras.Model) -> set[str]:
+    """Every BatchNorm and every merge of `folded` that a layer with kernels reads, with moves between them at most."""
+    found = set()
+    for layer in folded.layers:
+        waiting = [layer.input] if isinstance(layer, PRODUCTS) else []
+        while waiting:
+            source = producer(waiting.pop())
+            if isinstance(source, (*MOVES, keras.layers.Concatenate)):
+                waiting += source.input if isinstance(source.input, list) else [source.input]
+            elif isinstance(source, (keras.layers.BatchNormalization, *MERGES)):
+                found.add(source.name)
     return found
 
 
@@ -148,6 +164,7 @@ class _Chooser:
         self.observed = observed
         self.ranges, self.options, self.signed, self.backend = ranges, options, signed, backend
         self.scales: Mapping[str, Any] = {}
+        self.read: Set[str] = frozenset()
         self.uniform = precision if isinstance(precision, FixedType) else None
         self.precision = precision if isinstance(precision, Precision) else Precision()
         self.types: Types = {}
@@ -174,7 +191,7 @@ class _Chooser:
     def _other(self, layer: keras.Layer, own: LayerOptions) -> dict[str, FixedType]:
         incoming = self.incoming(layer)
         if isinstance(layer, keras.layers.BatchNormalization):
-            found = {"result": self._sum(layer.name, signed=True)}
+            found = {"result": self._own(layer, own, signed=True)}
             source = next((name for name, scaled in self.scales.items() if scaled is layer), None)
             for role, values in zip(("scale", "bias"), scale_and_shift(layer), strict=True):
                 kind = self.uniform or fitting(Range.of(values), self.precision.sum_bits, signed=True)
@@ -201,8 +218,14 @@ class _Chooser:
         if isinstance(layer, keras.layers.Concatenate):
             result = self._joined(layer, own)
             return {"result": result, "accum": result}
-        result = self._sum(layer.name, True if layer.name in self.signed else None)
+        result = self._own(layer, own, True if layer.name in self.signed else None)
         return {"result": result, "accum": result}
+
+    def _own(self, layer: keras.Layer, own: LayerOptions, signed: bool | None) -> FixedType:
+        """The type of a BatchNorm or a merge: that of an activation if products read it, else that of a sum."""
+        if layer.name in self.read:
+            return self._activation(layer.name, own)
+        return self._sum(layer.name, signed)
 
     def _joined(self, layer: keras.Layer, own: LayerOptions) -> FixedType:
         """The narrowest type that holds every value of all inputs of `layer`, or the given type or width."""

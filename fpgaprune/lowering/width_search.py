@@ -25,7 +25,7 @@ from fpgaprune.lowering.folding import PRODUCTS, role_weights
 from fpgaprune.lowering.gru_lstm import RECURRENT
 from fpgaprune.lowering.known_losses import KnownLosses, question_of
 from fpgaprune.lowering.layer_options import LayerOptions, with_widths
-from fpgaprune.lowering.precision import Precision, Types, choose_types
+from fpgaprune.lowering.precision import Precision, Types, choose_types, read_by_products
 from fpgaprune.lowering.ranges import Range, Samples
 from fpgaprune.lowering.widths import AutoPrecision, FoundWidths
 from fpgaprune.measure import share_lost
@@ -141,13 +141,15 @@ class WidthSearch:
     def _places(self) -> list[tuple[str, str]]:
         """Role and layer of every width that is searched."""
         places = []
+        read = read_by_products(self.folded)
         for layer in self.folded.layers:
             own = self.options.get(layer.name, LayerOptions())
             given = own.types or {}
             if isinstance(layer, PRODUCTS) and own.weight_bits is None and "weight" not in given:
                 places.append(("weight", layer.name))
             is_softmax = getattr(layer, "activation", None) is keras.activations.softmax
-            if isinstance(layer, _ROUNDED) and not is_softmax and own.activation_bits is None and "result" not in given:
+            rounds = isinstance(layer, _ROUNDED) or layer.name in read
+            if rounds and not is_softmax and own.activation_bits is None and "result" not in given:
                 places.append(("activation", layer.name))
         return places
 
