@@ -20,6 +20,7 @@ from fpgaprune.lowering.keras_operations import with_layers
 from fpgaprune.lowering.last_axis import on_last_axis
 from fpgaprune.lowering.layer_names import free_name
 from fpgaprune.lowering.plain_convolutions import plain_convolutions, split_separable
+from fpgaprune.lowering.scales_behind_relu import scales_into_products
 from fpgaprune.network import (
     LINEAR,
     Activation,
@@ -59,7 +60,8 @@ def fold(model: keras.Model) -> keras.Model:
     """A new model of layers that are one operation each, which computes the same over the reals at inference.
 
     A BatchNorm that is the only reader of a linear convolution or Dense layer is folded into it (float64, then cast),
-    unless the network rounds its data itself.
+    and one behind an activation into the layers around it, as far as that is exact, unless the network rounds its data
+    itself.
     Models inside the model are unfolded, and Dropout and augmentations left out. `ReLU()` becomes `Activation("relu")`.
     The activation of a convolution or Dense layer becomes a layer of its own, `NAME_relu`, so that both get a type. A
     separable convolution becomes two layers, a dilated or grouped one a plain one. What works along another axis than
@@ -88,6 +90,7 @@ def fold(model: keras.Model) -> keras.Model:
     # Where the bits of the weights are trained, a product with a scale would have far more of them.
     rounds = rounds_channels(functional)
     functional = joined_scales(functional) if rounds else functional
+    functional = functional if rounds else scales_into_products(functional)
     folds = {} if rounds else find_folds(functional)
     folded_names = {bn.name for bn in folds.values()}
     originals = {layer.name: layer for layer in functional.layers}
