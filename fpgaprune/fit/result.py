@@ -10,7 +10,7 @@ from msgspec import Struct
 from fpgaprune.design import Design
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.measure import LABELS, interval_words, to_plain
-from fpgaprune.report import About, Verdict
+from fpgaprune.report import About, Verdict, metric_label
 from fpgaprune.values import Summary
 
 # The samples that judge trials: `x_valid`, or training samples that the trials are not trained on. The best network is
@@ -179,7 +179,7 @@ class Fit(Struct, frozen=True):
         The last one is there if a limit of time was given. No answer is green where another one is red.
         """
         best, limits = self.best, self.limits
-        name, by = f"{best.metric[:1].upper()}{best.metric[1:]}", f"upper end of the {self.price}"
+        name, by = metric_label(best.metric), f"upper end of the {self.price}"
         loss = f"{best.loss_text()} on {best.samples:,} {best.judged_on} samples; {limits['max_loss']} may be lost"
         share = f"{best.share:.0%} of the {LABELS[best.resource]}s, of at most {100 * float(limits['share'] or 0):g} %"
         said: list[tuple[About, bool, str]] = [

@@ -341,10 +341,10 @@ _WIDEST = 32
 
 
 def scales_of_inputs(folded: keras.Model) -> dict[str, Any]:
-    """The name of each input of `folded` that is scaled first, to the layer that `with_layers` made for it."""
+    """The name of each input of `folded` that is scaled first, to the BatchNorm that does so."""
     found = {}
     for layer in folded.layers:
-        if isinstance(layer, keras.layers.BatchNormalization) and layer.epsilon == 0.0:
+        if isinstance(layer, keras.layers.BatchNormalization):
             source = producer(layer.input)
             while isinstance(source, keras.layers.Reshape):
                 source = producer(source.input)

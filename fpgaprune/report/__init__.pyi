@@ -69,5 +69,6 @@ from .verdict import Verdict as Verdict
 from .verdict import loss_figure as loss_figure
 from .verdict import loss_unit as loss_unit
 from .verdict import measured_verdict as measured_verdict
+from .verdict import metric_label as metric_label
 from .verdict import value_text as value_text
 from .verdict import verdicts as verdicts

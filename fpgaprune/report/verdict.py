@@ -57,10 +57,14 @@ def measured_verdict(report: RunReport) -> Verdict | None:
 _SHORT = frozenset({"auc", "f1", "iou", "mae", "mape", "mse", "msle", "rmse"})
 
 
+def metric_label(name: str) -> str:
+    """Return what a sentence about the metric `name` begins with: `Accuracy`, `MAE`, `Binary accuracy`."""
+    return name.upper() if name.lower() in _SHORT else f"{name[:1].upper()}{name[1:]}".replace("_", " ")
+
+
 def _kept(metric: Metric) -> tuple[Reply, str]:
     """Whether no more was lost than may be, and the answer in one line."""
-    short = metric.name in _SHORT
-    name = metric.name.upper() if short else f"{metric.name[:1].upper()}{metric.name[1:]}"
+    name = metric_label(metric.name)
     before = value_text(metric, "before")
     last = value_text(metric, "after" if metric.hardware is None else "hardware")
     if metric.lost is None:

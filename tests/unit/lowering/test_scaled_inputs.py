@@ -1,7 +1,8 @@
-"""An input of unlike columns that a Normalization scales keeps every column, however few bits an activation has."""
+"""An input of unlike columns that is normalised first keeps every column, however few bits an activation has."""
 
 import keras
 import numpy as np
+import pytest
 
 import fpgaprune as fp
 from fpgaprune.lowering import finer
@@ -10,13 +11,17 @@ from fpgaprune.values import FixedType
 TARGET = fp.Target.of("xc7z020clg400-1", clock_ns=10.0)
 
 
-def test_each_column_of_a_table_counts():
+@pytest.mark.parametrize("trained", [False, True])
+def test_each_column_of_a_table_counts(trained):
     rng = np.random.default_rng(0)
     # As in a table of cars: cylinders, displacement, horsepower, weight, acceleration, origin.
     x = rng.normal([5.5, 194, 104, 2977, 15.5, 0.5], [1.7, 104, 38, 849, 2.8, 0.3], (400, 6)).astype("float32")
-    norm = keras.layers.Normalization()
-    norm.adapt(x)
+    norm = keras.layers.BatchNormalization() if trained else keras.layers.Normalization()
     model = keras.Sequential([keras.Input((6,)), norm, keras.layers.Dense(1, kernel_initializer="ones")])
+    if trained:
+        norm.set_weights([np.ones(6), np.zeros(6), x.mean(axis=0), x.var(axis=0)])
+    else:
+        norm.adapt(x)
     design = fp.make_design(model, TARGET, x)
     wanted = model.predict(x, verbose=0)
     assert np.abs(fp.emulate(design, x).reshape(wanted.shape) - wanted).max() < 0.1

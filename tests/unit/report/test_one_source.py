@@ -32,6 +32,7 @@ from fpgaprune.report import (
     kernels_text,
     layer_reports,
     measured_verdict,
+    metric_label,
     render_page,
     verdicts,
 )
@@ -253,3 +254,9 @@ def test_what_was_measured_is_judged_by_its_count_and_not_by_the_project(project
     measured = Measured("xc7", (), {"xc7": Synthesis("xc7", "y", "", (), module)}, None, Simulated(left_out="no"))
     said = measured_verdict(replace(run_report(after=ESTIMATES[project]), measured=measured))
     assert (said.reply, said.tone) == (ours, {"yes": "good", "no": "bad"}[ours])
+
+
+def test_a_sentence_begins_with_the_words_of_its_metric():
+    assert [metric_label(name) for name in ("accuracy", "AUC", "mae", "binary_accuracy")] == [
+        *("Accuracy", "AUC", "MAE", "Binary accuracy")
+    ]
