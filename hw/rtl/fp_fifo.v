@@ -27,6 +27,8 @@ module fp_fifo #(
         end
     endfunction
 
+    // What is read from the place that is written in the same clock is not valid: nothing waits then.
+    (* no_rw_check *)
     reg [WIDTH-1:0] memory [0:DEPTH-1];
     reg [bits_of(DEPTH - 1)-1:0] write_at;
     reg [bits_of(DEPTH - 1)-1:0] read_at;

@@ -1,5 +1,5 @@
 // DEPTH words, one written and one read in a clock; what is read stands at `out_data` a clock later.
-// Nothing is read from the place that is written in the same clock.
+// Nothing is read from the place that is written in the same clock, which `no_rw_check` tells yosys.
 module fp_memory #(
     parameter WIDTH = 8,
     parameter DEPTH = 16,
@@ -13,6 +13,7 @@ module fp_memory #(
     input wire [ADDRESS-1:0] read_at,
     output reg [WIDTH-1:0] out_data
 );
+    (* no_rw_check *)
     reg [WIDTH-1:0] memory [0:DEPTH-1];
 
     always @(posedge clk) begin

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fpgaprune.errors import ToolError
+from fpgaprune.estimate import Counts, find_fabric
 from fpgaprune.fabric import (
     YOSYS,
     find_family,
@@ -17,6 +18,7 @@ from fpgaprune.fabric import (
     synthesize,
 )
 from fpgaprune.fabric.yosys import NETLIST, SCRIPT
+from fpgaprune.files import hardware_path
 from fpgaprune.measure import FLATTENED
 
 from ..unit.fabric.tiny import tiny_project
@@ -161,3 +163,40 @@ def test_no_carry_comes_from_logic_on_gowin_and_every_sum_is_right(tmp_path, fam
 def test_without_our_map_a_carry_comes_from_logic(tmp_path):
     plain = replace(find_family("gowin"), synthesis=("synth_gowin -family gw2a -noiopads -top {top}",))
     assert "logic" in _sums(plain, tmp_path / "synth")[1]
+
+
+def _top(ports, body):
+    return f"module top (input clk, input [31:0] a, input [31:0] b, {ports});\n{body}\nendmodule\n".encode()
+
+
+# Of two sizes, the last that stays in LUTs and the first that becomes a block.
+@pytest.mark.parametrize(
+    ("family", "width", "depth", "blocks"),
+    [("gowin", 9, 144, 0), ("gowin", 24, 64, 1), ("ecp5", 9, 112, 0), ("ecp5", 9, 128, 1), ("nexus", 32, 48, 1)],
+)
+def test_a_memory_becomes_a_block_where_its_estimate_says_so_and_takes_nothing_beside(
+    tmp_path, family, width, depth, blocks
+):
+    at = (depth - 1).bit_length()
+    ports = f"input write, input read, input [{width - 1}:0] d, output [{width - 1}:0] q"
+    memory = f"fp_memory #(.WIDTH({width}), .DEPTH({depth}), .ADDRESS({at})) m"
+    body = f"{memory} (clk, write, a[{at - 1}:0], d, read, b[{at - 1}:0], q);"
+    sources = {"top.v": _top(ports, body), "fp_memory.v": hardware_path("rtl", "fp_memory.v").read_bytes()}
+    kind = find_family(family)
+    found = kind.count(make_netlist(sources, "top", kind, tmp_path, find_open_tool(YOSYS), 600).types)
+    estimate = find_fabric(family).resources(Counts({f"memory_{width}_{depth}": 1, "register": width}))
+    assert found.bram18 == estimate["bram18"] == blocks
+    assert (found.lut == found.ff == 0) == bool(blocks), "what is read while it is written costs logic"
+
+
+@pytest.mark.parametrize("family", ["gowin", "ecp5", "nexus"])
+def test_a_table_becomes_a_block_where_its_estimate_says_so(tmp_path, family):
+    """256 entries of 8 bits stay in LUTs, of 9 bits they do not."""
+    tables, counts = "", Counts()
+    for name, bits in (("q", 8), ("r", 9)):
+        rows = "".join(f"8'd{place}: {name} <= {place**3 * 7919 % (1 << bits)};\n" for place in range(256))
+        tables += f"always @(posedge clk) case (a[7:0])\n{rows}endcase\n"
+        counts[f"table_256_{bits}"] += 1
+    kind, sources = find_family(family), {"top.v": _top("output reg [7:0] q, output reg [8:0] r", tables)}
+    found = kind.count(make_netlist(sources, "top", kind, tmp_path, find_open_tool(YOSYS), 600).types)
+    assert found.bram18 == find_fabric(family).resources(counts)["bram18"] == 1

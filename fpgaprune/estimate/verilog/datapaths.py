@@ -211,6 +211,8 @@ def _count_product(args: list[Node], top: int, found: Counts) -> None:
 
 
 def _count_table(circuit: Circuit, node: Node, bits: int, found: Counts) -> None:
+    # The sign of what is never negative is no bit of the memory.
+    bits -= int(node.low >= 0 and bits == node.width)
     found[f"table_{len(circuit.tables[node.params[0]])}_{bits}"] += 1
 
 

@@ -23,7 +23,7 @@ class Fabric:
         lut, ff: what one of each quantity takes.
         ranges: resource -> true value over price of a whole network, at the ends of the 80 % range.
         layer_ranges: those of a layer.
-        memory: how yosys chooses memories: blocks, their words and costs.
+        memory: how yosys chooses memories: blocks, their words, and costs where it changes from LUTs to blocks.
         product: how wide the operands and the result of a multiplier in a DSP block are, at least and at most.
     """
 
@@ -72,9 +72,12 @@ class Fabric:
             ((b, -(-depth // d)) for d, b in zip(m["depths"], m["bits"], strict=True) if depth <= d),
             (m["bits"][-1], -(-depth // m["depths"][-1])),
         )
-        blocks = -(-width // bits) * banks
-        if m["cost"] * blocks <= m["block_cost"] * self._block_memories(width, depth):
-            found["memory_lut"] += count * m["luts"] * blocks
+        cells = -(-width // bits) * banks
+        # Some families count only the bits of a cell that are used; behind the cells, words are chosen by address.
+        cost = m["cost"] * (banks * width / bits if m["by_bit"] else cells)
+        cost += m["choice_cost"] * width * (banks - 1) + m["bank_cost"] * banks
+        if cost <= m["block_cost"] * self._block_memories(width, depth):
+            found["memory_lut"] += count * m["luts"] * cells
             found["memory_choice"] += count * width * (banks - 1)
         else:
             found["bram18"] += count * self._block_memories(width, depth)
