@@ -25,6 +25,7 @@ _LOGIC, _INPUTS, _SLICES = "PLC2", "ABCD", "ABCD"
 _OF_SLICE = re.compile(r"(F|Q|F5|FX|FCO)([0-7A-D]?)_SLICE")
 _OF_CELL = re.compile(r"J?([A-Z]+)(\d*)_(EBR|MULT18|PLL)|.*_[A-Z]+[0-9]*")
 _GATED = re.compile(r"G_CLKO_([LRTB])DCC(\d+)")
+_GLOBAL_RESET = "GSR.GSRMODE"
 # The inputs of the second table of a slice that take the data of small memories, bits 0 to 3.
 _WRITTEN = "CADB"
 
@@ -68,6 +69,8 @@ class _Walk:
         }
 
     def walk(self, output: str) -> Netlist:
+        if self._chip.values(self._db.with_setting(_GLOBAL_RESET), _GLOBAL_RESET) != {"NONE"}:
+            raise ReadbackError("the bitstream has a wire that resets all registers; fpgaprune does not decode that")
         shown, off = self._pins.driven_by(output)
         if self._value(off) != ZERO:
             raise ReadbackError(f"pin {output} does not always drive; fpgaprune does not decode that")
@@ -169,6 +172,8 @@ class _Walk:
             if mode == "RAMW":
                 raise ReadbackError(f"the output depends on the write port of {_place(('slice', row, col, n))}")
             kind = {"CCU2": "sum", "DPRAM": "small"}.get(mode)
+            if kind == "small" and self._chip.way(tile, name) is not None:
+                raise ReadbackError(f"the output depends on a multiplexer between memories at X{col}/Y{row}")
             return None if kind is None else (kind, row, col, n)
         found = _OF_SLICE.fullmatch(name)
         if found is None:

@@ -8,6 +8,15 @@ from fpgaprune.errors import ReadbackError
 from fpgaprune.readback.ecp5.chip import Ecp5
 from fpgaprune.readback.ecp5.database import Wire
 
+# What leads past the registers of an output, and drives it to both levels.
+_PLAIN = {
+    "DATAMUX_ODDR": "PADDO",
+    "DATAMUX_OREG": "PADDO",
+    "DATAMUX_MDDR": "PADDO",
+    "TRIMUX_TSREG": "PADDT",
+    "OPENDRAIN": "OFF",
+}
+
 
 class Pins:
     """Pins by the names of a package.
@@ -45,6 +54,10 @@ class Pins:
         """
         # It must be 0 for a pin that may be switched off, too.
         self._require(pin, "output", "OUTPUT", "BIDIR")
+        for name, wanted in _PLAIN.items():
+            found = self._values(pin, name)
+            if found and wanted not in found:
+                raise ReadbackError(f"pin {pin} has {name} {' or '.join(sorted(found))}; fpgaprune decodes {wanted}")
         return self._wire(pin, "PADDO"), self._wire(pin, "PADDT")
 
     def _wire(self, pin: str, port: str) -> Wire:
@@ -52,10 +65,14 @@ class Pins:
         return Wire(row, col, f"{port}{letter}_PIO")
 
     def _require(self, pin: str, way: str, *kinds: str) -> None:
+        found = self._values(pin, "BASE_TYPE")
+        if not found or any(not value.startswith(kinds) for value in found):
+            raise ReadbackError(f"pin {pin} is no plain {way} in the bitstream")
+
+    def _values(self, pin: str, setting: str) -> set[str]:
+        """What a setting of a pin may be; none if its buffer has no such setting."""
         row, col, letter = self._chip.db.pin(self._package, pin)
         # The bits of a buffer stand in its own tile, below it and beside it.
         places = [(row + down, col + right) for down in range(3) for right in range(2)]
         tiles = [tile for place in places for tile in self._chip.db.at.get(place, ())]
-        found = self._chip.values(tiles, f"PIO{letter}.BASE_TYPE", own=True)
-        if not found or any(not value.startswith(kinds) for value in found):
-            raise ReadbackError(f"pin {pin} is no plain {way} in the bitstream")
+        return self._chip.values(tiles, f"PIO{letter}.{setting}", own=True)

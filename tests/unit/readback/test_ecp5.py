@@ -211,6 +211,8 @@ def test_what_is_not_decoded_is_refused_by_name(home):
     row, col = 25, int(re.match(r"X(\d+)", block)[1])
     memory = {one.kind: one for one in chip.block(row, col, "MIB_EBR")[0]}
     name = block.rpartition("/")[2]
+    (below,) = (one for one in chip.db.at[13, 72] if "PIOC.DATAMUX_OREG" in chip.db.type_of(one).enums)
+    (beside,) = (one for one in chip.db.at[12, 72] if "PIOC.OPENDRAIN" in chip.db.type_of(one).enums)
     settings = {
         rf"X{tile.col}/Y{tile.row}/SLICE.\.FF. works at the falling edge": (tile, f"{clock}.CLKMUX", "INV"),
         f"the register at X{tile.col}/Y{tile.row}/SLICE.* is reset without the clock": (
@@ -222,16 +224,25 @@ def test_what_is_not_decoded_is_refused_by_name(home):
         f"the block memory at {block} has a reset": (memory["MIB_EBR5"], f"{name}.RSTAMUX", "RSTA"),
         f"the block memory at {block} has output registers": (memory["MIB_EBR5"], f"{name}.REGMODE_A", "OUTREG"),
         "the clock is gated by DCC_L0": (tiles["LMID_0"], "DCC_L0.MODE", "DCCA"),
+        "a wire that resets all registers": (tiles["EFB0_PICB0"], "GSR.GSRMODE", "ACTIVE_HIGH"),
+        "pin J17 has DATAMUX_OREG IOLDO; fpgaprune decodes PADDO": (below, "PIOC.DATAMUX_OREG", "IOLDO"),
+        "pin J17 has OPENDRAIN ON": (beside, "PIOC.OPENDRAIN", "ON"),
     }
     assert name == "EBR2"
     for message, (where, what, value) in settings.items():
         with changed(chip, *bits_of(chip, where, what, value)), pytest.raises(ReadbackError, match=message):
             netlist_of(chip, BOARD)
+    small = next(one.place for one in netlist.small if one.place.endswith("RAM0"))
+    col, row = map(int, re.match(r"X(\d+)/Y(\d+)", small).groups())
+    tile = chip.tile_of(row, col, "PLC2")
+    bits = [(tile.frame + frame, tile.bit + bit) for frame, bit in chip.db.type_of(tile).muxes["F0"]["F5A_SLICE"].ones]
+    with changed(chip, *bits), pytest.raises(ReadbackError, match="a multiplexer between memories"):
+        netlist_of(chip, BOARD)
     for pin, way in (("H18", "input"), ("J17", "output"), ("P3", "input")):
-        below = chip.db.pin("CABGA381", pin)
-        where = next(one for one in chip.db.at[below[0] + 1, below[1]] if one.kind.startswith("PIC"))
+        row, col, letter = chip.db.pin("CABGA381", pin)
+        where = next(one for one in chip.db.at[row + 1, col] if one.kind.startswith("PIC"))
         other = "OUTPUT_LVCMOS33" if way == "input" else "INPUT_LVCMOS33"
-        bits = bits_of(chip, where, f"PIO{below[2]}.BASE_TYPE", other)
+        bits = bits_of(chip, where, f"PIO{letter}.BASE_TYPE", other)
         with changed(chip, *bits), pytest.raises(ReadbackError, match=f"pin {pin} is no plain {way}"):
             netlist_of(chip, BOARD)
     assert netlist_of(chip, BOARD) == netlist
