@@ -148,7 +148,7 @@ def verify(
         elif not problems and not folder:
             print_line("nothing is locked, so there is nothing to check", "yellow")
         if not problems:
-            print_next("export", run_dir, "--for", "BOARD")
+            print_next(*(("export", run_dir, "--for", "BOARD") if found is None else ("load", run_dir)))
     for problem in problems:
         print_problem("violation", problem)
     if problems:

@@ -56,7 +56,11 @@ def board_named(name, folder):
 
 
 @pytest.mark.parametrize(
-    "name", ["tang-nano-9k", "tang-nano-20k", "icebreaker", "colorlight-i5", "ulx3s", "ecp5-evn", "orangecrab", *OTHERS]
+    "name",
+    [
+        *("tang-nano-9k", "tang-nano-20k", "tang-primer-20k", "icebreaker", "colorlight-i5", "ulx3s"),
+        *("ecp5-evn", "orangecrab", *OTHERS),
+    ],
 )
 def test_every_kind_of_cell_computes_what_it_should(tmp_path, name):
     kinds = {"block memories"} if name in OTHERS else {"block memories", "multipliers"}

@@ -92,7 +92,13 @@ def test_a_bitstream_begins_like_one(project, tmp_path):
 
 # The words by which a configuration begins. A Gowin FPGA's is text: its own number, so that no other device takes it.
 PREAMBLES = {".bit": b"\xff\xff\xbd\xb3", ".bin": b"\x7e\xaa\x99\x7e"}
-NUMBERS = {"tang-nano-9k": 0x1100481B, "tang-nano-20k": 0x0000081B, "tang-primer-25k": 0x0001281B}
+NUMBERS = {
+    "tang-nano-9k": 0x1100481B,
+    "tang-nano-20k": 0x0000081B,
+    "tang-primer-20k": 0x0000081B,
+    "tang-primer-25k": 0x0001281B,
+    "tang-mega-138k": 0x0001081B,
+}
 
 
 @pytest.mark.parametrize("board", sorted({*list_serial_boards()} - {"ulx3s"}))

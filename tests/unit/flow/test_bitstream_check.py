@@ -45,6 +45,7 @@ def test_the_command_says_in_one_line_that_no_bit_differs(folder):
     assert "decoded from the fuses:" in said
     assert "2 block memories, 2 multipliers" in said
     assert "are those of the synthesised Verilog for all inputs: 185 compared, 0 differ" in " ".join(said.split())
+    assert "next fpgaprune load " in " ".join(said.split())
 
 
 def certified(folder, **changed):
