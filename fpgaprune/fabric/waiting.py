@@ -10,10 +10,16 @@ import time
 _REFERENCE_S = 0.0165
 # Family to the placed LUTs of one run, its seconds of synthesis, place and route on a free core, and the power of the
 # LUTs by which they grow. Gowin: hw/synth/place_shares.csv, where the law is within a factor of 1.5 of each row that
-# ended; a GW5A is taken for one of these. ECP5: 4,572, 5,355 and 10,250 LUTs took 73, 100 and 183 s.
-_LAWS = {"gowin": (2851, 32.0, 1.3), "gw5a": (2851, 32.0, 1.3), "ecp5": (7000, 121.0, 1.07)}
+# ended; a GW5A is taken for one of these. ECP5: 4,572, 5,355 and 10,250 LUTs took 73, 100 and 183 s. UltraPlus: the
+# networks of docs/measurements/boards.md on an iCEBreaker, of 1,810 to 2,953 LUTs.
+_LAWS = {
+    "gowin": (2851, 32.0, 1.3),
+    "gw5a": (2851, 32.0, 1.3),
+    "ecp5": (7000, 121.0, 1.07),
+    "ice40up": (2200, 12.0, 1.6),
+}
 # Seconds of reading a bitstream back: its start, the compiler's among them, and those for each placed LUT.
-_READ_BACK = {"gowin": (4.5, 1.1e-3), "ice40": (3.0, 4e-4), "ice40up": (3.0, 4e-4)}
+_READ_BACK = {"gowin": (4.5, 1.1e-3), "ice40up": (3.0, 4e-4), "ecp5": (3.0, 6e-4)}
 # Seconds of the start of yosys for one module, and seconds and power of the estimated LUTs of all modules; a second row
 # for the families with small maps. The sums are processor seconds of tests/benchmarks/measure_time_rows.csv, doubled,
 # for `reference_work` then took half of the reference. The power is that of larger networks: 14,000 to 36,000 LUT.

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from fpgaprune.fabric import bitstream_seconds, luts_within, simulation_seconds, slowness, synthesis_seconds, waiting
+from fpgaprune.fabric import (
+    bitstream_seconds,
+    luts_within,
+    read_back_seconds,
+    simulation_seconds,
+    slowness,
+    synthesis_seconds,
+    waiting,
+)
 from fpgaprune.files import hardware_path
 
 LUTS = 8640
@@ -18,6 +26,22 @@ ROWS = list(csv.DictReader(hardware_path("synth", "place_shares.csv").read_text(
 def test_the_law_is_within_a_factor_of_one_and_a_half_of_each_run_that_ended(row):
     said = bitstream_seconds("gowin", float(row["lut"]) * LUTS)
     assert 1 / 1.5 < said / float(row["cpu_seconds"]) < 1.5
+
+
+@pytest.mark.parametrize(
+    ("luts", "placements", "seconds"), [(1810, 1, 10), (2213, 1, 17), (2342, 1, 24), (2953, 1.8, 43)]
+)
+def test_an_export_for_an_icebreaker_takes_as_long_as_the_law_says(luts, placements, seconds):
+    """The networks dense 2, conv1d 2, dense 1 and, placed twice for a faster clock, conv2d 5."""
+    said = placements * bitstream_seconds("ice40up", luts) + read_back_seconds("ice40up", luts)
+    assert 1 / 1.5 < said / seconds < 1.5
+
+
+def test_what_is_not_read_back_takes_no_time():
+    assert read_back_seconds("nexus", 1000) == 0
+    # Two networks on a Tang Nano 20K, placed LUTs by the estimate, took 10.6 and 13.3 s.
+    assert read_back_seconds("gowin", 4582) == pytest.approx(10.6, rel=0.25)
+    assert read_back_seconds("gowin", 6591) == pytest.approx(13.3, rel=0.25)
 
 
 def test_more_luts_take_longer_and_a_family_without_runs_is_not_known():
