@@ -21,6 +21,7 @@ from fpgaprune.fabric import (
     golden_vectors,
     make_bitstream,
     place_and_route,
+    read_back_seconds,
     simulate,
     simulation_seconds,
     simulator_version,
@@ -30,7 +31,7 @@ from fpgaprune.fabric import (
 )
 from fpgaprune.files import digest_file
 from fpgaprune.flow.task import arrays_of
-from fpgaprune.measure import ROUTE_ECP5, BitstreamLink, Kernels, Measured, Simulated, VerilogPrice
+from fpgaprune.measure import ESTIMATED, ROUTE_ECP5, BitstreamLink, Kernels, Measured, Simulated, VerilogPrice
 from fpgaprune.processes import OnStep
 from fpgaprune.readback import Results, check_bitstream
 from fpgaprune.report import Check
@@ -88,9 +89,12 @@ def expected_seconds(
     if seeds:
         placed += seeds * (bitstream_seconds(ROUTE_ECP5.family, size) or 0)
     if board is not None:
-        made = bitstream_seconds(find_board_router(board)[1].family, size)
+        router = find_board_router(board)[1]
+        figures = {} if one is None else {name: one.resources[name] for name in ESTIMATED}
+        there = router.devices.placed_luts({name: row.value for name, row in figures.items() if row is not None})
+        made = bitstream_seconds(router.family, there)
         known = made is not None
-        placed += made or 0
+        placed += 0 if made is None else made + read_back_seconds(router.family, there)
     # The whole design and its modules are synthesised side by side, each half of the work.
     return slowness() * (synthesis / min(os.cpu_count() or 1, 2) + simulation + placed), known
 
