@@ -283,8 +283,7 @@ def make_bitstream(
         )
     path = write_bytes(output, (folder / packing.product).read_bytes())
     if packing.routed is not None:
-        made = prepared if packing.placed_as_prepared else netlist.joined
-        write_placed(made, folder / packing.routed, TOP, path)
+        write_placed(netlist.joined, folder / packing.routed, TOP, path)
     sent, got = (beat_bytes(port) * port.beats for port in (project.inputs[0], project.outputs[0]))
     return Bitstream(
         path,

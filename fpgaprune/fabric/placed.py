@@ -14,6 +14,8 @@ from fpgaprune.files import read_json, write_bytes
 # Behind the name of a bitstream.
 ENDING = ".cells.xz"
 _PLACE = "NEXTPNR_BEL"
+# How an ECP5's multiplier calls the settings of its registers.
+_REGISTERS = "REG_"
 # What nextpnr-ice40 writes behind the name of a table, and of a net that leaves the FPGA.
 _LOGIC_CELL, _TO_A_PIN = "_LC", "$SB_IO_OUT"
 
@@ -51,7 +53,7 @@ def write_placed(joined: Path, routed: Path, top: str, bitstream: Path) -> Path:
             name: {
                 "type": cell["type"],
                 "connections": cell["connections"],
-                "parameters": cell["parameters"],
+                "parameters": {**cell["parameters"], **_held(whole["cells"].get(name, {}))},
                 "bel": places.get(name) or places.get(name + _LOGIC_CELL) or driving.get(name, ""),
                 **({"copies": copies[name]} if name in copies else {}),
             }
@@ -63,6 +65,11 @@ def write_placed(joined: Path, routed: Path, top: str, bitstream: Path) -> Path:
         raise RtlError(f"{joined} or {routed} is no netlist of {top}: {error}; delete {routed.parent}") from None
     plain = json.dumps({"ports": ports, "cells": cells}, sort_keys=True, separators=(",", ":"))
     return write_bytes(cells_file(bitstream), lzma.compress(plain.encode(), preset=1))
+
+
+def _held(cell: dict[str, Any]) -> dict[str, str]:
+    """The parameters that say which registers a multiplier took in before place and route."""
+    return {name: value for name, value in cell.get("parameters", {}).items() if name.startswith(_REGISTERS)}
 
 
 def _driving(made: dict[str, Any], routed: dict[str, Any]) -> dict[str, str]:

@@ -27,7 +27,6 @@ class Packing:
         arguments: the tool's arguments, after those of the device.
         product: the file that the tool writes; loaders know it by the ending of its name.
         routed: the file in which nextpnr writes each cell with its place, if the bitstream can be read back.
-        placed_as_prepared: whether it is compared with the netlist that `Router.prepare` made, not with that of yosys.
     """
 
     tool: OpenTool
@@ -37,7 +36,6 @@ class Packing:
     arguments: tuple[str, ...]
     product: str
     routed: str | None = None
-    placed_as_prepared: bool = False
 
 
 @dataclass(frozen=True)

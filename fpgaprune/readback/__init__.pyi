@@ -16,5 +16,6 @@ from .gowin.chip import Wire as Wire
 from .netlist import BlockMemory as BlockMemory
 from .netlist import BlockPort as BlockPort
 from .netlist import Lut as Lut
+from .netlist import Multiplier as Multiplier
 from .netlist import Netlist as Netlist
 from .netlist import Register as Register

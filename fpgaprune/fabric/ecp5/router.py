@@ -82,6 +82,5 @@ ECP5 = Router(
         arguments=("board.config", "board.bit"),
         product="board.bit",
         routed="board.json",
-        placed_as_prepared=True,
     ),
 )

