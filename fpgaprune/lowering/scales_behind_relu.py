@@ -1,8 +1,8 @@
 """Moves the factors and the shifts of a BatchNorm that stands behind an activation into layers with kernels.
 
-`conv -> relu -> BatchNorm -> conv` needs no BatchNorm in hardware: the second convolution multiplies by the factors,
-and its bias takes the shifts. Where zeros are padded between them, the shifts must stay, but the factors, if all are
-positive, go through the ReLU into the first convolution: `a * relu(x)` is `relu(a * x)`.
+`conv -> relu -> BatchNorm -> conv` needs no BatchNorm in hardware. `a * relu(x)` is `relu(a * x)` for `a` above 0, so
+the first convolution multiplies by the factors: what the ReLU gives is then normalised, and fits few bits. The second
+takes their signs, and its bias the shifts; where it pads zeros, the shifts stay.
 """
 
 from __future__ import annotations
@@ -75,43 +75,66 @@ class _Moves:
         self.gone: set[str] = set()
 
     def forwards(self, norm: keras.layers.BatchNormalization) -> bool:
-        """Move `norm` into every product that reads it, if only such do."""
+        """Move `norm` into every product that reads it, if only such do and none pads zeros."""
         scale, shift = scale_and_shift(norm)
         source = self._source(norm)
         if isinstance(source, keras.layers.InputLayer) or _is_linear(source):
             return False
-        found: list[Any] | None = self._products(norm, bool((scale >= 0).all()))
-        if not found:
+        products = self._products(norm, bool((scale >= 0).all()))
+        if not products or not all(_pads_nothing(layer) for layer in products):
             return False
-        for layer in found:
-            kernel, bias = self._weights(layer)
-            depthwise = isinstance(layer, _DEPTHWISE)
-            # A flattened map repeats the channels for each of its positions.
-            times = kernel.shape[-2] // scale.size
-            factors, summands = (np.tile(array, times)[:, None] for array in (scale, shift))
-            added = (kernel * summands).sum(axis=tuple(range(kernel.ndim - (2 if depthwise else 1))))
-            self.weights[layer.name] = (kernel * factors, bias + added.reshape(-1))
+        before = self._before(norm)
+        own = np.ones_like(scale) if before is None else np.where(scale == 0, 1, np.abs(scale))
+        if before is not None:
+            self._multiply(before, own)
+        for layer in products:
+            self._take(layer, scale / own, shift)
         self.gone.add(norm.name)
         return True
 
     def backwards(self, norm: keras.layers.BatchNormalization) -> bool:
-        """Move the factors of `norm` into the product before the ReLU before it; its shifts stay."""
+        """Move the factors of `norm` into the product before the ReLU before it; its shifts stay.
+
+        Signs go into the products behind it.
+        """
         scale, shift = scale_and_shift(norm)
+        before = self._before(norm)
+        if before is None or _is_linear(self._source(norm)) or (scale == 0).any() or (scale == 1).all():
+            return False
+        signs = np.sign(scale)
+        products = self._products(norm, False) if (signs < 0).any() else []
+        if products is None:
+            return False
+        self._multiply(before, np.abs(scale))
+        for layer in products:
+            self._take(layer, signs, np.zeros_like(scale))
+        ones = np.ones(scale.size)
+        self.shifts[norm.name] = [ones, shift * signs, 0 * ones, ones]
+        return True
+
+    def _before(self, norm: keras.layers.BatchNormalization) -> Any:
+        """The product whose factors reach `norm`, through a ReLU and pooling; None if there is none."""
         source = self._source(norm)
         while isinstance(source, (*_LARGEST, *_AVERAGES)) and self._is_alone(source):
             source = self._source(source)
         if isinstance(source, _BENT) and self._passes_factors(source):
             source = self._source(source)
-        if not isinstance(source, _PRODUCTS) or not self._passes_factors(source):
-            return False
-        if _is_linear(self._source(norm)) or (scale <= 0).any() or (scale == 1).all():
-            return False
-        kernel, bias = self._weights(source)
-        outputs = kernel.shape[-2:] if isinstance(source, _DEPTHWISE) else kernel.shape[-1:]
-        self.weights[source.name] = (kernel * scale.reshape(outputs), bias * scale)
-        ones = np.ones(scale.size)
-        self.shifts[norm.name] = [ones, shift, 0 * ones, ones]
-        return True
+        return source if isinstance(source, _PRODUCTS) and self._passes_factors(source) else None
+
+    def _multiply(self, layer: Any, factors: _Reals) -> None:
+        """Multiply what `layer` computes, each channel by its factor."""
+        kernel, bias = self._weights(layer)
+        outputs = kernel.shape[-2:] if isinstance(layer, _DEPTHWISE) else kernel.shape[-1:]
+        self.weights[layer.name] = (kernel * factors.reshape(outputs), bias * factors)
+
+    def _take(self, layer: Any, factors: _Reals, shifts: _Reals) -> None:
+        """Let `layer` compute what it did of `factors * x + shifts`."""
+        kernel, bias = self._weights(layer)
+        # A flattened map repeats the channels for each of its positions.
+        times = kernel.shape[-2] // factors.size
+        factors, shifts = (np.tile(array, times)[:, None] for array in (factors, shifts))
+        added = (kernel * shifts).sum(axis=tuple(range(kernel.ndim - (2 if isinstance(layer, _DEPTHWISE) else 1))))
+        self.weights[layer.name] = (kernel * factors, bias + added.reshape(-1))
 
     def _products(self, layer: keras.Layer, grows: bool) -> list[Any] | None:
         """The products that read `layer`, through layers that a line passes; None if anything else reads it."""
@@ -123,7 +146,7 @@ class _Moves:
             if reader.name in self.gone or isinstance(reader, passed):
                 own = self._products(reader, grows)
             else:
-                own = [reader] if isinstance(reader, _PRODUCTS) and _pads_nothing(reader) else None
+                own = [reader] if isinstance(reader, _PRODUCTS) else None
             if own is None:
                 return None
             found += own
