@@ -83,9 +83,12 @@ class Multipliers:
                 Wire(row, col, f"J{clock}_MULT18"), setting(f"{clock}MUX") == "INV", place
             ):
                 continue
-            # Trellis knows no bits that choose the enable of the registers behind the product.
-            enable = setting(f"REG_{stage}_CE") if stage != "OUTPUT" else clock.replace("CLK", "CE")
-            if control(enable) != ONE or control(setting(f"REG_{stage}_RST")) != ZERO:
+            # Trellis knows no bits that choose these behind the product: they are those of the clock's number.
+            enable, reset = (
+                setting(f"REG_{stage}_{kind}") if stage != "OUTPUT" else clock.replace("CLK", kind)
+                for kind in ("CE", "RST")
+            )
+            if control(enable) != ONE or control(reset) != ZERO:
                 raise ReadbackError(
                     f"the multiplier at {place} has registers that are enabled or reset; fpgaprune does not decode that"
                 )
