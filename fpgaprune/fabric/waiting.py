@@ -8,15 +8,15 @@ import time
 
 # Processor seconds of `reference_work` on a free core of the machine on which the laws were measured.
 _REFERENCE_S = 0.0165
-# Family to the placed LUTs of one run, its seconds of synthesis, place and route on a free core, and the power of the
-# LUTs by which they grow. Gowin: hw/synth/place_shares.csv, where the law is within a factor of 1.5 of each row that
-# ended; a GW5A is taken for one of these. ECP5: 4,572, 5,355 and 10,250 LUTs took 73, 100 and 183 s. UltraPlus: the
-# networks of docs/measurements/boards.md on an iCEBreaker, of 1,810 to 2,953 LUTs.
+# Family to seconds of the tools' start, the placed LUTs of one run, its further seconds of synthesis, place and route
+# on a free core, and the power of the LUTs by which they grow. Gowin: hw/synth/place_shares.csv, where the law is within
+# a factor of 1.5 of each row that ended; a GW5A is taken for one of these. ECP5: 2,232, 4,572, 5,355 and 10,250 LUTs
+# took 47, 73, 100 and 183 s. UltraPlus: the networks of docs/measurements/boards.md on an iCEBreaker, of 1,810 to 2,953.
 _LAWS = {
-    "gowin": (2851, 32.0, 1.3),
-    "gw5a": (2851, 32.0, 1.3),
-    "ecp5": (7000, 121.0, 1.07),
-    "ice40up": (2200, 12.0, 1.6),
+    "gowin": (0.0, 2851, 32.0, 1.3),
+    "gw5a": (0.0, 2851, 32.0, 1.3),
+    "ecp5": (16.0, 7000, 105.0, 1.2),
+    "ice40up": (0.0, 2200, 12.0, 1.6),
 }
 # Seconds of reading a bitstream back: its start, the compiler's among them, and those for each placed LUT.
 _READ_BACK = {"gowin": (4.5, 1.1e-3), "ice40up": (3.0, 4e-4), "ecp5": (3.0, 6e-4)}
@@ -39,8 +39,8 @@ def bitstream_seconds(family: str, luts: float) -> float | None:
     law = _LAWS.get(family)
     if law is None:
         return None
-    size, seconds, power = law
-    return float(seconds * (luts / size) ** power)
+    start, size, seconds, power = law
+    return float(start + seconds * (luts / size) ** power)
 
 
 def read_back_seconds(family: str, luts: float) -> float:
@@ -59,8 +59,8 @@ def luts_within(family: str, seconds: float) -> float | None:
     law = _LAWS.get(family)
     if law is None:
         return None
-    size, whole, power = law
-    return float(size * (seconds / whole) ** (1 / power))
+    start, size, further, power = law
+    return float(size * (max(seconds - start, 0) / further) ** (1 / power))
 
 
 def synthesis_seconds(family: str, luts: float, modules: int) -> float:

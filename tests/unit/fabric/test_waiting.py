@@ -45,10 +45,11 @@ def test_what_is_not_read_back_takes_no_time():
 
 
 def test_more_luts_take_longer_and_a_family_without_runs_is_not_known():
-    for luts, seconds in ((4572, 73), (5355, 100), (10_250, 183)):
+    for luts, seconds in ((2232, 47), (4572, 73), (5355, 100), (10_250, 183)):
         assert bitstream_seconds("ecp5", luts) == pytest.approx(seconds, rel=0.1)
         assert luts_within("ecp5", bitstream_seconds("ecp5", luts)) == pytest.approx(luts)
     assert bitstream_seconds("nexus", 1000) is luts_within("nexus", 60) is None
+    assert luts_within("ecp5", 10) == 0
 
 
 @pytest.mark.parametrize("row", MEASURED, ids=lambda row: row["seed"])
