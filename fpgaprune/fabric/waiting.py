@@ -9,9 +9,9 @@ import time
 # Processor seconds of `reference_work` on a free core of the machine on which the laws were measured.
 _REFERENCE_S = 0.0165
 # Family to seconds of the tools' start, the placed LUTs of one run, its further seconds of synthesis, place and route
-# on a free core, and the power of the LUTs by which they grow. Gowin: hw/synth/place_shares.csv, where the law is within
-# a factor of 1.5 of each row that ended; a GW5A is taken for one of these. ECP5: 2,232, 4,572, 5,355 and 10,250 LUTs
-# took 47, 73, 100 and 183 s. UltraPlus: the networks of docs/measurements/boards.md on an iCEBreaker, of 1,810 to 2,953.
+# on a free core, and the power of the LUTs by which they grow. Gowin: hw/synth/place_shares.csv, where the law is
+# within a factor of 1.5 of each row that ended; a GW5A is taken for one of these. ECP5: 2,232, 4,572, 5,355 and 10,250
+# LUTs took 47, 73, 100 and 183 s. UltraPlus: the networks of docs/measurements/boards.md on an iCEBreaker.
 _LAWS = {
     "gowin": (0.0, 2851, 32.0, 1.3),
     "gw5a": (0.0, 2851, 32.0, 1.3),
