@@ -157,16 +157,22 @@ def settled_types(rounded: keras.Model, data: Samples) -> dict[str, dict[str, st
 
 
 def _rounding(folded: keras.Model, design: Design) -> keras.Model:
-    """`folded` with every weight and result rounded to its type in `design`."""
+    """`folded` with every weight and result rounded to its type in `design`; layers that it lacks change nothing."""
+    types_of = {layer.name: layer.types for layer in design.layers}
+
+    def incoming_of(layer: keras.Layer) -> FixedType:
+        """The type of the first input of `layer`."""
+        first = producer(layer.input[0] if isinstance(layer.input, list) else layer.input)
+        return types_of[first.name]["result"] if first.name in types_of else incoming_of(first)
 
     def clone(layer: keras.Layer) -> keras.Layer:
         if type(layer) in _PARAMETERS:
-            name, param = _PARAMETERS[type(layer)], design[layer.name].types["param"]
+            name, param = _PARAMETERS[type(layer)], types_of[layer.name]["param"]
             return copied(layer, **{name: float(param.to_float(param.to_raw(np.asarray(getattr(layer, name)))))})
-        if type(layer) not in ROUNDED:
+        if type(layer) not in ROUNDED or layer.name not in types_of:
             return copied(layer)
-        types = {role: kind for role, kind in design[layer.name].types.items() if role in _ROLES}
-        incoming = design[_source(layer)].types["result"]
+        types = {role: kind for role, kind in types_of[layer.name].items() if role in _ROLES}
+        incoming = incoming_of(layer)
         own: dict[str, Any] = {"types": types}
         if isinstance(layer, keras.layers.BatchNormalization):
             _require_exact_scale(layer, types, incoming)
@@ -175,9 +181,12 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
         return ROUNDED[type(layer)].from_config({**layer.get_config(), **own})
 
     def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:
-        output = layer(*keras.tree.map_structure(entered, args), **kwargs)
+        given = keras.tree.map_structure(entered, args)
+        if layer.name not in types_of:
+            return given[0]
+        output = layer(*given, **kwargs)
         original = folded.get_layer(layer.name)
-        kind, incoming = design[layer.name].types["result"], design[_source(original)].types["result"]
+        kind, incoming = types_of[layer.name]["result"], incoming_of(original)
         if type(original) in ROUNDED or (isinstance(original, MOVES) and kind == incoming):
             return output
         types, name = {"result": kind}, f"{layer.name}_rounded"
@@ -192,11 +201,13 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
 
     inputs = [keras.Input(batch_shape=t.shape, dtype=t.dtype, name=t.name) for t in folded.inputs]
     rounded_inputs = {
-        id(entry): Rounded({"result": design[entry.name].types["result"]}, name=f"{entry.name}_rounded")(entry)
+        id(entry): Rounded({"result": types_of[entry.name]["result"]}, name=f"{entry.name}_rounded")(entry)
         for entry in inputs
     }
     model = keras.models.clone_model(folded, inputs, clone_function=clone, call_function=call)
     for layer in folded.layers:
+        if layer.name not in types_of:
+            continue
         if isinstance(layer, keras.layers.BatchNormalization):
             _set_scale(model.get_layer(layer.name), *single_scale_and_shift(layer))
         elif layer.weights:
@@ -206,12 +217,6 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
 
 def _kind(layer: keras.Layer, known: Activation | None) -> str:
     return type(layer).__name__ if isinstance(layer, _UNKNOWN) or known is None else f"{known.name} activation"
-
-
-def _source(layer: keras.Layer) -> str:
-    """The name of the layer that is the first input of `layer`."""
-    first = layer.input[0] if isinstance(layer.input, list) else layer.input
-    return str(producer(first).name)
 
 
 def _sum_dtype(layer: keras.Layer, types: Mapping[str, FixedType], incoming: FixedType) -> str:

@@ -41,6 +41,7 @@ def wave_network():
             layers.Conv1D(5, 3, strides=2, activation="relu", name="first"),
             layers.ZeroPadding1D(1, name="pad"),
             layers.Conv1D(4, 3, name="second"),
+            layers.Activation("linear", name="nothing"),
             layers.MaxPooling1D(2, name="pool"),
             layers.Flatten(name="flat"),
             layers.Dense(6, activation="relu", name="hidden"),
