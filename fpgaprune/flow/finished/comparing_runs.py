@@ -115,9 +115,20 @@ def compare_runs(folders: Sequence[Path]) -> ComparedRuns:
     ]
     for key in dict.fromkeys(key for one in settings for key in one):
         values = tuple(one.get(key) for one in settings)
-        if len(set(values)) > 1 and key not in _NAMES:
+        if len(set(values)) > 1 and key not in _NAMES and not _same_content(key, runs):
             rows.append(ComparedRow(_SETTINGS, key, values))
     return ComparedRuns(_names(places), tuple(rows))
+
+
+def _same_content(key: str, runs: Sequence[RunDirectory]) -> bool:
+    """Whether `key` names a file that each of `runs` has under another path, with the same content."""
+    if key == "data.source":
+        found = [run.manifest.get("data") for run in runs]
+    elif key == "train.model":
+        found = [(run.manifest.get("network") or {}).get("content") for run in runs]
+    else:
+        return False
+    return None not in found and len(set(found)) == 1
 
 
 def _names(places: Sequence[Path]) -> tuple[str, ...]:

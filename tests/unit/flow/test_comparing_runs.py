@@ -21,9 +21,10 @@ def counts(lut):
     return StagedCounts("digits", 100, ("xc7",), Resources(lut=figure), Resources(lut=lut), Resources(lut=9000))
 
 
-def finished(folder, config, **changes):
+def finished(folder, config, data=None, **changes):
     write_report(folder, run_report(**changes))
-    (folder / "manifest.json").write_text(json.dumps({"format": FORMAT, "stages": {}, "config": config}))
+    manifest = {"format": FORMAT, "stages": {}, "config": config, "data": data}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder
 
 
@@ -71,6 +72,16 @@ def test_only_settings_that_differ_are_shown_and_the_name_is_none(runs):
     }
     same = [row for row in compare_runs([runs[0], _copy(runs[0])]).rows if row.group == "settings that differ"]
     assert same == []
+
+
+@pytest.mark.parametrize(("content", "differ"), [("7f", []), ("a1", ["data.source"]), (None, ["data.source"])])
+def test_a_file_under_another_path_is_the_same_setting(tmp_path, content, differ):
+    runs = [
+        finished(tmp_path / place, CONFIG | {"data": {"source": f"{place}/mine.npz"}}, data=data)
+        for place, data in (("one", "7f"), ("two", content))
+    ]
+    rows = [row.figure for row in compare_runs(runs).rows if row.group == "settings that differ"]
+    assert rows == differ
 
 
 def _copy(run):
