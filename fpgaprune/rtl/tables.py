@@ -6,6 +6,8 @@ template's table, by the template's own arithmetic.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fpgaprune.design import CENTRED, FUNCTIONS, NEGATIVE, RECTIFIED, LookUp, ScalarFunction
@@ -30,6 +32,8 @@ from fpgaprune.rtl.sums import summed
 from fpgaprune.values import FixedType
 
 _DIRECT_BITS = 10
+# So many values that come one by one share the tables of a softmax.
+_IN_TURN = 4
 _INT = FixedType(32, 32, True, "TRN_ZERO")
 
 
@@ -109,20 +113,57 @@ def _index(x: Number, size: int, span: int) -> Number:
 
 
 def softmax(context: Context, chain: Chain) -> None:
-    """`nnet::softmax_stable` over the values of a beat."""
+    """`nnet::softmax_stable` over the last axis: at once, or where values come one by one, with one table for all."""
     step = context.step
-    chain.relaid(step.layer.output_shape[-1])
+    count = step.layer.output_shape[-1]
+    in_turn = chain.stream.lanes == 1 and count >= _IN_TURN
+    chain.relaid(count)
     norm, accum, sum_type = difference_type(step), step.type("accum"), sum_type_of(step)
+    exponentials, inverses = _table(exponentials_of(step).into(accum)), _table(inverses_of(step))
 
-    def normalised(values: list[Number]) -> list[Number]:
+    def places(values: list[Number]) -> list[Number]:
+        """What the largest value has more than each, as an index into the table of exponentials."""
         top = in_pairs(values, Number.larger)
-        exponentials = _table(exponentials_of(step).into(accum))
-        powers = [_at_top_bits((top - value).into(norm), norm, *exponentials) for value in values]
-        total = summed(powers, accum, tree=True).into(sum_type)
-        inverse = _at_top_bits(total, sum_type, *_table(inverses_of(step)))
-        return [(power * inverse).into(step.result) for power in powers]
+        return [_top_bits((top - value).into(norm), norm, exponentials) for value in values]
 
-    chain.compute("softmax", normalised, step.result)
+    def inverse(powers: list[Number]) -> Number:
+        total = summed(powers, accum, tree=True).into(sum_type)
+        return _top_bits(total, sum_type, inverses).looked_up(*inverses)
+
+    if not in_turn:
+
+        def normalised(values: list[Number]) -> list[Number]:
+            powers = [place.looked_up(*exponentials) for place in places(values)]
+            one = inverse(powers)
+            return [(power * one).into(step.result) for power in powers]
+
+        chain.compute("softmax", normalised, step.result)
+        return
+    index, power = _raw(range(len(exponentials[0]))), _raw(exponentials[0])
+    both = _raw((*exponentials[0], *inverses[0]))
+
+    def beside(values: list[Number]) -> list[Number]:
+        """Each exponential, and the inverse of their sum beside it."""
+        one = inverse([value.read_at(accum.fraction) for value in values])
+        return [each for value in values for each in (value, one.read_at(0))]
+
+    chain.compute("differences", places, index)
+    chain.scatter(count)
+    chain.compute("exponentials", lambda values: [values[0].looked_up(exponentials[0], 0)], power)
+    chain.gather(count)
+    chain.compute("inverse", beside, both)
+    chain.scatter(count)
+    chain.compute(
+        "softmax",
+        lambda pair: [(pair[0].read_at(accum.fraction) * pair[1].read_at(inverses[1])).into(step.result)],
+        step.result,
+    )
+
+
+def _raw(values: Sequence[int]) -> FixedType:
+    """The type of whole numbers that holds `values`, none of them below zero."""
+    bits = max(1, max(values).bit_length())
+    return FixedType(bits, bits, False)
 
 
 def _table(values: Exact) -> tuple[tuple[int, ...], int]:
@@ -130,9 +171,8 @@ def _table(values: Exact) -> tuple[tuple[int, ...], int]:
     return tuple(values.integers().reshape(-1).tolist()), values.fraction
 
 
-def _at_top_bits(x: Number, kind: FixedType, entries: tuple[int, ...], fraction: int) -> Number:
-    """The entry of a table at the index in the highest bits of `x`, a value of type `kind`."""
-    circuit = x.circuit
-    bits = len(entries).bit_length() - 1
-    place = circuit.wrap(circuit.shr(x.place, kind.width - bits), bits, signed=False)
-    return Number(circuit, place, 0).looked_up(entries, fraction)
+def _top_bits(x: Number, kind: FixedType, table: tuple[tuple[int, ...], int]) -> Number:
+    """The highest bits of `x`, a value of type `kind`, as an index into `table`."""
+    bits = len(table[0]).bit_length() - 1
+    place = x.circuit.wrap(x.circuit.shr(x.place, kind.width - bits), bits, signed=False)
+    return Number(x.circuit, place, 0)

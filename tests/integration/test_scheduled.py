@@ -80,3 +80,13 @@ def test_a_layer_that_computes_for_long_is_not_taken_for_a_stuck_one(tmp_path):
     found = to_verilog(design, tmp_path, multipliers={name: 1}).simulate(x)
     assert (found.output.astype(np.float32) == emulate(design, x)).all()
     assert found.interval_cycles == 110 * 100
+
+
+def test_a_softmax_of_values_that_come_one_by_one_has_one_table(tmp_path):
+    net = Net(np.random.default_rng(6))
+    name = net.dense(net.input(6), 7)
+    design = net.design(net.softmax(name))
+    project = to_verilog(design, tmp_path, multipliers={name: 1})
+    (exponential,) = project.path.rglob("*_exponentials.v")
+    assert exponential.read_text().count("_rom0 ") == 1
+    require_bits(project, design, 3, [(0, 0, 0), (0.4, 1, 0), ((0, 0.7), 2, 0)])

@@ -240,18 +240,24 @@ def with_softmax():
     return replace(of, layers=(*of.layers[:2], soft), outputs=("soft",), io_type="io_stream")
 
 
-def test_the_tables_of_a_softmax_are_compared_in_every_entry(tmp_path):
+@pytest.mark.parametrize(
+    ("multipliers", "roles"), [({}, {"softmax"}), ({"fc": 1}, {"exponentials", "inverse"})], ids=["at once", "in turn"]
+)
+def test_the_tables_of_a_softmax_are_compared_in_every_entry(tmp_path, multipliers, roles):
     of = with_softmax()
-    project = to_verilog(of, tmp_path / "verilog")
-    proof = verdicts(project, of)["softmax"]
-    assert proof.holds is None
-    assert proof.found == "its tables are right in every entry; what it makes of them was not proven"
-    for memory in project.path.rglob("soft_softmax_rom*.v"):
+    project = to_verilog(of, tmp_path / "verilog", multipliers=multipliers)
+    for role in roles:
+        proof = verdicts(project, of)[role]
+        assert proof.holds is None
+        assert proof.found == "its tables are right in every entry; what it makes of them was not proven"
+    memories = list(project.path.rglob("layer_soft_*_rom*.v"))
+    assert {memory.stem.split("_")[2] for memory in memories} == roles
+    for memory in memories:
         text = memory.read_text()
         entry = re.findall(r"^ +\d+'d\d+: data = \d+'h[0-9a-f]+;$", text, re.M)[5]
         head, _, word = entry.rpartition("'h")
         memory.write_text(text.replace(entry, f"{head}'h{int(word.strip(';'), 16) ^ 1:x};"))
-        wrong = verdicts(project, of)["softmax"]
+        wrong = verdicts(project, of)[memory.stem.split("_")[2]]
         assert wrong.holds is False
         assert wrong.found.endswith("is neither the exponential nor the inverse of 'soft' in entry 5")
         memory.write_text(text)
