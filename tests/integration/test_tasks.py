@@ -74,7 +74,7 @@ def test_several_inputs_and_outputs_arrive(two_ends):
     assert all(check["holds"] is not False for check in report["checks"])
     # The loss passes, and the upper end of the estimate does not fit.
     assert "Fits xc7z020: probably (" in done.stdout
-    assert "Kind_accuracy kept (" in done.stdout
+    assert "Kind accuracy kept (" in done.stdout
 
 
 def test_a_loss_beyond_what_was_allowed_fails_and_says_what_helps(two_ends):
@@ -86,7 +86,7 @@ def test_a_loss_beyond_what_was_allowed_fails_and_says_what_helps(two_ends):
     )
     report, done = report_of(two_ends, text, status=1)
     assert report["metric"]["holds"] is False
-    assert "Kind_accuracy not kept (" in done.stdout
+    assert "Kind accuracy not kept (" in done.stdout
     assert "verdict.max_loss" in done.stderr
     # Zeros and bits are another question, and were held.
     assert all(check["holds"] is not False for check in report["checks"] if check["about"] == "bits")
