@@ -174,11 +174,16 @@ def keras_slices(text: str, sources: Mapping[str, Source], shapes: Mapping[str, 
     `features.0.weight[13, 29]` becomes `features.0/kernel[:, :, 29, 13]`.
 
     Raises:
-        MaskError: it cannot be read, is out of range, or the weight was computed with others when it came in.
+        MaskError: it cannot be read, is out of range, names no weight, or the weight was computed with others when it
+            came in.
     """
     name, indices = parse_slice(text)
     path = next((path for path, source in sources.items() if name in source.names), None)
     if path is None:
+        if sources and not set(name) & set("/*?"):
+            # No path of Keras, and no glob: a name of the file with a mistake in it.
+            known = [one for source in sources.values() for one in source.names]
+            raise MaskError(f"{name!r} matches no weight of the file; {near_misses(name, known)}")
         return [text]
     source = sources[path]
     if source.stacked:
