@@ -20,7 +20,7 @@ from fpgaprune.flow.engine.guide import write_guide
 from fpgaprune.flow.engine.origin import Origin
 from fpgaprune.flow.file import Flow, Section
 from fpgaprune.flow.run import MANIFEST, Progress, RunDirectory, Silent
-from fpgaprune.flow.stages import STAGES, FlowStage, StageContext, artefacts_at, inputs_of, installed
+from fpgaprune.flow.stages import STAGES, FlowStage, StageContext, artefacts_at, fitting_data, inputs_of, installed
 from fpgaprune.flow.task import Dataset, start_session
 from fpgaprune.measure import LinkCheck, LockCertificate
 from fpgaprune.values import MaskSet
@@ -81,7 +81,7 @@ def run_again(out: Path, stage: str, sections: Mapping[str, Section], progress: 
     run = RunDirectory.existing(out)
     document = {**run.manifest["config"], **{name: section.model_dump() for name, section in sections.items()}}
     config = parse_config(document, str(run.file(MANIFEST)))
-    data = read_data(config, progress)
+    data = fitting_data(config, read_data(config, progress))
     with run.locked(_folders()):
         run.manifest["config"] = json.loads(config.model_dump_json())
         again = [one for one in STAGES if one.name == stage or one.reads_results]

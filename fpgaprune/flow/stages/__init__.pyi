@@ -29,6 +29,7 @@ from .stage import StageResult as StageResult
 from .stage import artefacts_at as artefacts_at
 from .stage import inputs_of as inputs_of
 from .train import doubts as doubts
+from .train import fitting_data as fitting_data
 from .verilog_measurements import kernels_kept as kernels_kept
 from .verilog_measurements import measure_project as measure_project
 from .verilog_measurements import open_reports as open_reports

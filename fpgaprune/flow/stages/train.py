@@ -84,7 +84,7 @@ def _onnx(path: Path) -> OnnxNetwork:
 
 def _fit_data(known: Known, data: Dataset) -> None:
     """Put inputs and outputs of the data into the network's order; fill in the shapes of the built-in network."""
-    known.data = _fitting(known.config, data)
+    known.data = fitting_data(known.config, data)
     if known.config[TrainConfig].model is None:
         known.shapes = small_cnn_shapes(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
 
@@ -105,7 +105,7 @@ def _class_problems(settings: TrainConfig) -> list[str]:
     return [problem for problem in problems if problem is not None]
 
 
-def _fitting(config: Flow, data: Dataset) -> Dataset:
+def fitting_data(config: Flow, data: Dataset) -> Dataset:
     """`data` with named inputs and outputs in the network's order; they have the shapes that the network takes."""
     model = config[TrainConfig].model
     if model is None:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ConfigError
+from fpgaprune.flow.engine import run_again
+from fpgaprune.flow.run import RunDirectory
 from fpgaprune.flow.task import Dataset, in_keras_layout
 
 FILES = Path(__file__).parents[1] / "frontends" / "pytorch"
@@ -71,3 +73,23 @@ def test_other_files_and_other_shapes_are_left_alone():
 def test_features_have_no_layout():
     given = dataset((64,))
     assert in_keras_layout(given, SMALL).x_train is given.x_train
+
+
+def test_a_stage_that_runs_again_gets_the_data_as_keras_has_them(tmp_path, monkeypatch):
+    given = dataset((3, 24, 24), count=4)
+    np.savez(
+        tmp_path / "mine.npz", **{name: getattr(given, name) for name in ("x_train", "y_train", "x_test", "y_test")}
+    )
+    config = {
+        "train": {"model": str(RESIDUAL)},
+        "data": {"source": str(tmp_path / "mine.npz")},
+        "target": {"part": "gw1nr-9"},
+    }
+    run = RunDirectory(tmp_path / "run")
+    with run.locked(()):
+        run.manifest.update(config=config)
+        run.write_manifest()
+    seen = []
+    monkeypatch.setattr("fpgaprune.flow.engine.runner._finish", lambda _, context: seen.append(context.data))
+    run_again(tmp_path / "run", "measure", {})
+    assert seen[0].x_test.shape == (4, 24, 24, 3)
