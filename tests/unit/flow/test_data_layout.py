@@ -90,6 +90,12 @@ def test_a_stage_that_runs_again_gets_the_data_as_keras_has_them(tmp_path, monke
         run.manifest.update(config=config)
         run.write_manifest()
     seen = []
-    monkeypatch.setattr("fpgaprune.flow.engine.runner._finish", lambda _, context: seen.append(context.data))
-    run_again(tmp_path / "run", "measure", {})
+
+    def record(_run, _config, data, *_):
+        seen.append(data)
+        raise RuntimeError
+
+    monkeypatch.setattr("fpgaprune.flow.engine.runner.StageContext", record)
+    with pytest.raises(RuntimeError):
+        run_again(tmp_path / "run", "measure", {})
     assert seen[0].x_test.shape == (4, 24, 24, 3)
