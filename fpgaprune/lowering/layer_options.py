@@ -13,7 +13,7 @@ from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
 from fpgaprune.values import FixedType
 
 TYPE_ROLES = (
-    *("result", "weight", "bias", "recurrent_weight", "recurrent_bias", "accum", "scale"),
+    *("result", "weight", "bias", "recurrent_weight", "recurrent_bias", "accum", "scale", "param"),
     *("table", "exp_table", "inv_table", "inv_inp", "inp_norm"),
 )
 _PLAIN = ("strategy", "reuse_factor", "weight_bits", "activation_bits", "table_size")

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from fpgaprune.design import FUNCTIONS, Design
+from fpgaprune.design import Design
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.lowering.design_of import single_scale_and_shift
 from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
@@ -20,27 +20,16 @@ from fpgaprune.lowering.plain_convolutions import depthwise_names
 from fpgaprune.lowering.precision import AVERAGES, MOVES, Precision
 from fpgaprune.lowering.ranges import Samples, trained_types
 from fpgaprune.lowering.width_search import Labels
-from fpgaprune.network import Activation, activation_in, copied, producer
-from fpgaprune.quantise import ROUNDED, Rounded, RoundedAverage, RoundedLeakyReLU, is_rounded, rounded_types, unrounded
+from fpgaprune.network import copied, producer
+from fpgaprune.quantise import ROUNDED, Rounded, is_rounded, rounded_types, unrounded
 from fpgaprune.target import Target
-from fpgaprune.values import FixedType, MaskSet, weight_arrays
+from fpgaprune.values import Array, FixedType, MaskSet, weight_arrays
 
 # float32 holds all whole numbers of at most this many bits.
 _FLOAT32_BITS, _FLOAT64_BITS = 24, 53
-_WINDOWED = (keras.layers.AveragePooling1D, keras.layers.AveragePooling2D)
-_ROLES = ("weight", "scale", "bias", "result")
-# Layers that hold weights or add numbers, and that have no rounded counterpart.
-_UNKNOWN = (
-    *(keras.layers.GRU, keras.layers.LSTM, keras.layers.PReLU),
-    *(keras.layers.Average, keras.layers.Dot, keras.layers.Embedding),
-)
-# Activations that hardware computes exactly or reads from tables.
-_ACTIVATIONS = (
-    *("softmax", "leaky_relu", "thresholded_relu"),
-    *(function.name for function in FUNCTIONS.values() if function.converts and function.values),
-)
-# What layers are given that the hardware rounds.
-_PARAMETERS = {keras.layers.LeakyReLU: "negative_slope", keras.layers.ReLU: "threshold"}
+_ROLES = ("weight", "scale", "bias", "param", "result")
+# Layers that hold weights, and that have no rounded counterpart.
+_UNKNOWN = (keras.layers.GRU, keras.layers.LSTM)
 
 
 def quantize(
@@ -111,11 +100,9 @@ def require_roundable(model: keras.Model) -> keras.Model:
         raise HlsError(f"model {model.name!r} rounds already; quantize the model that it was made from")
     folded = fold(model)
     for layer in folded.layers:
-        known = activation_in(layer)
-        falls = known is not None and known.name == "leaky_relu" and (known.parameter or 0.0) < 0
-        if isinstance(layer, _UNKNOWN) or known is None or known.name not in _ACTIVATIONS or falls:
+        if isinstance(layer, _UNKNOWN):
             raise UnsupportedLayerError(
-                f"layer {layer.name!r} is a {_kind(layer, known)}, which quantize cannot round; train with "
+                f"layer {layer.name!r} is a {type(layer).__name__}, which quantize cannot round; train with "
                 "fp.finetune, and let precision 'auto' find its types"
             )
     return folded
@@ -145,8 +132,9 @@ def settle(rounded: keras.Model) -> keras.Model:
     for layer in plain.layers:
         if isinstance(layer, keras.layers.BatchNormalization):
             kinds = [types[layer.name][role] for role in ("scale", "bias")]
-            held = zip(kinds, single_scale_and_shift(layer), strict=True)
-            _set_scale(layer, *(kind.to_float(kind.to_raw(values)) for kind, values in held))
+            _set_scale(layer, *map(_held, single_scale_and_shift(layer), kinds))
+        elif isinstance(layer, keras.layers.PReLU):
+            layer.alpha.assign(_held(layer.alpha, types[layer.name]["param"]))
     return plain
 
 
@@ -166,16 +154,19 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
         return types_of[first.name]["result"] if first.name in types_of else incoming_of(first)
 
     def clone(layer: keras.Layer) -> keras.Layer:
-        if type(layer) in _PARAMETERS:
-            name, param = _PARAMETERS[type(layer)], types_of[layer.name]["param"]
-            return copied(layer, **{name: float(param.to_float(param.to_raw(np.asarray(getattr(layer, name)))))})
+        if isinstance(layer, keras.layers.ReLU):
+            return copied(layer, threshold=float(_held(layer.threshold, types_of[layer.name]["param"])))
         if type(layer) not in ROUNDED or layer.name not in types_of:
             return copied(layer)
         types = {role: kind for role, kind in types_of[layer.name].items() if role in _ROLES}
         incoming = incoming_of(layer)
         own: dict[str, Any] = {"types": types}
-        if isinstance(layer, keras.layers.BatchNormalization):
+        if "scale" in types or "param" in types:
             _require_exact_scale(layer, types, incoming)
+        if isinstance(layer, AVERAGES):
+            own["fraction"] = incoming.fraction
+        elif isinstance(layer, keras.layers.LeakyReLU):
+            own["negative_slope"] = float(_held(layer.negative_slope, types["param"]))
         elif "weight" in types:
             own["sum_dtype"] = _sum_dtype(layer, types, incoming)
         return ROUNDED[type(layer)].from_config({**layer.get_config(), **own})
@@ -189,12 +180,7 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
         kind, incoming = types_of[layer.name]["result"], incoming_of(original)
         if type(original) in ROUNDED or (isinstance(original, MOVES) and kind == incoming):
             return output
-        types, name = {"result": kind}, f"{layer.name}_rounded"
-        if isinstance(original, AVERAGES):
-            return RoundedAverage(types, _count(original), incoming.fraction, name=name)(output)
-        if isinstance(original, keras.layers.LeakyReLU):
-            return RoundedLeakyReLU(types, layer.negative_slope, incoming, name=name)(output)
-        return Rounded(types, name=name)(output)
+        return Rounded({"result": kind}, name=f"{layer.name}_rounded")(output)
 
     def entered(value: object) -> Any:
         return rounded_inputs.get(id(value), value)
@@ -215,8 +201,9 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
     return model
 
 
-def _kind(layer: keras.Layer, known: Activation | None) -> str:
-    return type(layer).__name__ if isinstance(layer, _UNKNOWN) or known is None else f"{known.name} activation"
+def _held(values: Any, kind: FixedType) -> Array:
+    """`values` as hardware holds them."""
+    return kind.to_float(kind.to_raw(np.asarray(values, np.float64)))
 
 
 def _sum_dtype(layer: keras.Layer, types: Mapping[str, FixedType], incoming: FixedType) -> str:
@@ -229,10 +216,10 @@ def _sum_dtype(layer: keras.Layer, types: Mapping[str, FixedType], incoming: Fix
     return "float32" if math.log2(largest) + fraction <= _FLOAT32_BITS else "float64"
 
 
-def _require_exact_scale(
-    layer: keras.layers.BatchNormalization, types: Mapping[str, FixedType], incoming: FixedType
-) -> None:
-    scale, shift = types["scale"], types["bias"]
+def _require_exact_scale(layer: keras.Layer, types: Mapping[str, FixedType], incoming: FixedType) -> None:
+    """Double precision holds what a BatchNorm, a LeakyReLU or a PReLU computes."""
+    scale = types.get("scale") or types["param"]
+    shift = types.get("bias", scale)
     largest = scale.magnitude * incoming.magnitude + shift.magnitude
     bits = math.ceil(math.log2(largest)) + max(scale.fraction + incoming.fraction, shift.fraction)
     if bits > _FLOAT64_BITS:
@@ -248,18 +235,3 @@ def _set_scale(layer: keras.layers.BatchNormalization, scale: Any, shift: Any) -
     values = {"gamma": scale, "beta": shift, "moving_mean": 0.0, "moving_variance": 1.0}
     for variable in layer.weights:
         variable.assign(np.broadcast_to(values[variable.name], variable.shape))
-
-
-def _count(layer: keras.Layer) -> int:
-    """The number of values that `layer` averages."""
-    if not isinstance(layer, _WINDOWED):
-        return int(math.prod(layer.input.shape[1:-1]))
-    if layer.padding == "same" and any(
-        size % stride or pool != stride
-        for size, stride, pool in zip(layer.input.shape[1:-1], layer.strides, layer.pool_size, strict=True)
-    ):
-        raise UnsupportedLayerError(
-            f"layer {layer.name!r} averages windows of several sizes at its edges, which quantize cannot round; use "
-            "padding 'valid'"
-        )
-    return int(math.prod(layer.pool_size))

@@ -3,10 +3,9 @@ from .channels import exact_type as exact_type
 from .channels import rounds_channels as rounds_channels
 from .hgq import import_hgq as import_hgq
 from .hgq import with_bits as with_bits
-from .layers import ROUNDED as ROUNDED
 from .layers import Rounded as Rounded
-from .layers import RoundedAverage as RoundedAverage
-from .layers import RoundedLeakyReLU as RoundedLeakyReLU
+from .plain import PLAIN as PLAIN
+from .plain import ROUNDED as ROUNDED
 from .plain import is_rounded as is_rounded
 from .plain import kernel_types as kernel_types
 from .plain import rounded_types as rounded_types

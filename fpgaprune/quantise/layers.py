@@ -6,8 +6,8 @@ hardware computes with the rounded weights. `types` says which, by the role that
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -52,50 +52,95 @@ class Rounded(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         return {**super().get_config(), "types": _written(self.types)}
 
 
-@keras.saving.register_keras_serializable(package="fpgaprune")
-class RoundedAverage(Rounded):
-    """Hands on averages as hardware divides: the exact sum by its count, cut towards zero, then rounded."""
+class _Typed:
+    """A layer of Keras that has types besides, by role."""
 
-    def __init__(self, types: Mapping[str, object], count: int, fraction: int, **options: object) -> None:
-        """Averages of `count` values that have `fraction` bits right of the point."""
-        super().__init__(types, **options)
-        self.count, self.fraction = count, fraction
+    types: dict[str, FixedType]
 
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Round averages `inputs`; they are near enough to recover the exact sum."""
-        averages = ops.cast(inputs, "float64")
-        total = rounded(averages * float(self.count), FixedType(48, 48 - self.fraction, True, "RND"))
-        raw = rounded(total * 2.0**self.fraction / float(self.count), FixedType(48, 48, True, "TRN_ZERO"))
+    def __init__(self, *args: object, types: Mapping[str, object], **options: object) -> None:
+        """As the layer of Keras, and its types by role, as `{"result": "fixed<16,5>"}`."""
+        super().__init__(*args, **options)
+        self.types = _read_types(types)
+
+    def get_config(self) -> dict[str, Any]:
+        """Configuration from which Keras rebuilds the layer."""
+        return {**super().get_config(), "types": _written(self.types)}  # type: ignore[misc]
+
+
+class _RoundedPooling(_Typed):
+    """Averages as hardware divides: the exact sum by the number of values, cut towards zero, then rounded to `result`.
+
+    What is read has `fraction` bits right of the point.
+    """
+
+    def __init__(self, *args: object, fraction: int, **options: object) -> None:
+        """As the layer of Keras, its types by role, and the fraction of what it reads."""
+        super().__init__(*args, **options)  # type: ignore[arg-type]
+        self.fraction = fraction
+
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        """Average `inputs`; double precision is near enough to recover what is divided."""
+        averages = ops.cast(super().call(inputs if training else ops.cast(inputs, "float64")), "float64")  # type: ignore[misc]
+        # At an edge fewer values are averaged. What is cut off is the same, as the fraction of a sum by fewer is less.
+        count = float(math.prod(getattr(self, "pool_size", inputs.shape[1:-1])))
+        total = on_grid(averages * count, FixedType(48, 48 - self.fraction, True, "RND"))
+        raw = on_grid(total * 2.0**self.fraction / count, FixedType(48, 48, True, "TRN_ZERO"))
         return ops.cast(rounded(raw * 2.0**-self.fraction, self.types["result"]), inputs.dtype)
 
     def get_config(self) -> dict[str, Any]:
         """Configuration from which Keras rebuilds the layer."""
-        return {**super().get_config(), "count": self.count, "fraction": self.fraction}
+        return {**super().get_config(), "fraction": self.fraction}
 
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
-class RoundedLeakyReLU(Rounded):
-    """Hands on what a `LeakyReLU` gave as hardware computes it: the exact product with the slope, rounded."""
-
-    def __init__(self, types: Mapping[str, object], slope: float, incoming: FixedType | str, **options: object) -> None:
-        """What a layer of this slope, above 0, gave for numbers of type `incoming`."""
-        super().__init__(types, **options)
-        self.slope = slope
-        self.incoming = incoming if isinstance(incoming, FixedType) else FixedType.parse(incoming)
-
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Round products `inputs`; they are near enough to recover the factors that the layer read."""
-        given = ops.cast(inputs, "float64")
-        read = on_grid(ops.where(given > 0, given, given / self.slope), replace(self.incoming, rounding="RND"))
-        product = ops.where(given > 0, read, read * self.slope)
-        return ops.cast(rounded(product, self.types["result"]), inputs.dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        """Configuration from which Keras rebuilds the layer."""
-        return {**super().get_config(), "slope": self.slope, "incoming": str(self.incoming)}
+class RoundedAveragePooling1D(_RoundedPooling, keras.layers.AveragePooling1D):  # type: ignore[misc, unused-ignore]
+    """`AveragePooling1D` with the type of the hardware's result."""
 
 
-class _RoundedProduct:
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedAveragePooling2D(_RoundedPooling, keras.layers.AveragePooling2D):  # type: ignore[misc, unused-ignore]
+    """`AveragePooling2D` with the type of the hardware's result."""
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedGlobalAveragePooling1D(_RoundedPooling, keras.layers.GlobalAveragePooling1D):  # type: ignore[misc, unused-ignore]
+    """`GlobalAveragePooling1D` with the type of the hardware's result."""
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedGlobalAveragePooling2D(_RoundedPooling, keras.layers.GlobalAveragePooling2D):  # type: ignore[misc, unused-ignore]
+    """`GlobalAveragePooling2D` with the type of the hardware's result."""
+
+
+class _RoundedSlopes(_Typed):
+    """What is not positive times a slope of type `param`, exact, then rounded to `result`."""
+
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        """The layer of Keras; each step is exact but in training."""
+        dtype = inputs.dtype if training else "float64"
+        read = ops.cast(inputs, dtype)
+        found = ops.where(read > 0, read, self._slopes(dtype) * read)  # type: ignore[attr-defined]
+        return ops.cast(rounded(found, self.types["result"]), inputs.dtype)
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedLeakyReLU(_RoundedSlopes, keras.layers.LeakyReLU):  # type: ignore[misc, unused-ignore]
+    """`LeakyReLU` with the types of the hardware; its slope is a number of type `param`."""
+
+    def _slopes(self, dtype: str) -> tf.Tensor:
+        return ops.cast(self.negative_slope, dtype)
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedPReLU(_RoundedSlopes, keras.layers.PReLU):  # type: ignore[misc, unused-ignore]
+    """`PReLU` with the types of the hardware; its slopes train."""
+
+    def _slopes(self, dtype: str) -> tf.Tensor:
+        alpha = ops.cast(ops.convert_to_tensor(self.alpha), dtype)
+        return rounded(alpha, self.types["param"], trains=True)
+
+
+class _RoundedProduct(_Typed):
     """What Dense and the convolutions have in common: a kernel, perhaps a bias, and an exact sum.
 
     `types` has `weight`, `result` and, with a bias, `bias`. Sums are computed in `sum_dtype`, which must hold each.
@@ -103,15 +148,10 @@ class _RoundedProduct:
     saves, and convolutions in double precision take longer.
     """
 
-    types: dict[str, FixedType]
-    sum_dtype: str
-
-    def __init__(
-        self, *args: object, types: Mapping[str, object], sum_dtype: str = "float64", **options: object
-    ) -> None:
+    def __init__(self, *args: object, sum_dtype: str = "float64", **options: object) -> None:
         """As the layer of Keras, its types by role, and the dtype of its sums."""
-        super().__init__(*args, **options)
-        self.types, self.sum_dtype = _read_types(types), sum_dtype
+        super().__init__(*args, **options)  # type: ignore[arg-type]
+        self.sum_dtype = sum_dtype
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         """The layer of Keras, its numbers rounded to their types; each step is exact but in training."""
@@ -127,8 +167,7 @@ class _RoundedProduct:
 
     def get_config(self) -> dict[str, Any]:
         """Configuration from which Keras rebuilds the layer."""
-        own = {"types": _written(self.types), "sum_dtype": self.sum_dtype}
-        return {**super().get_config(), **own}  # type: ignore[misc]
+        return {**super().get_config(), "sum_dtype": self.sum_dtype}
 
 
 def _sum_held(total: tf.Tensor, kind: FixedType) -> tf.Tensor:
@@ -201,17 +240,16 @@ class RoundedDepthwiseConv2D(_RoundedDepthwise, keras.layers.DepthwiseConv2D):  
 
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
-class RoundedBatchNormalization(keras.layers.BatchNormalization):  # type: ignore[misc, unused-ignore]
+class RoundedBatchNormalization(_Typed, keras.layers.BatchNormalization):  # type: ignore[misc, unused-ignore]
     """`BatchNormalization` as hardware computes it: `gamma` times the input plus `beta`, exact, then rounded.
 
     `types` has `scale`, `bias` and `result`. It holds no statistics but a mean of 0 and a variance of 1, and does not
     train.
     """
 
-    def __init__(self, types: Mapping[str, object], **options: object) -> None:
+    def __init__(self, **options: Any) -> None:
         """The types by role, and what `BatchNormalization` takes; `epsilon` is 0."""
         super().__init__(**{**options, "epsilon": 0.0, "center": True, "scale": True, "trainable": False})
-        self.types = _read_types(types)
 
     def call(self, inputs: tf.Tensor, training: bool | None = None, mask: tf.Tensor | None = None) -> tf.Tensor:
         """Scale and shift the last axis of `inputs`; each step is exact but in training."""
@@ -221,18 +259,9 @@ class RoundedBatchNormalization(keras.layers.BatchNormalization):  # type: ignor
         total = ops.cast(inputs, dtype) * rounded(scale, self.types["scale"]) + rounded(shift, self.types["bias"])
         return ops.cast(_sum_held(total, self.types["result"]), inputs.dtype)
 
-    def get_config(self) -> dict[str, Any]:
-        """Configuration from which Keras rebuilds the layer."""
-        return {**super().get_config(), "types": _written(self.types)}
 
-
-class _RoundedMerge:
-    """A sum or a product of two inputs, exact, then rounded to `result`; float32 does not hold each."""
-
-    def __init__(self, types: Mapping[str, object], **options: object) -> None:
-        """One type by role, as `{"result": "fixed<16,5>"}`."""
-        super().__init__(**options)
-        self.types = _read_types(types)
+class _RoundedMerge(_Typed):
+    """A sum, a product or an average of two inputs, exact, then rounded to `result`; float32 does not hold each."""
 
     def call(self, inputs: list[tf.Tensor], training: bool | None = None) -> tf.Tensor:
         """Merge `inputs`; each step is exact but in training."""
@@ -240,10 +269,6 @@ class _RoundedMerge:
         exact = inputs if training else [ops.cast(each, "float64") for each in inputs]
         merged = super().call(exact)  # type: ignore[misc]
         return ops.cast(rounded(merged, self.types["result"]), given)
-
-    def get_config(self) -> dict[str, Any]:
-        """Configuration from which Keras rebuilds the layer."""
-        return {**super().get_config(), "types": _written(self.types)}  # type: ignore[misc]
 
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
@@ -261,15 +286,6 @@ class RoundedMultiply(_RoundedMerge, keras.layers.Multiply):  # type: ignore[mis
     """`Multiply` with the type of the hardware's result."""
 
 
-PLAIN: Mapping[type, Any] = {
-    RoundedDense: keras.layers.Dense,
-    RoundedConv1D: keras.layers.Conv1D,
-    RoundedConv2D: keras.layers.Conv2D,
-    RoundedDepthwiseConv1D: keras.layers.DepthwiseConv1D,
-    RoundedDepthwiseConv2D: keras.layers.DepthwiseConv2D,
-    RoundedBatchNormalization: keras.layers.BatchNormalization,
-    RoundedAdd: keras.layers.Add,
-    RoundedSubtract: keras.layers.Subtract,
-    RoundedMultiply: keras.layers.Multiply,
-}
-ROUNDED: Mapping[type, Any] = {plain: own for own, plain in PLAIN.items()}
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedAverage(_RoundedMerge, keras.layers.Average):  # type: ignore[misc, unused-ignore]
+    """`Average` with the type of the hardware's result."""

@@ -4,12 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import keras
 
 from fpgaprune.network import cloned, copied, producer
-from fpgaprune.quantise.layers import PLAIN, Rounded
+from fpgaprune.quantise import layers
+from fpgaprune.quantise.layers import Rounded
 from fpgaprune.values import FixedType
+
+PLAIN: Mapping[type, Any] = {
+    layers.RoundedDense: keras.layers.Dense,
+    layers.RoundedConv1D: keras.layers.Conv1D,
+    layers.RoundedConv2D: keras.layers.Conv2D,
+    layers.RoundedDepthwiseConv1D: keras.layers.DepthwiseConv1D,
+    layers.RoundedDepthwiseConv2D: keras.layers.DepthwiseConv2D,
+    layers.RoundedBatchNormalization: keras.layers.BatchNormalization,
+    layers.RoundedAveragePooling1D: keras.layers.AveragePooling1D,
+    layers.RoundedAveragePooling2D: keras.layers.AveragePooling2D,
+    layers.RoundedGlobalAveragePooling1D: keras.layers.GlobalAveragePooling1D,
+    layers.RoundedGlobalAveragePooling2D: keras.layers.GlobalAveragePooling2D,
+    layers.RoundedLeakyReLU: keras.layers.LeakyReLU,
+    layers.RoundedPReLU: keras.layers.PReLU,
+    layers.RoundedAdd: keras.layers.Add,
+    layers.RoundedSubtract: keras.layers.Subtract,
+    layers.RoundedMultiply: keras.layers.Multiply,
+    layers.RoundedAverage: keras.layers.Average,
+}
+ROUNDED: Mapping[type, Any] = {plain: own for own, plain in PLAIN.items()}
+# What the layers that round are told besides, and those of Keras are not.
+_OWN = ("types", "sum_dtype", "fraction")
 
 
 def is_rounded(model: keras.Model) -> bool:
@@ -51,7 +75,7 @@ def unrounded(model: keras.Model) -> keras.Model:
     def clone(layer: keras.Layer) -> keras.Layer:
         if type(layer) not in PLAIN:
             return copied(layer)
-        config = {key: value for key, value in layer.get_config().items() if key not in ("types", "sum_dtype")}
+        config = {key: value for key, value in layer.get_config().items() if key not in _OWN}
         return PLAIN[type(layer)].from_config(config)
 
     def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:

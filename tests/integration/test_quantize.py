@@ -9,8 +9,8 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.quantise import unrounded
-from fpgaprune.quantise.layers import PLAIN
+from fpgaprune.lowering import settle, settled_types
+from fpgaprune.quantise import PLAIN, unrounded
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
 
@@ -70,6 +70,24 @@ def gated_network():
     return model
 
 
+def sloped_network():
+    """Slopes that train, shared and one for each value, of both signs, and averages that reach over an edge."""
+    entry = keras.Input((7, 9, 2), name="image")
+    x = layers.Conv2D(4, 3, padding="same", name="conv")(entry)
+    x = layers.PReLU(shared_axes=[1, 2], name="shared")(x)
+    x = layers.AveragePooling2D(3, 2, padding="same", name="edges")(x)
+    x = layers.PReLU(name="each")(layers.Conv2D(5, 3, name="second")(x))
+    x = layers.Average(name="both")([x, layers.LeakyReLU(0.2, name="less")(x)])
+    x = layers.AveragePooling1D(4, 3, padding="same", name="line")(layers.Reshape((6, 5), name="flat")(x))
+    x = layers.Flatten(name="flatten")(x)
+    x = layers.LeakyReLU(0.3, name="leaky")(layers.Dense(6, name="hidden")(x))
+    model = keras.Model(entry, layers.Dense(3, name="head")(x), name="slopes")
+    rng = np.random.default_rng(5)
+    for name in ("shared", "each"):
+        model.get_layer(name).alpha.assign(rng.uniform(-0.5, 2.5, model.get_layer(name).alpha.shape))
+    return model
+
+
 def copies(model):
     return {path: value.copy() for path, value in fp.weight_arrays(model).items()}
 
@@ -80,6 +98,8 @@ def copies(model):
         (gated_network, fp.Precision(4, 5, 12)),
         (gated_network, fp.Precision(16, 16, 20)),  # whose products float32 does not hold
         (image_network, fp.Precision(4, 3, 12)),
+        (sloped_network, fp.Precision(4, 5, 12)),
+        (sloped_network, fp.Precision(16, 24, 24)),  # whose averages float32 does not hold
         (wave_network, fp.Precision(12, 12, 20)),  # whose sums float32 does not hold
     ],
 )
@@ -118,6 +138,13 @@ def test_keras_gives_the_bits_of_the_hardware_before_and_after_training(build, p
             assert 0 <= grown <= 3
             wider = replace(result, width=result.width + grown, integer=result.integer + grown)
             assert made == {**layer.types, "result": wider}
+    plain = settle(quantized)
+    made = fp.make_design(plain, TARGET, x[:100], layers=settled_types(quantized, x[:100]))
+    np.testing.assert_array_equal(fp.emulate(made, x), given)
+    for layer in plain.layers:
+        if isinstance(layer, layers.PReLU):
+            kind = made[layer.name].types["param"]
+            np.testing.assert_array_equal(kind.to_float(kind.to_raw(np.asarray(layer.alpha))), np.asarray(layer.alpha))
     quantized.save(tmp_path / "rounded.keras")
     again = keras.models.load_model(tmp_path / "rounded.keras")
     np.testing.assert_array_equal(again.predict(x, verbose=0), given)
@@ -141,13 +168,9 @@ def test_what_is_not_rounded_exactly_is_refused():
     wide = {"max_pooling1d": {"result": "fixed<32,4>"}, "bn": {"scale": "fixed<32,4>"}}
     with pytest.raises(UnsupportedLayerError, match="layer 'bn' scales values of 32 bits by factors of 32, whose"):
         fp.quantize(normed, TARGET, x, layers=wide)
-    hard = keras.Model(entry, layers.PReLU(name="gate")(layers.Conv1D(2, 3)(entry)))
-    with pytest.raises(UnsupportedLayerError, match="layer 'gate' is a PReLU, which quantize"):
-        fp.quantize(hard, TARGET, x)
-    averaged = layers.AveragePooling1D(4, padding="same", name="edges")(layers.Conv1D(2, 3)(entry))
-    edges = keras.Model(entry, averaged)
-    with pytest.raises(UnsupportedLayerError, match="layer 'edges' averages windows of several sizes"):
-        fp.quantize(edges, TARGET, x)
+    sloped = keras.Model(entry, layers.PReLU(name="gate")(entry))
+    with pytest.raises(UnsupportedLayerError, match="layer 'gate' scales values of 40 bits by factors of 16, whose"):
+        fp.quantize(sloped, TARGET, x, layers={sloped.layers[0].name: {"result": "fixed<40,4>"}})
     model = wave_network()
     with pytest.raises(HlsError, match="one type for every sum too"):
         fp.quantize(model, TARGET, x, "fixed<16,6>")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fpgaprune.quantise import is_rounded, rounded_types, unrounded
+from fpgaprune.quantise import ROUNDED, is_rounded, rounded_types, unrounded
 from fpgaprune.quantise import layers as rounding
 from fpgaprune.values import FixedType
 
@@ -34,7 +34,7 @@ CASES = {
 def test_a_layer_computes_with_rounded_weights_and_rounds_its_sum(name):
     plain, shape, options = CASES[name]
     x = held(RNG.normal(size=(3, *shape)), FixedType(8, 3)).astype("float32")
-    layer = rounding.ROUNDED[plain](**options, types=TYPES)
+    layer = ROUNDED[plain](**options, types=TYPES)
     layer.build(x.shape)
     layer.set_weights([RNG.normal(size=weight.shape) for weight in layer.weights])
     same = plain(**options, dtype="float64")
@@ -53,7 +53,7 @@ def test_a_layer_computes_with_rounded_weights_and_rounds_its_sum(name):
 def test_sums_are_exact_but_in_training(name):
     """A convolution in double precision takes several times as long, and a step moves more than what it would save."""
     plain, shape, options = CASES[name]
-    layer = rounding.ROUNDED[plain](**options, types=TYPES)
+    layer = ROUNDED[plain](**options, types=TYPES)
     layer.build((1, *shape))
     x = np.ones((1, *shape), np.float32)
 
@@ -67,17 +67,21 @@ def test_sums_are_exact_but_in_training(name):
 
 
 @pytest.mark.parametrize("fraction", [0, 3])
-def test_an_average_is_the_exact_sum_divided_and_cut_towards_zero(fraction):
-    count, result = 3, FixedType(9, 9 - fraction, True, "RND", "SAT")
-    sums = np.arange(-40, 41)
-    # As far off as the sum can still be told.
-    averages = (sums + np.where(sums % 2, 0.4, -0.4)) / count * 2.0**-fraction
-    layer = rounding.RoundedAverage({"result": str(result)}, count, fraction)
-    found = np.asarray(layer(averages.astype("float32")))
-    np.testing.assert_array_equal(found, np.trunc(sums / count) * 2.0**-fraction)
+def test_an_average_is_the_exact_sum_divided_and_cut_towards_zero(fraction, monkeypatch):
+    result = FixedType(9, 9 - fraction, True, "RND", "SAT")
+    x = np.random.default_rng(6).integers(-20, 20, (1, 121, 1))
+    layer = ROUNDED[L.AveragePooling1D](3, 2, "same", types={"result": str(result)}, fraction=fraction)
+    average = L.AveragePooling1D.call
+    # As where a product with 1 / 3 is rounded.
+    monkeypatch.setattr(L.AveragePooling1D, "call", lambda self, x: average(self, x) * (1 - 2.0**-50))
+    found = np.asarray(layer((x * 2.0**-fraction).astype("float32")))
+    # One place on the left is over the edge, and one on the right.
+    windows = [x[0, max(start, 0) : start + 3, 0] for start in range(-1, x.shape[1], 2)]
+    wanted = [np.trunc(window.sum() / len(window)) * 2.0**-fraction for window in windows]
+    np.testing.assert_array_equal(found.ravel(), wanted)
     assert found.dtype == "float32"
     again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(layer))
-    assert (again.count, again.fraction, again.types) == (count, fraction, {"result": result})
+    assert (again.fraction, again.types) == (fraction, {"result": result})
 
 
 def test_a_network_without_its_rounding_is_keras_and_has_its_weights():
