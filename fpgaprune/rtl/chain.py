@@ -192,6 +192,22 @@ class Chain(Datapath):
         s = self.stream
         self.module("fp_largest", replace(s, beats=1), self.need[-1:], 1, s.width, LANES=s.lanes, BEATS=s.beats)
 
+    def reduced(self, largest: bool) -> None:
+        """Give each value of a pixel, which come one by one, the largest of them as a second value, or their sum."""
+        self.unpack()
+        s, count = self.stream, self.stream.shape[-1]
+        after = s if largest else s.summed(count)
+        self.module(
+            "fp_reduce",
+            replace(after, lanes=2, each=(Lane(s.low, s.high, 0), Lane(after.low, after.high, 0))),
+            np.repeat(self.need[count - 1 :: count], count),
+            count + 2,
+            s.width,
+            OUT_WIDTH=after.width,
+            BEATS=count,
+            LARGEST=int(largest),
+        )
+
     def pace(self, size: tuple[int, int], stride: tuple[int, int], cycles: int) -> None:
         """Pixels that complete a window come at least `cycles` cycles apart."""
         windows = window_parameters(*self.image(), size, stride)

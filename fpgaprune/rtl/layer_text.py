@@ -33,6 +33,7 @@ _NEEDED = {
     "fp_upsample": ("fp_line_buffer",),
     "fp_channel_window": ("fp_line_buffer",),
     "fp_recurrent": ("fp_fifo",),
+    "fp_reduce": ("fp_fifo",),
 }
 
 

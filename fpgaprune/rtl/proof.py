@@ -273,7 +273,7 @@ def _softmax_tables(step: Step) -> dict[str, Exact]:
 
 # For each operation and role, what its tables hold where what is made of them is not proven.
 _TABLES: Mapping[tuple[type[Operation], str], Callable[[Step], Mapping[str, Exact]]] = {
-    **{(Softmax, role): _softmax_tables for role in ("softmax", "exponentials", "inverse")},
+    **{(Softmax, role): _softmax_tables for role in ("softmax", "exponentials")},
     (Recurrent, "gates"): gate_tables,
     (Recurrent, "state"): gate_tables,
 }

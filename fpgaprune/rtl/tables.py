@@ -6,7 +6,7 @@ template's table, by the template's own arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from fpgaprune.rtl.sums import summed
 from fpgaprune.values import FixedType
 
 _DIRECT_BITS = 10
-# So many values that come one by one share the tables of a softmax.
+# So many values share the tables of a softmax, one after another.
 _IN_TURN = 4
 _INT = FixedType(32, 32, True, "TRN_ZERO")
 
@@ -113,57 +113,38 @@ def _index(x: Number, size: int, span: int) -> Number:
 
 
 def softmax(context: Context, chain: Chain) -> None:
-    """`nnet::softmax_stable` over the last axis: at once, or where values come one by one, with one table for all."""
+    """`nnet::softmax_stable` over the last axis: value by value with one table where there is time, else at once."""
     step = context.step
     count = step.layer.output_shape[-1]
-    in_turn = chain.stream.lanes == 1 and count >= _IN_TURN
-    chain.relaid(count)
     norm, accum, sum_type = difference_type(step), step.type("accum"), sum_type_of(step)
     exponentials, inverses = _table(exponentials_of(step).into(accum)), _table(inverses_of(step))
 
-    def places(values: list[Number]) -> list[Number]:
-        """What the largest value has more than each, as an index into the table of exponentials."""
-        top = in_pairs(values, Number.larger)
-        return [_top_bits((top - value).into(norm), norm, exponentials) for value in values]
+    def power(top: Number, value: Number) -> Number:
+        return _top_bits((top - value).into(norm), norm, exponentials).looked_up(*exponentials)
 
-    def inverse(powers: list[Number]) -> Number:
-        total = summed(powers, accum, tree=True).into(sum_type)
-        return _top_bits(total, sum_type, inverses).looked_up(*inverses)
+    def inverse(total: Number) -> Number:
+        return _top_bits(total.into(sum_type), sum_type, inverses).looked_up(*inverses)
 
-    if not in_turn:
-
-        def normalised(values: list[Number]) -> list[Number]:
-            powers = [place.looked_up(*exponentials) for place in places(values)]
-            one = inverse(powers)
-            return [(power * one).into(step.result) for power in powers]
-
-        chain.compute("softmax", normalised, step.result)
+    # Sums of numbers that are not negative saturate alike in any order.
+    in_any_order = min(exponentials[0]) >= 0 and accum.overflow != "SAT_ZERO"
+    has_time = chain.stream.lanes == 1 or math.prod(step.layer.output_shape) <= context.beats
+    if count >= _IN_TURN and in_any_order and has_time:
+        chain.relaid(1)
+        chain.compute_lanes("signed", lambda value: value)
+        chain.reduced(largest=True)
+        chain.compute("exponentials", lambda pair: [power(pair[1], pair[0])])
+        chain.reduced(largest=False)
+        chain.compute("softmax", lambda pair: [(pair[0] * inverse(pair[1].into(accum))).into(step.result)], step.result)
         return
-    index, power = _raw(range(len(exponentials[0]))), _raw(exponentials[0])
-    both = _raw((*exponentials[0], *inverses[0]))
 
-    def beside(values: list[Number]) -> list[Number]:
-        """Each exponential, and the inverse of their sum beside it."""
-        one = inverse([value.read_at(accum.fraction) for value in values])
-        return [each for value in values for each in (value, one.read_at(0))]
+    def normalised(values: list[Number]) -> list[Number]:
+        top = in_pairs(values, Number.larger)
+        powers = [power(top, value) for value in values]
+        one = inverse(summed(powers, accum, tree=True))
+        return [(each * one).into(step.result) for each in powers]
 
-    chain.compute("differences", places, index)
-    chain.scatter(count)
-    chain.compute("exponentials", lambda values: [values[0].looked_up(exponentials[0], 0)], power)
-    chain.gather(count)
-    chain.compute("inverse", beside, both)
-    chain.scatter(count)
-    chain.compute(
-        "softmax",
-        lambda pair: [(pair[0].read_at(accum.fraction) * pair[1].read_at(inverses[1])).into(step.result)],
-        step.result,
-    )
-
-
-def _raw(values: Sequence[int]) -> FixedType:
-    """The type of whole numbers that holds `values`, none of them below zero."""
-    bits = max(1, max(values).bit_length())
-    return FixedType(bits, bits, False)
+    chain.relaid(count)
+    chain.compute("softmax", normalised, step.result)
 
 
 def _table(values: Exact) -> tuple[tuple[int, ...], int]:

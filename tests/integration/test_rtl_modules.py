@@ -33,6 +33,18 @@ def windows(x, rows, columns, size, stride):
     return np.array(found)
 
 
+def reduce_bench(beats, out_width, largest, reduced):
+    """The reduced value stands beside each value."""
+    text = instance("fp_reduce", f".WIDTH(6), .OUT_WIDTH({out_width}), .BEATS({beats}), .LARGEST({largest})")
+    return Bench(
+        text,
+        [(2 * beats, 1)],
+        [(2 * beats, 2)],
+        lambda x: [np.concatenate([x, np.repeat(reduced(x.reshape(2, -1), axis=1), beats)[:, None]], axis=1)],
+        out_width=out_width,
+    )
+
+
 def window_bench(rows, columns, lanes, size, stride, extra=""):
     parameters = (
         f".WIDTH({6 * lanes}), .ROWS({rows}), .COLUMNS({columns}), .KH({size[0]}), .KW({size[1]}), "
@@ -279,6 +291,8 @@ BENCHES = {
         [(1, 2)],
         lambda x: [x.max(axis=0, keepdims=True)],
     ),
+    "fp_reduce": reduce_bench(5, 9, 0, np.sum),
+    "fp_reduce_largest": reduce_bench(6, 6, 1, np.max),
     "fp_pool": pool_bench(4, 6, 3, 1, (2, 2), largest=True),
     "fp_pool_sum": pool_bench(5, 8, 2, 2, (2, 3), largest=False),
     "fp_pool_pixels": pool_bench(4, 7, 1, 2, (2, 3), largest=False),

@@ -82,11 +82,24 @@ def test_a_layer_that_computes_for_long_is_not_taken_for_a_stuck_one(tmp_path):
     assert found.interval_cycles == 110 * 100
 
 
-def test_a_softmax_of_values_that_come_one_by_one_has_one_table(tmp_path):
+@pytest.mark.parametrize(
+    ("accum", "in_turn"),
+    [
+        (FixedType(20, 2, False, "RND", "SAT"), True),
+        (FixedType(20, 2, True, "RND", "WRAP"), True),
+        (FixedType(20, 2, False, "RND", "SAT_ZERO"), False),
+    ],
+    ids=str,
+)
+def test_a_softmax_in_turn_adds_as_all_at_once(tmp_path, accum, in_turn):
+    """The sum of seven exponentials overflows; where it then becomes zero, the order of additions counts."""
     net = Net(np.random.default_rng(6))
     name = net.dense(net.input(6), 7)
     design = net.design(net.softmax(name))
-    project = to_verilog(design, tmp_path, multipliers={name: 1})
-    (exponential,) = project.path.rglob("*_exponentials.v")
-    assert exponential.read_text().count("_rom0 ") == 1
+    short = FixedType(9, 4, False, "RND", "SAT")
+    types = {**design.layers[-1].types, "accum": accum, "inp_norm": short, "inv_inp": short}
+    design = replace(design, layers=(*design.layers[:-1], replace(design.layers[-1], types=types)))
+    project = to_verilog(design, tmp_path, interval=8)
+    (exponential,) = project.path.rglob("*_exponentials.v") if in_turn else project.path.rglob("*_softmax.v")
+    assert (exponential.read_text().count("_rom0 ") == 1) == in_turn
     require_bits(project, design, 3, [(0, 0, 0), (0.4, 1, 0), ((0, 0.7), 2, 0)])

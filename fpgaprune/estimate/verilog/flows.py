@@ -105,6 +105,8 @@ def _flow(run: list[Part], beats: int) -> Passing:
             return _channel_window(head)
         case "fp_pool":
             return _pool(head)
+        case "fp_reduce":
+            return _reduce(beats, head["BEATS"])
         case "fp_scatter":
             return _scatter(beats, head["BEATS"])
         case "fp_scheduled":
@@ -190,6 +192,20 @@ def _kept(beats: int, ends: Ints) -> Passing:
         return [room[:-1]]
 
     return Passing((ends.size,), offers, takes)
+
+
+def _reduce(beats: int, count: int) -> Passing:
+    """The values of a pixel leave when all have come; the next pixel but one waits until they have left."""
+
+    def offers(ins: list[Cycles], _: list[Cycles]) -> list[Ints]:
+        return [np.repeat(ins[0][1][count - 1 :: count] + 2, count)]
+
+    def takes(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
+        begins = np.full(outs[0][1].size, NEVER)
+        begins[::count] = later(outs[0][1], count + 1)[::count]
+        return [np.maximum(_fifo(beats, count + 1).takes(ins, outs)[0], begins)]
+
+    return Passing((beats,), offers, takes)
 
 
 def _scatter(beats: int, count: int) -> Passing:

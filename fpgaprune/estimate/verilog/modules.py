@@ -223,6 +223,14 @@ def _recurrent(i: Instance) -> Mapping[str, float]:
     return _joined(*queues, counters, {"choice_bit": i["X_WIDTH"] + i["H_WIDTH"], "instance_fifo": 2})
 
 
+def _reduce(i: Instance) -> Mapping[str, float]:
+    """A queue, a result that grows and one that stands, and counters."""
+    bits, end = i["OUT_WIDTH"], i["BEATS"] - 1
+    queue = _fifo(Instance("fp_fifo", {"WIDTH": i["WIDTH"], "DEPTH": i["BEATS"] + 1}))
+    one = {"comparison_bit": bits} if i["LARGEST"] else {"adder": 1, "chain_bit": bits, "pair_bit": bits}
+    return _joined(queue, one, {"register": 2 * bits, "instance_fifo": 1}, _counters(end, end, 1, 1))
+
+
 _COUNTED: Mapping[str, Callable[[Instance], Mapping[str, float]]] = {
     "fp_accumulate": _accumulate,
     "fp_append": lambda i: {"choice_bit": i["WIDTH"], **_counters(i["BEATS_A"] + i["BEATS_B"] - 1)},
@@ -244,6 +252,7 @@ _COUNTED: Mapping[str, Callable[[Instance], Mapping[str, float]]] = {
     "fp_pipeline": lambda i: {"register": i["DEPTH"]},
     "fp_pool": _pool,
     "fp_recurrent": _recurrent,
+    "fp_reduce": _reduce,
     "fp_register": lambda i: {"register": 2 * i["WIDTH"] + 2, "choice_bit": i["WIDTH"]},
     "fp_repeat": lambda i: _counters(i["BEATS"] - 1),
     "fp_scatter": _scatter,

@@ -241,7 +241,7 @@ def with_softmax():
 
 
 @pytest.mark.parametrize(
-    ("multipliers", "roles"), [({}, {"softmax"}), ({"fc": 1}, {"exponentials", "inverse"})], ids=["at once", "in turn"]
+    ("multipliers", "roles"), [({}, {"softmax"}), ({"fc": 1}, {"exponentials", "softmax"})], ids=["at once", "in turn"]
 )
 def test_the_tables_of_a_softmax_are_compared_in_every_entry(tmp_path, multipliers, roles):
     of = with_softmax()
