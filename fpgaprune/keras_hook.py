@@ -17,10 +17,10 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-# One class of each module that registers its classes when it is loaded.
+# One name of each module that registers its classes, or loads those that do, when it is loaded.
 _CLASSES = (
     ("fpgaprune.train", "LockedOptimizer"),
-    ("fpgaprune.quantise", "Rounded"),
+    ("fpgaprune.quantise", "ROUNDED"),
     ("fpgaprune.quantise", "RoundedChannels"),
 )
 

@@ -20,6 +20,7 @@ from .sums import Kernel as Kernel
 from .sums import summed as summed
 from .sums import weighted_sum as weighted_sum
 from .tables import constant as constant
+from .tables import entries as entries
 from .tables import look_up as look_up
 from .tables import looked_up as looked_up
 from .tables import scales as scales

@@ -10,11 +10,12 @@ from typing import Any
 import keras
 import numpy as np
 
-from fpgaprune.design import Design
+from fpgaprune.design import Design, LayerSpec, Recurrent
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.lowering.design_of import single_scale_and_shift
 from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
 from fpgaprune.lowering.folding import DEPTHWISE, fold, quantise_weights
+from fpgaprune.lowering.gru_lstm import RECURRENT
 from fpgaprune.lowering.lowered import AnyPrecision, LayerSettings, make_design
 from fpgaprune.lowering.plain_convolutions import depthwise_names
 from fpgaprune.lowering.precision import AVERAGES, MOVES, Precision
@@ -27,9 +28,10 @@ from fpgaprune.values import Array, FixedType, MaskSet, weight_arrays
 
 # float32 holds all whole numbers of at most this many bits.
 _FLOAT32_BITS, _FLOAT64_BITS = 24, 53
-_ROLES = ("weight", "scale", "bias", "param", "result")
-# Layers that hold weights, and that have no rounded counterpart.
-_UNKNOWN = (keras.layers.GRU, keras.layers.LSTM)
+_ROLES = (
+    *("weight", "bias", "recurrent_weight", "recurrent_bias"),
+    *("scale", "param", "table", "result"),
+)
 
 
 def quantize(
@@ -98,14 +100,7 @@ def require_roundable(model: keras.Model) -> keras.Model:
     """
     if is_rounded(model):
         raise HlsError(f"model {model.name!r} rounds already; quantize the model that it was made from")
-    folded = fold(model)
-    for layer in folded.layers:
-        if isinstance(layer, _UNKNOWN):
-            raise UnsupportedLayerError(
-                f"layer {layer.name!r} is a {type(layer).__name__}, which quantize cannot round; train with "
-                "fp.finetune, and let precision 'auto' find its types"
-            )
-    return folded
+    return fold(model)
 
 
 def carry_masks(model: keras.Model, rounded: keras.Model, masks: MaskSet) -> MaskSet:
@@ -115,13 +110,15 @@ def carry_masks(model: keras.Model, rounded: keras.Model, masks: MaskSet) -> Mas
     """
     halves, owners = depthwise_names(flattened(model)), layer_owners(model)
     weights, carried = weight_arrays(rounded), {}
+    # The weights of a recurrent layer belong to the cell inside it: `gru/gru_cell/kernel`.
+    paths = {(path.partition("/")[0], path.rpartition("/")[2]): path for path in weights}
     for path, mask in masks.items():
         layer, name = owner_of(path, owners), path.rpartition("/")[2]
         if layer in halves and name != "bias":
             layer, name = halves[layer] if name == "depthwise_kernel" else layer, "kernel"
-        path = path if layer is None else f"{layer}/{name}"
-        if path in weights:
-            carried[path] = mask if mask.ndim > 1 else mask | (weights[path] != 0)
+        own = path if layer is None else paths.get((layer, name))
+        if own is not None and own in weights:
+            carried[own] = mask if mask.ndim > 1 else mask | (weights[own] != 0)
     return MaskSet(carried)
 
 
@@ -167,6 +164,8 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
             own["fraction"] = incoming.fraction
         elif isinstance(layer, keras.layers.LeakyReLU):
             own["negative_slope"] = float(_held(layer.negative_slope, types["param"]))
+        elif isinstance(layer, RECURRENT):
+            own |= _recurrent(design[layer.name])
         elif "weight" in types:
             own["sum_dtype"] = _sum_dtype(layer, types, incoming)
         return ROUNDED[type(layer)].from_config({**layer.get_config(), **own})
@@ -214,6 +213,27 @@ def _sum_dtype(layer: keras.Layer, types: Mapping[str, FixedType], incoming: Fix
     largest = terms * weight.magnitude * incoming.magnitude + (bias.magnitude if bias else 0.0)
     fraction = max(weight.fraction + incoming.fraction, bias.fraction if bias else 0)
     return "float32" if math.log2(largest) + fraction <= _FLOAT32_BITS else "float64"
+
+
+def _recurrent(layer: LayerSpec) -> dict[str, Any]:
+    """What the counterpart of a GRU or LSTM is told beside its types.
+
+    Raises:
+        UnsupportedLayerError: double precision does not hold what a step computes.
+    """
+    accum, operation = layer.types["accum"], layer.operation
+    if not isinstance(operation, Recurrent):
+        raise TypeError(f"{layer.name!r} is a {type(operation).__name__}, not a Recurrent")
+    # A gate is 1 at most; its product with a sum, and one with the state, are added.
+    both = accum, layer.types["result"]
+    widest = max(kind.integer for kind in both) + max(kind.fraction for kind in both)
+    bits = widest + layer.types["table"].fraction + 2
+    if bits > _FLOAT64_BITS:
+        raise UnsupportedLayerError(
+            f"layer {layer.name!r} has sums of {widest} bits, whose products with gates take {bits} bits, more than "
+            f"the {_FLOAT64_BITS} that quantize computes with: use fewer bits, or scale the data first"
+        )
+    return {"accum": accum, "table_size": operation.table_size}
 
 
 def _require_exact_scale(layer: keras.Layer, types: Mapping[str, FixedType], incoming: FixedType) -> None:

@@ -52,7 +52,7 @@ class Rounded(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         return {**super().get_config(), "types": _written(self.types)}
 
 
-class _Typed:
+class Typed:
     """A layer of Keras that has types besides, by role."""
 
     types: dict[str, FixedType]
@@ -67,7 +67,7 @@ class _Typed:
         return {**super().get_config(), "types": _written(self.types)}  # type: ignore[misc]
 
 
-class _RoundedPooling(_Typed):
+class _RoundedPooling(Typed):
     """Averages as hardware divides: the exact sum by the number of values, cut towards zero, then rounded to `result`.
 
     What is read has `fraction` bits right of the point.
@@ -112,7 +112,7 @@ class RoundedGlobalAveragePooling2D(_RoundedPooling, keras.layers.GlobalAverageP
     """`GlobalAveragePooling2D` with the type of the hardware's result."""
 
 
-class _RoundedSlopes(_Typed):
+class _RoundedSlopes(Typed):
     """What is not positive times a slope of type `param`, exact, then rounded to `result`."""
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
@@ -140,7 +140,7 @@ class RoundedPReLU(_RoundedSlopes, keras.layers.PReLU):  # type: ignore[misc, un
         return rounded(alpha, self.types["param"], trains=True)
 
 
-class _RoundedProduct(_Typed):
+class _RoundedProduct(Typed):
     """What Dense and the convolutions have in common: a kernel, perhaps a bias, and an exact sum.
 
     `types` has `weight`, `result` and, with a bias, `bias`. Sums are computed in `sum_dtype`, which must hold each.
@@ -240,7 +240,7 @@ class RoundedDepthwiseConv2D(_RoundedDepthwise, keras.layers.DepthwiseConv2D):  
 
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
-class RoundedBatchNormalization(_Typed, keras.layers.BatchNormalization):  # type: ignore[misc, unused-ignore]
+class RoundedBatchNormalization(Typed, keras.layers.BatchNormalization):  # type: ignore[misc, unused-ignore]
     """`BatchNormalization` as hardware computes it: `gamma` times the input plus `beta`, exact, then rounded.
 
     `types` has `scale`, `bias` and `result`. It holds no statistics but a mean of 0 and a variance of 1, and does not
@@ -260,7 +260,7 @@ class RoundedBatchNormalization(_Typed, keras.layers.BatchNormalization):  # typ
         return ops.cast(_sum_held(total, self.types["result"]), inputs.dtype)
 
 
-class _RoundedMerge(_Typed):
+class _RoundedMerge(Typed):
     """A sum, a product or an average of two inputs, exact, then rounded to `result`; float32 does not hold each."""
 
     def call(self, inputs: list[tf.Tensor], training: bool | None = None) -> tf.Tensor:

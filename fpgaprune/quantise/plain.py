@@ -9,9 +9,9 @@ from typing import Any
 import keras
 
 from fpgaprune.network import cloned, copied, producer
-from fpgaprune.quantise import layers
+from fpgaprune.quantise import layers, recurrent
 from fpgaprune.quantise.layers import Rounded
-from fpgaprune.values import FixedType
+from fpgaprune.values import FixedType, named_weights
 
 PLAIN: Mapping[type, Any] = {
     layers.RoundedDense: keras.layers.Dense,
@@ -26,6 +26,8 @@ PLAIN: Mapping[type, Any] = {
     layers.RoundedGlobalAveragePooling2D: keras.layers.GlobalAveragePooling2D,
     layers.RoundedLeakyReLU: keras.layers.LeakyReLU,
     layers.RoundedPReLU: keras.layers.PReLU,
+    recurrent.RoundedGRU: keras.layers.GRU,
+    recurrent.RoundedLSTM: keras.layers.LSTM,
     layers.RoundedAdd: keras.layers.Add,
     layers.RoundedSubtract: keras.layers.Subtract,
     layers.RoundedMultiply: keras.layers.Multiply,
@@ -33,7 +35,7 @@ PLAIN: Mapping[type, Any] = {
 }
 ROUNDED: Mapping[type, Any] = {plain: own for own, plain in PLAIN.items()}
 # What the layers that round are told besides, and those of Keras are not.
-_OWN = ("types", "sum_dtype", "fraction")
+_OWN = ("types", "sum_dtype", "fraction", "accum", "table_size")
 
 
 def is_rounded(model: keras.Model) -> bool:
@@ -53,9 +55,19 @@ def rounded_types(model: keras.Model) -> dict[str, dict[str, FixedType]]:
     return found
 
 
+# The role of a kernel, by the name of its variable.
+_KERNELS = {"kernel": "weight", "recurrent_kernel": "recurrent_weight"}
+
+
 def kernel_types(model: keras.Model) -> dict[str, FixedType]:
     """Weight path to type, of every kernel of `model` that is rounded."""
-    return {f"{layer}/kernel": kinds["weight"] for layer, kinds in rounded_types(model).items() if "weight" in kinds}
+    types, found = rounded_types(model), {}
+    for path in named_weights(model):
+        # The weights of a recurrent layer belong to the cell inside it: `gru/gru_cell/kernel`.
+        layer, role = path.partition("/")[0], _KERNELS.get(path.rpartition("/")[2])
+        if role in types.get(layer, {}):
+            found[path] = types[layer][role]
+    return found
 
 
 def with_next_power(kinds: Mapping[str, str]) -> dict[str, str]:
@@ -63,10 +75,9 @@ def with_next_power(kinds: Mapping[str, str]) -> dict[str, str]:
 
     The power of two nearest to the largest weight is then a value of the type, as 2.0 for a weight of 1.75.
     """
-    if "weight" not in kinds:
-        return dict(kinds)
-    kind = FixedType.parse(kinds["weight"])
-    return {**kinds, "weight": str(replace(kind, width=kind.width + 1, integer=kind.integer + 1))}
+    read = {role: FixedType.parse(kinds[role]) for role in _KERNELS.values() if role in kinds}
+    wider = {role: replace(kind, width=kind.width + 1, integer=kind.integer + 1) for role, kind in read.items()}
+    return {**kinds, **{role: str(kind) for role, kind in wider.items()}}
 
 
 def unrounded(model: keras.Model) -> keras.Model:

@@ -9,8 +9,8 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.lowering import settle, settled_types
-from fpgaprune.quantise import PLAIN, unrounded
+from fpgaprune.lowering import carry_masks, settle, settled_types
+from fpgaprune.quantise import PLAIN, kernel_types, unrounded, with_next_power
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
 
@@ -88,6 +88,22 @@ def sloped_network():
     return model
 
 
+def recurrent_network():
+    """GRU and LSTM, with and without a bias, that hand on each step or the last, and whose state has no upper bound."""
+    return keras.Sequential(
+        [
+            keras.Input((9, 3), name="wave"),
+            layers.GRU(6, return_sequences=True, bias_initializer="glorot_uniform", name="gru"),
+            layers.LSTM(5, return_sequences=True, use_bias=False, activation="relu", name="lstm"),
+            layers.GRU(4, return_sequences=True, recurrent_activation="tanh", activation="sigmoid", name="gates"),
+            layers.LSTM(7, dropout=0.5, name="last"),
+            layers.Dense(6, activation="relu", name="hidden"),
+            layers.Dense(3, name="head"),
+        ],
+        name="recurrent",
+    )
+
+
 def copies(model):
     return {path: value.copy() for path, value in fp.weight_arrays(model).items()}
 
@@ -97,6 +113,8 @@ def copies(model):
     [
         (gated_network, fp.Precision(4, 5, 12)),
         (gated_network, fp.Precision(16, 16, 20)),  # whose products float32 does not hold
+        (recurrent_network, fp.Precision(3, 4, 6)),  # whose sums are hardly finer than a table
+        (recurrent_network, fp.Precision(8, 10, 16)),  # whose sums float32 does not hold
         (image_network, fp.Precision(4, 3, 12)),
         (sloped_network, fp.Precision(4, 5, 12)),
         (sloped_network, fp.Precision(16, 24, 24)),  # whose averages float32 does not hold
@@ -116,7 +134,8 @@ def test_keras_gives_the_bits_of_the_hardware_before_and_after_training(build, p
     clipped = fp.make_design(model, TARGET, x[:100], replace(precision, clips=True))
     np.testing.assert_array_equal(fp.emulate(clipped, x), quantized.predict(x, verbose=0))
 
-    masks = fp.MaskSet.from_slices(quantized, ["hidden/kernel[:3, :]"])
+    locked = [path for path in fp.weight_arrays(quantized) if path.endswith(("hidden/kernel", "recurrent_kernel"))]
+    masks = fp.MaskSet.from_slices(quantized, [f"{path}[:3, :]" for path in locked])
     quantized.compile(keras.optimizers.Adam(0.01), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     before, started = quantized.evaluate(x, y, verbose=0), copies(quantized)
     fp.finetune(quantized, masks, x, y, epochs=4, batch_size=16, verbose=0)
@@ -128,7 +147,9 @@ def test_keras_gives_the_bits_of_the_hardware_before_and_after_training(build, p
     design = fp.make_design(quantized, TARGET, x[:100])
     given = quantized.predict(x, verbose=0)
     np.testing.assert_array_equal(fp.emulate(design, x), given)
-    assert not design["hidden"].weights["weight"][:3].any()
+    for path in locked:
+        name, _, role = path.partition("/")
+        assert not design[name].weights["weight" if role == "kernel" else "recurrent_weight"][:3].any()
     # The types are those it was trained under; a sum that grew has more integer bits.
     for layer in quantized.layers:
         if isinstance(layer, tuple(PLAIN)):
@@ -148,6 +169,36 @@ def test_keras_gives_the_bits_of_the_hardware_before_and_after_training(build, p
     quantized.save(tmp_path / "rounded.keras")
     again = keras.models.load_model(tmp_path / "rounded.keras")
     np.testing.assert_array_equal(again.predict(x, verbose=0), given)
+
+
+def test_a_state_that_is_finer_than_sums_is_cut_off():
+    model = keras.Sequential([keras.Input((6, 2)), layers.LSTM(3, use_bias=False, activation="relu", name="lstm")])
+    rng = np.random.default_rng(2)
+    model.set_weights([4 * rng.uniform(-1, 1, (2, 12)), 12 * rng.uniform(-1, 1, (3, 12))])
+    x = rng.normal(size=(40, 6, 2)).astype("float32")
+    quantized = fp.quantize(
+        model, TARGET, x, fp.Precision(3, 4, 6), layers={"lstm": {"result": "fixed<24,10,RND,SAT>"}}
+    )
+    design = fp.make_design(quantized, TARGET, x)
+    assert design["lstm"].types["accum"].fraction < design["lstm"].types["result"].fraction
+    np.testing.assert_array_equal(fp.emulate(design, x), quantized.predict(x, verbose=0))
+
+
+def test_locks_and_types_of_a_recurrent_layer_go_with_its_cell():
+    model = recurrent_network()
+    x = np.random.default_rng(1).normal(size=(60, 9, 3)).astype("float32")
+    quantized = fp.quantize(model, TARGET, x, fp.Precision(4, 5, 12))
+    kernels = [path for path in fp.weight_arrays(quantized) if path.endswith("kernel")]
+    kinds = kernel_types(quantized)
+    assert list(kinds) == kernels
+    design = fp.make_design(quantized, TARGET, x)
+    assert kinds["gru/gru_cell/recurrent_kernel"] == design["gru"].types["recurrent_weight"]
+    masks = fp.select(model, 0.5)
+    carried = carry_masks(model, quantized, masks)
+    assert carried.locked_count == masks.locked_count
+    assert any(path.endswith("recurrent_kernel") for path in masks)
+    wider = with_next_power({"recurrent_weight": "fixed<4,1>", "bias": "fixed<4,1>"})
+    assert wider == {"recurrent_weight": "fixed<5,2>", "bias": "fixed<4,1>"}
 
 
 def test_without_its_rounding_it_is_a_network_of_keras(tmp_path):
@@ -171,6 +222,9 @@ def test_what_is_not_rounded_exactly_is_refused():
     sloped = keras.Model(entry, layers.PReLU(name="gate")(entry))
     with pytest.raises(UnsupportedLayerError, match="layer 'gate' scales values of 40 bits by factors of 16, whose"):
         fp.quantize(sloped, TARGET, x, layers={sloped.layers[0].name: {"result": "fixed<40,4>"}})
+    steps = keras.Model(entry, layers.GRU(2, name="gru")(entry))
+    with pytest.raises(UnsupportedLayerError, match=r"layer 'gru' has sums of 4\d bits, whose products with"):
+        fp.quantize(steps, TARGET, x * 2.0**24, fp.Precision(8, 8, 16))
     model = wave_network()
     with pytest.raises(HlsError, match="one type for every sum too"):
         fp.quantize(model, TARGET, x, "fixed<16,6>")

@@ -23,7 +23,8 @@ def network(layer):
         (keras.layers.Conv1D(2, 3), {}, True, []),
         (keras.layers.Conv1D(2, 3), {"quantised": False}, False, []),
         (keras.layers.Conv1D(2, 3), {"fit": "mine:train"}, None, []),
-        (keras.layers.LSTM(2, return_sequences=True), {}, None, ["the network is fine-tuned without rounding: "]),
+        (keras.layers.LSTM(2, return_sequences=True), {}, True, []),
+        (keras.layers.LayerNormalization(), {}, None, ["the network is fine-tuned without rounding: "]),
     ],
 )
 def test_a_network_that_can_round_does_unless_the_flow_says_otherwise(layer, finetune, quantised, note, tmp_path):
