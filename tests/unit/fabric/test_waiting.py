@@ -73,10 +73,13 @@ def test_the_speed_of_this_machine_is_a_number_above_0():
     assert 0.05 < slowness() < 200
 
 
-def test_a_machine_on_which_much_else_runs_takes_longer_by_its_share(monkeypatch):
+def test_a_machine_on_which_much_else_runs_takes_longer_by_its_share(monkeypatch, tmp_path):
+    """The load of the last minute counts only as far as so much still runs."""
+    monkeypatch.setattr(waiting, "RUNNING", tmp_path / "loadavg")
     monkeypatch.setattr(waiting, "reference_work", lambda: None)
-    monkeypatch.setattr(waiting.time, "process_time", iter([0.0, 0.0165] * 9).__next__)
+    monkeypatch.setattr(waiting.time, "process_time", iter([0.0, 0.0165] * 15).__next__)
     monkeypatch.setattr(waiting.os, "cpu_count", lambda: 2)
-    for load, wanted in ((0.0, 1.0), (1.0, 1.0), (5.0, 3.0)):
+    for load, now, wanted in ((0.0, "", 1.0), (1.0, "", 1.0), (5.0, "", 3.0), (5.0, "3/90", 1.5), (1.0, "9/90", 1.0)):
+        (tmp_path / "loadavg").write_text(f"0.1 0.2 0.3 {now} 77\n" if now else "")
         monkeypatch.setattr(waiting.os, "getloadavg", lambda load=load: (load, 9.0, 9.0))
         assert slowness() == pytest.approx(wanted)
