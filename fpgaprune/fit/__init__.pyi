@@ -25,6 +25,7 @@ from .limits import Ranking as Ranking
 from .limits import size_of as size_of
 from .log import SearchLog as SearchLog
 from .log import SearchStatus as SearchStatus
+from .log import few_networks as few_networks
 from .log import few_samples as few_samples
 from .log import seen_samples as seen_samples
 from .neighbours import Neighbourhood as Neighbourhood

@@ -18,6 +18,8 @@ from fpgaprune.measure import to_plain
 
 # The final runs take this share of the time of a search at most: a search that tries nothing finds nothing.
 _MOST_RESERVED = 0.3
+# A search of fewer networks has hardly begun.
+_FEW_NETWORKS = 5
 
 
 class SearchStatus(Struct, frozen=True):
@@ -188,6 +190,14 @@ def few_samples(point: FitPoint, limits: Limits) -> str | None:
         f"most {100 * limits.max_loss_fraction:g} % may be lost: chance decides whether a network keeps this limit; "
         f"give more {key}"
     )
+
+
+def few_networks(count: int, limits: Limits) -> str | None:
+    """Return a sentence if the time sufficed for so few networks that a smaller one may well be found."""
+    if count >= _FEW_NETWORKS:
+        return None
+    networks = "one network" if count == 1 else f"{count} networks"
+    return f"{limits.minutes:g} min sufficed to try {networks}: with more --minutes, a smaller one may be found"
 
 
 def seen_samples(limits: Limits) -> str:

@@ -19,7 +19,7 @@ from fpgaprune.fit.finalists import Finalists
 from fpgaprune.fit.folder import BEST, FRONT, SPLIT, TRIALS, locked_folder, require_search_folder, write_split
 from fpgaprune.fit.knobs import FILTER, Knobs, recipe_suits
 from fpgaprune.fit.limits import Limits, Ranking
-from fpgaprune.fit.log import OnTrial, SearchLog, few_samples, unmeasured_samples
+from fpgaprune.fit.log import OnTrial, SearchLog, few_networks, few_samples, unmeasured_samples
 from fpgaprune.fit.page import write_page
 from fpgaprune.fit.phases import Phases
 from fpgaprune.fit.result import Fit, FitPoint
@@ -133,6 +133,8 @@ class FitSearch:
         )
         best = finalists.best(points)
         if warning := few_samples(best, self.limits):
+            self.notes.append(warning)
+        if warning := few_networks(len(points), self.limits):
             self.notes.append(warning)
         if not best.fits:
             self.notes += [*self._our_verilog(best.design(), "the nearest network"), self._larger_part(best)]

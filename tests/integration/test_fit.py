@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, HlsError, RunError, ToolError
-from fpgaprune.fit import Training
+from fpgaprune.fit import Limits, Training, few_networks
 from fpgaprune.flow import FinetuneConfig, RunDirectory, SelectConfig, verify_run
 from fpgaprune.hls import can_count
 from tests.unit.vendor.texts import utilization
@@ -75,7 +75,8 @@ def test_the_answer_is_a_whole_run_that_verifies(searched):
     # It is trained on from the network of the search, under the locks that this had.
     asked = RunDirectory.existing(folder / "out" / "best").manifest["config"]["finetune"]
     assert asked["start"] == f"{found.points[0].folder}/finetuned.keras"
-    assert found.notes == ("the network is fine-tuned without rounding: layer 'mine' has no counterpart",)
+    unrounded = "the network is fine-tuned without rounding: layer 'mine' has no counterpart"
+    assert sorted(found.notes) == [few_networks(len(found.points), Limits(minutes=0.01)), unrounded]
     report = json.loads((folder / "out" / "best" / "report.json").read_text())
     assert report["metric"]["lost"] == found.best.lost
     written = json.loads((folder / "out" / "front.json").read_text())

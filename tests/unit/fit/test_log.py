@@ -14,6 +14,7 @@ from fpgaprune.fit import (
     Ranking,
     SearchLog,
     Training,
+    few_networks,
     few_samples,
     front_title,
     limit_words,
@@ -60,6 +61,12 @@ def test_the_doubt_names_the_samples_of_which_there_are_too_few(judged_on, key):
     said = few_samples(point(error=0.0331, judged_on=judged_on), LIMITS)
     assert said.startswith(f"300 {judged_on} samples tell a loss only to ± 3.31 %, and at most 1 % may be lost")
     assert said.endswith(f"give more {key}")
+
+
+def test_a_search_that_hardly_began_says_so():
+    assert [few_networks(count, LIMITS) is None for count in (4, 5)] == [False, True]
+    said = "10 min sufficed to try one network: with more --minutes, a smaller one may be found"
+    assert few_networks(1, LIMITS) == said
 
 
 def test_the_first_trial_warns_of_few_samples_and_the_next_ones_do_not():
