@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from fpgaprune.design import Design, LayerSpec, Recurrent
+from fpgaprune.design import SELU_SCALE, Design, LayerSpec, LookUp, Recurrent
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.lowering.design_of import single_scale_and_shift
 from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
@@ -46,12 +46,11 @@ def quantize(
     """A new model with the weights of `model` that computes in Keras what its hardware computes.
 
     It trains like any other model: `fp.finetune(quantize(model, ...), masks, x, y)` keeps the same locks, and
-    `make_design` and `to_hls` read the types from it. Its outputs are those of `emulate` bit for bit, with one
-    exception: functions that the hardware reads from tables (softmax, sigmoid, tanh, elu and others) are exact here and
-    rounded once. BatchNorm, folded into the layer before it or by itself, no longer trains. A separable convolution
-    becomes two layers. If `precision` gives widths, types cut off the few largest values if that makes the squared
-    error smaller, and sums may grow in training: they do not wrap around here, and their types in the hardware get more
-    integer bits.
+    `make_design` and `to_hls` read the types from it. Its outputs are those of `emulate` bit for bit, up to 24 bits and
+    with one exception: a softmax is exact here and rounded once. BatchNorm, folded into the layer before it or by
+    itself, no longer trains, and nothing is dropped out. A separable convolution becomes two layers. If `precision`
+    gives widths, types cut off the few largest values if that makes the squared error smaller, and sums may grow in
+    training: they do not wrap around here, and their types in the hardware get more integer bits.
 
     Args:
         model: a Keras model.
@@ -143,7 +142,8 @@ def settled_types(rounded: keras.Model, data: Samples) -> dict[str, dict[str, st
 
 def _rounding(folded: keras.Model, design: Design) -> keras.Model:
     """`folded` with every weight and result rounded to its type in `design`; layers that it lacks change nothing."""
-    types_of = {layer.name: layer.types for layer in design.layers}
+    specs = {layer.name: layer for layer in design.layers}
+    types_of = {name: layer.types for name, layer in specs.items()}
 
     def incoming_of(layer: keras.Layer) -> FixedType:
         """The type of the first input of `layer`."""
@@ -153,7 +153,7 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
     def clone(layer: keras.Layer) -> keras.Layer:
         if isinstance(layer, keras.layers.ReLU):
             return copied(layer, threshold=float(_held(layer.threshold, types_of[layer.name]["param"])))
-        if type(layer) not in ROUNDED or layer.name not in types_of:
+        if not _has_counterpart(layer, specs):
             return copied(layer)
         types = {role: kind for role, kind in types_of[layer.name].items() if role in _ROLES}
         incoming = incoming_of(layer)
@@ -165,7 +165,9 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
         elif isinstance(layer, keras.layers.LeakyReLU):
             own["negative_slope"] = float(_held(layer.negative_slope, types["param"]))
         elif isinstance(layer, RECURRENT):
-            own |= _recurrent(design[layer.name])
+            own |= _recurrent(specs[layer.name])
+        elif isinstance(operation := specs[layer.name].operation, LookUp):
+            own |= _look_up(operation, types, incoming)
         elif "weight" in types:
             own["sum_dtype"] = _sum_dtype(layer, types, incoming)
         return ROUNDED[type(layer)].from_config({**layer.get_config(), **own})
@@ -177,7 +179,7 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
         output = layer(*given, **kwargs)
         original = folded.get_layer(layer.name)
         kind, incoming = types_of[layer.name]["result"], incoming_of(original)
-        if type(original) in ROUNDED or (isinstance(original, MOVES) and kind == incoming):
+        if _has_counterpart(original, specs) or (isinstance(original, MOVES) and kind == incoming):
             return output
         return Rounded({"result": kind}, name=f"{layer.name}_rounded")(output)
 
@@ -200,6 +202,13 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
     return model
 
 
+def _has_counterpart(layer: keras.Layer, specs: Mapping[str, LayerSpec]) -> bool:
+    """Whether a layer that rounds takes the place of `layer`; else another one rounds what it gives."""
+    if type(layer) not in ROUNDED or layer.name not in specs:
+        return False
+    return not isinstance(layer, keras.layers.Activation) or isinstance(specs[layer.name].operation, LookUp)
+
+
 def _held(values: Any, kind: FixedType) -> Array:
     """`values` as hardware holds them."""
     return kind.to_float(kind.to_raw(np.asarray(values, np.float64)))
@@ -213,6 +222,16 @@ def _sum_dtype(layer: keras.Layer, types: Mapping[str, FixedType], incoming: Fix
     largest = terms * weight.magnitude * incoming.magnitude + (bias.magnitude if bias else 0.0)
     fraction = max(weight.fraction + incoming.fraction, bias.fraction if bias else 0)
     return "float32" if math.log2(largest) + fraction <= _FLOAT32_BITS else "float64"
+
+
+def _look_up(operation: LookUp, types: Mapping[str, FixedType], incoming: FixedType) -> dict[str, Any]:
+    """What the counterpart of a layer that looks a function up is told beside its types."""
+    factor = 1.0
+    if operation.function == "elu":
+        factor = float(_held(operation.parameter, types["param"]))
+    elif operation.function == "selu":
+        factor = float(_held(SELU_SCALE, operation.scale_type or incoming))
+    return {"table_size": operation.table_size, "factor": factor}
 
 
 def _recurrent(layer: LayerSpec) -> dict[str, Any]:

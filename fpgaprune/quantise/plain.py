@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from fpgaprune.network import cloned, copied, producer
-from fpgaprune.quantise import layers, recurrent
+from fpgaprune.quantise import layers, recurrent, tables
 from fpgaprune.quantise.layers import Rounded
 from fpgaprune.values import FixedType, named_weights
 
@@ -26,6 +26,8 @@ PLAIN: Mapping[type, Any] = {
     layers.RoundedGlobalAveragePooling2D: keras.layers.GlobalAveragePooling2D,
     layers.RoundedLeakyReLU: keras.layers.LeakyReLU,
     layers.RoundedPReLU: keras.layers.PReLU,
+    tables.RoundedActivation: keras.layers.Activation,
+    tables.RoundedELU: keras.layers.ELU,
     recurrent.RoundedGRU: keras.layers.GRU,
     recurrent.RoundedLSTM: keras.layers.LSTM,
     layers.RoundedAdd: keras.layers.Add,
@@ -35,7 +37,7 @@ PLAIN: Mapping[type, Any] = {
 }
 ROUNDED: Mapping[type, Any] = {plain: own for own, plain in PLAIN.items()}
 # What the layers that round are told besides, and those of Keras are not.
-_OWN = ("types", "sum_dtype", "fraction", "accum", "table_size")
+_OWN = ("types", "sum_dtype", "fraction", "accum", "table_size", "factor")
 
 
 def is_rounded(model: keras.Model) -> bool:
@@ -83,25 +85,27 @@ def with_next_power(kinds: Mapping[str, str]) -> dict[str, str]:
 def unrounded(model: keras.Model) -> keras.Model:
     """A new model of Keras's own layers with the weights of `model`, as floats; nothing in it is rounded."""
 
-    def clone(layer: keras.Layer) -> keras.Layer:
-        if type(layer) not in PLAIN:
-            return copied(layer)
-        config = {key: value for key, value in layer.get_config().items() if key not in _OWN}
-        return PLAIN[type(layer)].from_config(config)
-
     def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:
         return args[0] if isinstance(layer, Rounded) else layer(*args, **kwargs)
 
-    return cloned(keras.Model(model.inputs, model.outputs, name=model.name), clone, call)
+    return cloned(keras.Model(model.inputs, model.outputs, name=model.name), _plain, call)
+
+
+def _plain(layer: keras.Layer) -> keras.Layer:
+    """A copy of `layer`: Keras's own in place of one that rounds."""
+    if type(layer) not in PLAIN:
+        return copied(layer)
+    return PLAIN[type(layer)].from_config({key: value for key, value in layer.get_config().items() if key not in _OWN})
 
 
 def without_last_rounding(model: keras.Model) -> keras.Model:
     """`model`, with the same layers and weights, whose outputs are those before the last layer rounds them."""
-    last = [producer(tensor) for tensor in model.outputs]
-    return keras.Model(
-        model.inputs,
-        [
-            layer.input if isinstance(layer, Rounded) else output
-            for layer, output in zip(last, model.outputs, strict=True)
-        ],
-    )
+
+    def before(layer: Any, output: keras.KerasTensor) -> keras.KerasTensor:
+        looks_up = isinstance(layer, tables.LookUp)
+        if isinstance(layer, Rounded):
+            return layer.input
+        return _plain(layer)(layer.input) if looks_up else output
+
+    last = map(producer, model.outputs)
+    return keras.Model(model.inputs, [before(layer, out) for layer, out in zip(last, model.outputs, strict=True)])

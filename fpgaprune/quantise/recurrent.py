@@ -15,7 +15,7 @@ from fpgaprune.design import FUNCTIONS
 from fpgaprune.network import activation_of
 from fpgaprune.quantise.layers import Typed
 from fpgaprune.quantise.rounding import on_grid, rounded
-from fpgaprune.quantise.tables import centred
+from fpgaprune.quantise.tables import looked_up
 from fpgaprune.values import FixedType
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class _RoundedRecurrent(Typed):
         table = FUNCTIONS[known.name] if known is not None else None
         if table is None or table.table is None:
             return on_grid(function(x), self.accum)
-        return centred(x, function(x), table, self.table_size, self.types["table"])
+        return looked_up(x, function(x), table, self.table_size, self.types["table"])
 
     def get_config(self) -> dict[str, Any]:
         """Configuration from which Keras rebuilds the layer."""

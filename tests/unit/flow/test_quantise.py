@@ -285,8 +285,9 @@ def test_a_layer_that_cannot_be_rounded_is_refused_before_anything_is_trained():
     assert line.startswith("quantise.epochs: layer 'norm' is a LayerNormalization, for which")
 
 
-def test_the_training_sees_probabilities_before_they_are_rounded():
-    model = keras.Sequential([keras.Input((3,)), layers.Dense(4, name="d"), layers.Softmax(name="softmax")])
+@pytest.mark.parametrize("last", [layers.Softmax(), layers.Activation("sigmoid")])
+def test_the_training_sees_probabilities_before_they_are_rounded(last):
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(4, name="d"), last])
     x = np.random.default_rng(0).random((32, 3), dtype=np.float32)
     rounded = quantize(model, Target.of("xc7z020clg400-1"), x, Precision(4, 4))
     seen, given = (predict(one, x) for one in (without_last_rounding(rounded), rounded))
