@@ -127,7 +127,8 @@ def softmax(context: Context, chain: Chain) -> None:
 
     # Sums of numbers that are not negative saturate alike in any order.
     in_any_order = min(exponentials[0]) >= 0 and accum.overflow != "SAT_ZERO"
-    has_time = chain.stream.lanes == 1 or math.prod(step.layer.output_shape) <= context.beats
+    cycles = math.prod(step.layer.output_shape[:-1]) * (count + 1)
+    has_time = chain.stream.lanes == 1 or cycles <= context.beats
     if count >= _IN_TURN and in_any_order and has_time:
         chain.relaid(1)
         chain.compute_lanes("signed", lambda value: value)

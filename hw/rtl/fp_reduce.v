@@ -47,7 +47,9 @@ module fp_reduce #(
     wire move = complete & (~leaves | last);
     wire signed [OUT_WIDTH-1:0] number = {{(OUT_WIDTH-WIDTH+1){s_data[WIDTH-1]}}, s_data[WIDTH-2:0]};
 
-    assign s_ready = has_room & (~complete | move);
+    // Nothing that depends on m_ready decides here: of a long path from reader to writer, synthesis makes large logic. So
+    // every second sample at full speed loses a cycle.
+    assign s_ready = has_room & ~(complete & leaves);
     assign m_valid = is_there & leaves;
     assign m_data = {standing, {(OUT_WIDTH-WIDTH+1){waiting[WIDTH-1]}}, waiting[WIDTH-2:0]};
 

@@ -42,6 +42,7 @@ def reduce_bench(beats, out_width, largest, reduced):
         [(2 * beats, 2)],
         lambda x: [np.concatenate([x, np.repeat(reduced(x.reshape(2, -1), axis=1), beats)[:, None]], axis=1)],
         out_width=out_width,
+        clocks=2 * beats + 1,
     )
 
 

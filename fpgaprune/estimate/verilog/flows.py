@@ -202,7 +202,7 @@ def _reduce(beats: int, count: int) -> Passing:
 
     def takes(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
         begins = np.full(outs[0][1].size, NEVER)
-        begins[::count] = later(outs[0][1], count + 1)[::count]
+        begins[::count] = later(outs[0][1], count + 1)[::count] + 1
         return [np.maximum(_fifo(beats, count + 1).takes(ins, outs)[0], begins)]
 
     return Passing((beats,), offers, takes)
