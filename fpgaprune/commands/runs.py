@@ -17,7 +17,7 @@ from fpgaprune.commands.common_options import (
     parse_sparsity,
     read_max_loss,
 )
-from fpgaprune.commands.next_step import WITH_A_NETWORK, print_next, print_next_of_run
+from fpgaprune.commands.next_step import WITH_A_NETWORK, print_next, print_next_of_run, receiver_of
 from fpgaprune.commands.printed_tables import print_advice
 from fpgaprune.commands.terminal import Cell, print_json, print_line, print_problem, show_table
 from fpgaprune.commands.watcher import Watcher
@@ -116,7 +116,7 @@ def verify(
 ) -> None:
     """Check every file and every locked weight of a run again. The exit status is 1 if something is wrong."""
     from fpgaprune.errors import ConfigError
-    from fpgaprune.flow import is_handed_over, require_kind, verify_bitstream, verify_run
+    from fpgaprune.flow import RunDirectory, is_handed_over, require_kind, verify_bitstream, verify_run
     from fpgaprune.measure import ALL_INPUTS
 
     if file is not None and not bitstream:
@@ -148,7 +148,11 @@ def verify(
         elif not problems and not folder:
             print_line("nothing is locked, so there is nothing to check", "yellow")
         if not problems:
-            print_next(*(("export", run_dir, "--for", "BOARD") if found is None else ("load", run_dir)))
+            if found is not None:
+                print_next("load", run_dir)
+            else:
+                part = RunDirectory(run_dir).read_report()["target"]["part"]
+                print_next("export", run_dir, "--for", receiver_of(part))
     for problem in problems:
         print_problem("violation", problem)
     if problems:

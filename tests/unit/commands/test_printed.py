@@ -92,6 +92,9 @@ def test_a_selection_that_locks_nothing_says_which_options_do(model, tmp_path, m
     assert "nothing is locked; give --sparsity 0.6, --filters 0.5, --lock, --masks, --zeros or --fixed" in said
 
 
+ON_A_TANG_NANO = SimpleNamespace(read_report=lambda: {"target": {"part": {"name": "gw1nr-9", "vendor": "Gowin"}}})
+
+
 @pytest.mark.parametrize(
     ("held", "problems", "said"),
     [
@@ -106,6 +109,7 @@ def test_verify_says_of_locked_elements_what_was_compared_and_nothing_if_one_is_
     links = [SimpleNamespace(link="keras", weights=(), locked=9, violations=0, held=one) for one in held]
     replaced(monkeypatch, "require_kind", None)
     replaced(monkeypatch, "verify_run", (links, problems))
+    replaced(monkeypatch, "RunDirectory", ON_A_TANG_NANO)
     done = CliRunner().invoke(app, ["verify", str(tmp_path)])
     assert done.exit_code == bool(problems)
     assert ("every locked element" in done.stdout) == (said is not None)
@@ -117,11 +121,13 @@ def test_a_verified_run_is_json_or_a_table(tmp_path, monkeypatch, as_json):
     replaced(monkeypatch, "require_kind", None)
     link = SimpleNamespace(link="keras", weights=(), locked=0, violations=0, to_json=lambda: {"link": "keras"})
     replaced(monkeypatch, "verify_run", ([link], []))
+    replaced(monkeypatch, "RunDirectory", ON_A_TANG_NANO)
     said = printed("verify", tmp_path, *["--json"] * as_json)
     if as_json:
         assert json.loads(said)["ok"] is True
     else:
         assert "nothing is locked, so there is nothing to check" in said
+        assert said.endswith(f"next        fpgaprune export {tmp_path} --for tang-nano-9k\n")
 
 
 def test_paths_and_notes_are_whole_lines_without_colours(model, tmp_path, monkeypatch):
