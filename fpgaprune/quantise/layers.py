@@ -106,6 +106,11 @@ class RoundedAveragePooling2D(_RoundedPooling, keras.layers.AveragePooling2D):  
 class RoundedGlobalAveragePooling1D(_RoundedPooling, keras.layers.GlobalAveragePooling1D):  # type: ignore[misc, unused-ignore]
     """`GlobalAveragePooling1D` with the type of the hardware's result."""
 
+    def call(self, inputs: tf.Tensor, training: bool | None = None, mask: tf.Tensor | None = None) -> tf.Tensor:
+        """As that of the layer of Keras, which is told a mask of steps; no design has one."""
+        del mask
+        return super().call(inputs, training)
+
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
 class RoundedGlobalAveragePooling2D(_RoundedPooling, keras.layers.GlobalAveragePooling2D):  # type: ignore[misc, unused-ignore]

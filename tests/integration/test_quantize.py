@@ -79,7 +79,7 @@ def sloped_network():
     x = layers.PReLU(name="each")(layers.Conv2D(5, 3, name="second")(x))
     x = layers.Average(name="both")([x, layers.LeakyReLU(0.2, name="less")(x)])
     x = layers.AveragePooling1D(4, 3, padding="same", name="line")(layers.Reshape((6, 5), name="flat")(x))
-    x = layers.Flatten(name="flatten")(x)
+    x = layers.GlobalAveragePooling1D(name="gap")(x)
     x = layers.LeakyReLU(0.3, name="leaky")(layers.Dense(6, name="hidden")(x))
     model = keras.Model(entry, layers.Dense(3, name="head")(x), name="slopes")
     rng = np.random.default_rng(5)
