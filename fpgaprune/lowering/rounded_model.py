@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import keras
 import numpy as np
 
-from fpgaprune.design import SELU_SCALE, Design, LayerSpec, LookUp, Recurrent
+from fpgaprune.design import SELU_SCALE, Design, LayerSpec, LookUp, Recurrent, Softmax
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.lowering.design_of import single_scale_and_shift
 from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
@@ -46,8 +46,8 @@ def quantize(
     """A new model with the weights of `model` that computes in Keras what its hardware computes.
 
     It trains like any other model: `fp.finetune(quantize(model, ...), masks, x, y)` keeps the same locks, and
-    `make_design` and `to_hls` read the types from it. Its outputs are those of `emulate` bit for bit, up to 24 bits and
-    with one exception: a softmax is exact here and rounded once. BatchNorm, folded into the layer before it or by
+    `make_design` and `to_hls` read the types from it. Its outputs are those of `emulate` bit for bit, up to 24 bits; a
+    softmax of Catapult or oneAPI is exact here and rounded once. BatchNorm, folded into the layer before it or by
     itself, no longer trains, and nothing is dropped out. A separable convolution becomes two layers. If `precision`
     gives widths, types cut off the few largest values if that makes the squared error smaller, and sums may grow in
     training: they do not wrap around here, and their types in the hardware get more integer bits.
@@ -153,10 +153,11 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
     def clone(layer: keras.Layer) -> keras.Layer:
         if isinstance(layer, keras.layers.ReLU):
             return copied(layer, threshold=float(_held(layer.threshold, types_of[layer.name]["param"])))
-        if not _has_counterpart(layer, specs):
+        rounding = _counterpart(layer, specs)
+        if rounding is None:
             return copied(layer)
         types = {role: kind for role, kind in types_of[layer.name].items() if role in _ROLES}
-        incoming = incoming_of(layer)
+        incoming, operation = incoming_of(layer), specs[layer.name].operation
         own: dict[str, Any] = {"types": types}
         if "scale" in types or "param" in types:
             _require_exact_scale(layer, types, incoming)
@@ -166,11 +167,15 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
             own["negative_slope"] = float(_held(layer.negative_slope, types["param"]))
         elif isinstance(layer, RECURRENT):
             own |= _recurrent(specs[layer.name])
-        elif isinstance(operation := specs[layer.name].operation, LookUp):
+        elif isinstance(operation, LookUp):
             own |= _look_up(operation, types, incoming)
+        elif isinstance(operation, Softmax):
+            tables = {role: kind for role, kind in types_of[layer.name].items() if role != "result"}
+            own |= {"tables": {**tables, "input": incoming}, "sizes": asdict(operation)}
         elif "weight" in types:
             own["sum_dtype"] = _sum_dtype(layer, types, incoming)
-        return ROUNDED[type(layer)].from_config({**layer.get_config(), **own})
+        config = {"name": layer.name} if isinstance(operation, Softmax) else layer.get_config()
+        return rounding.from_config({**config, **own})
 
     def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:
         given = keras.tree.map_structure(entered, args)
@@ -179,7 +184,7 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
         output = layer(*given, **kwargs)
         original = folded.get_layer(layer.name)
         kind, incoming = types_of[layer.name]["result"], incoming_of(original)
-        if _has_counterpart(original, specs) or (isinstance(original, MOVES) and kind == incoming):
+        if _counterpart(original, specs) or (isinstance(original, MOVES) and kind == incoming):
             return output
         return Rounded({"result": kind}, name=f"{layer.name}_rounded")(output)
 
@@ -202,11 +207,16 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
     return model
 
 
-def _has_counterpart(layer: keras.Layer, specs: Mapping[str, LayerSpec]) -> bool:
-    """Whether a layer that rounds takes the place of `layer`; else another one rounds what it gives."""
+def _counterpart(layer: keras.Layer, specs: Mapping[str, LayerSpec]) -> Any:
+    """The class that rounds in place of `layer`; None where another layer rounds what it gives."""
     if type(layer) not in ROUNDED or layer.name not in specs:
-        return False
-    return not isinstance(layer, keras.layers.Activation) or isinstance(specs[layer.name].operation, LookUp)
+        return None
+    operation = specs[layer.name].operation
+    if isinstance(operation, Softmax):
+        # Other backends have a softmax of their own, whose bits are not known.
+        return ROUNDED[keras.layers.Softmax] if "inp_norm" in specs[layer.name].types else None
+    looks_up = not isinstance(layer, keras.layers.Activation) or isinstance(operation, LookUp)
+    return ROUNDED[type(layer)] if looks_up else None
 
 
 def _held(values: Any, kind: FixedType) -> Array:

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 Types = Mapping[str, FixedType]
 
 
-def _read_types(types: Mapping[str, Any]) -> dict[str, FixedType]:
+def read_types(types: Mapping[str, Any]) -> dict[str, FixedType]:
+    """The types of `types`, by role; they may be texts."""
     return {role: kind if isinstance(kind, FixedType) else FixedType.parse(kind) for role, kind in types.items()}
 
 
-def _written(types: Types) -> dict[str, str]:
+def written(types: Types) -> dict[str, str]:
+    """As `read_types` reads it."""
     return {role: str(kind) for role, kind in types.items()}
 
 
@@ -37,7 +39,7 @@ class Rounded(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
     def __init__(self, types: Mapping[str, object], **options: object) -> None:
         """A layer with one type, by role, as `{"result": "ufixed<8,1,RND,SAT>"}`."""
         super().__init__(**options)
-        self.types = _read_types(types)
+        self.types = read_types(types)
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """`inputs`, rounded and brought into range."""
@@ -49,7 +51,7 @@ class Rounded(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
 
     def get_config(self) -> dict[str, Any]:
         """Configuration from which Keras rebuilds the layer."""
-        return {**super().get_config(), "types": _written(self.types)}
+        return {**super().get_config(), "types": written(self.types)}
 
 
 class Typed:
@@ -60,11 +62,11 @@ class Typed:
     def __init__(self, *args: object, types: Mapping[str, object], **options: object) -> None:
         """As the layer of Keras, and its types by role, as `{"result": "fixed<16,5>"}`."""
         super().__init__(*args, **options)
-        self.types = _read_types(types)
+        self.types = read_types(types)
 
     def get_config(self) -> dict[str, Any]:
         """Configuration from which Keras rebuilds the layer."""
-        return {**super().get_config(), "types": _written(self.types)}  # type: ignore[misc]
+        return {**super().get_config(), "types": written(self.types)}  # type: ignore[misc]
 
 
 class _RoundedPooling(Typed):

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from fpgaprune.network import cloned, copied, producer
-from fpgaprune.quantise import layers, recurrent, tables
+from fpgaprune.quantise import layers, recurrent, softmax, tables
 from fpgaprune.quantise.layers import Rounded
 from fpgaprune.values import FixedType, named_weights
 
@@ -28,6 +28,7 @@ PLAIN: Mapping[type, Any] = {
     layers.RoundedPReLU: keras.layers.PReLU,
     tables.RoundedActivation: keras.layers.Activation,
     tables.RoundedELU: keras.layers.ELU,
+    softmax.RoundedSoftmax: keras.layers.Softmax,
     recurrent.RoundedGRU: keras.layers.GRU,
     recurrent.RoundedLSTM: keras.layers.LSTM,
     layers.RoundedAdd: keras.layers.Add,
@@ -37,7 +38,7 @@ PLAIN: Mapping[type, Any] = {
 }
 ROUNDED: Mapping[type, Any] = {plain: own for own, plain in PLAIN.items()}
 # What the layers that round are told besides, and those of Keras are not.
-_OWN = ("types", "sum_dtype", "fraction", "accum", "table_size", "factor")
+_OWN = ("types", "sum_dtype", "fraction", "accum", "table_size", "factor", "tables", "sizes")
 
 
 def is_rounded(model: keras.Model) -> bool:
@@ -102,7 +103,7 @@ def without_last_rounding(model: keras.Model) -> keras.Model:
     """`model`, with the same layers and weights, whose outputs are those before the last layer rounds them."""
 
     def before(layer: Any, output: keras.KerasTensor) -> keras.KerasTensor:
-        looks_up = isinstance(layer, tables.LookUp)
+        looks_up = isinstance(layer, (tables.LookUp, softmax.RoundedSoftmax))
         if isinstance(layer, Rounded):
             return layer.input
         return _plain(layer)(layer.input) if looks_up else output

@@ -45,10 +45,10 @@ def looked_up(
     else:
         below, above = (factor, 1.0) if function.name == "elu" else (1.0, factor)
         found = ops.where(x < 0, below * entry(ops.trunc(ops.maximum(-x, 0) * each)), above * x)
-    return _instead(exact, found)
+    return instead(exact, found)
 
 
-def _instead(exact: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
+def instead(exact: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
     """`found`, with the gradient of `exact`."""
 
     @keras.ops.custom_gradient  # type: ignore[untyped-decorator, unused-ignore]

@@ -71,7 +71,8 @@ def network(rng):
     value = entry = keras.Input(shape)
     for layer in [following(rng) for _ in range(rng.integers(2, 6))]:
         value = layer([value, activation(rng)(value)]) if isinstance(layer, MERGES) else layer(value)
-    model = keras.Model(entry, layers.Dense(3)(chosen(rng, *last)(value)))
+    value = layers.Dense(3)(chosen(rng, *last)(value))
+    model = keras.Model(entry, chosen(rng, layers.Softmax(), layers.Activation("softmax"), activation(rng))(value))
     for layer in model.layers:
         if isinstance(layer, layers.PReLU):
             layer.alpha.assign(rng.uniform(-1, 3, layer.alpha.shape))
