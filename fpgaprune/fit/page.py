@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
+from fpgaprune.backends import VERILOG
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.result import Fit, FitPoint
@@ -38,8 +40,10 @@ def layer_changes(folder: Path) -> list[LayerChange]:
     run = RunDirectory.existing(folder)
     masks, design = MaskSet.load(run.file("masks.npz")), Design.load(run.file("design.json"))
     by_weight = {layer.sources["weight"]: layer for layer in design.layers if "weight" in layer.sources}
-    found = []
-    for layer in run.read_json("report.json")["layers"]:
+    report, found = run.read_json("report.json"), []
+    ours = report["verilog"]["layers"] if report["target"]["backend"] == VERILOG else ()
+    takes = {row["layer"]: _takes(row["resources"]) for row in ours}
+    for layer in report["layers"]:
         path = kernel_path(layer["name"], by_weight)
         spec = by_weight.get(path)
         mask = masks.get(path)
@@ -51,10 +55,20 @@ def layer_changes(folder: Path) -> list[LayerChange]:
                 None if layer["channels_after"] is None else tuple(layer["channels_after"]),
                 None if spec is None else spec.types["weight"].width,
                 None if spec is None else _last_before_weights(design, spec).types["result"].width,
-                None if spec is None or spec.strategy is None else f"{spec.strategy}, reuse {spec.reuse_factor}",
+                None if spec is None else takes.get(spec.name) if takes else _hls_layout(spec),
             )
         )
     return found
+
+
+def _takes(resources: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the LUTs of a layer of our Verilog, and its DSPs if it has any."""
+    counts = {name: round(resources[name]["value"]) for name in ("lut", "dsp")}
+    return ", ".join(f"{count:,} {name.upper()}" for name, count in counts.items() if count or name == "lut")
+
+
+def _hls_layout(spec: LayerSpec) -> str | None:
+    return None if spec.strategy is None else f"{spec.strategy}, reuse {spec.reuse_factor}"
 
 
 def reasons(answer: Fit) -> list[str]:

@@ -67,7 +67,7 @@ class LayerChange:
         channels_after: those that are left; None if the layer is gone.
         weight_bits: bits of a weight; None if unknown.
         activation_bits: bits of what the layer hands on; None if unknown.
-        layout: strategy and reuse factor; None if the hardware has none.
+        hardware: strategy and reuse factor of hls4ml, or what it takes as our Verilog; None if neither is known.
     """
 
     name: str
@@ -76,7 +76,7 @@ class LayerChange:
     channels_after: tuple[int, ...] | None
     weight_bits: int | None
     activation_bits: int | None
-    layout: str | None
+    hardware: str | None
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def layers_table(layers: Sequence[LayerChange]) -> Table:
             Column("left", tuple(channels(layer.channels_after) for layer in layers), group="channels"),
             Column("weights", tuple(bits(layer.weight_bits) for layer in layers)),
             Column("hands on", tuple(bits(layer.activation_bits) for layer in layers)),
-            Column("layout", tuple(layer.layout or DASH for layer in layers), numeric=False),
+            Column("hardware", tuple(layer.hardware or DASH for layer in layers), numeric=False),
         ),
     )
 

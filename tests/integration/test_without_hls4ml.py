@@ -108,3 +108,6 @@ def test_a_search_for_a_part_of_gowin_writes_no_project(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert list((tmp_path / "fit").rglob("design.json"))
     assert not list((tmp_path / "fit").rglob("hls4ml_config.yml"))
+    # Its page says what each layer takes, and no setting of hls4ml.
+    page = (tmp_path / "fit" / "report.html").read_text()
+    assert ("reuse" in page, " LUT</td>" in page or " DSP</td>" in page) == (False, True)
