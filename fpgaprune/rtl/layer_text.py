@@ -11,7 +11,7 @@ from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.emit import datapath
 from fpgaprune.rtl.links import Computation, Link, Loop, Module, SerialTrees, queue_depth
 from fpgaprune.rtl.pipelining import Schedule, schedule
-from fpgaprune.rtl.planned import Instance, Looped, Part, Pipeline
+from fpgaprune.rtl.planned import CONTAINED, Instance, Looped, Part, Pipeline
 from fpgaprune.rtl.scheduled_sums import MODULE, ScheduledSums
 from fpgaprune.rtl.scheduled_text import CONTAINS, load_ports, memory_files, scheduled_text
 from fpgaprune.rtl.serial import SerialSums
@@ -27,14 +27,6 @@ _WINDOW = "fp_window"
 _WINDOW_CYCLES = 3
 # So many more beats can wait while padding inserts its values, and the pixels behind them keep coming.
 _PAUSE = 8
-# Modules of hw/rtl that these modules of hw/rtl contain.
-_NEEDED = {
-    _WINDOW: ("fp_line_buffer", "fp_taps"),
-    "fp_upsample": ("fp_line_buffer",),
-    "fp_channel_window": ("fp_line_buffer",),
-    "fp_recurrent": ("fp_fifo",),
-    "fp_reduce": ("fp_fifo",),
-}
 
 
 # Stages of a circuit with a register after every so many adder levels.
@@ -217,7 +209,7 @@ class _Writer:
     def _module(self, link: Module, before: str, after: str) -> None:
         self.clocked = True
         self._placed(_instance(link))
-        self.library.update(_NEEDED.get(link.name, ()))
+        self.library.update(CONTAINED.get(link.name, ()))
         self.body += (
             f"    {link.name} #({_parameters(link)}) {link.name[3:]}{self.count} (\n"
             "        .clk(clk), .rst(rst),\n"
@@ -286,7 +278,7 @@ class _Writer:
         """Write `link` around the links whose results come back to them."""
         module, number = link.module, self.count
         self.clocked = True
-        self.library.update((module.name, *_NEEDED[module.name]))
+        self.library.update((module.name, *CONTAINED[module.name]))
         # One step at a time is under way, so a queue behind a pipeline would stay empty.
         waits, self.waits = self.waits, True
         sums, g = self._looped(link.sums, f"{after}_x")
@@ -374,7 +366,7 @@ class _Writer:
     def _window(self, window: Module, data: str, valid: str, after: str) -> tuple[str, str]:
         """Add the windows of a stream to the body; return the names of their data and of their valid wire."""
         self._placed(_instance(window))
-        self.library.update(_NEEDED[window.name])
+        self.library.update(CONTAINED[window.name])
         self.body += (
             f"    wire [{window.after - 1}:0] {after}_window;\n    wire {after}_whole;\n"
             f"    {window.name} #({_parameters(window)}) window{self.count} (\n        .clk(clk), .rst(rst),\n"

@@ -10,6 +10,15 @@ from fpgaprune.rtl.links import SerialTrees, Trees
 from fpgaprune.rtl.pipelining import Schedule
 from fpgaprune.rtl.serial import SerialSums
 
+# Modules of `hw/rtl` that these modules of `hw/rtl` contain.
+CONTAINED = {
+    "fp_window": ("fp_line_buffer", "fp_taps"),
+    "fp_upsample": ("fp_line_buffer",),
+    "fp_channel_window": ("fp_line_buffer",),
+    "fp_recurrent": ("fp_fifo",),
+    "fp_reduce": ("fp_fifo",),
+}
+
 
 @dataclass(frozen=True)
 class Instance:
