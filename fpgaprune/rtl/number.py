@@ -80,10 +80,6 @@ class Number:
         """The number whose raw value is node `place`, with the fraction of this number."""
         return Number(self.circuit, place, self.fraction)
 
-    def read_at(self, fraction: int) -> Number:
-        """The number of the same raw value with `fraction` fraction bits."""
-        return Number(self.circuit, self.place, fraction)
-
     def at_fraction(self, fraction: int) -> Number:
         """The same number with `fraction` fraction bits, which must not be fewer than it has."""
         return Number(self.circuit, self.circuit.shl(self.place, fraction - self.fraction), fraction)
