@@ -6,6 +6,8 @@ import keras
 import numpy as np
 import pytest
 
+from fpgaprune.flow.engine import run_again
+
 from .test_flow import fpgaprune, succeed
 
 pytestmark = pytest.mark.flow
@@ -98,6 +100,13 @@ def test_a_run_works_from_any_directory(two_ends, tmp_path):
     before = (two_ends / "run" / "manifest.json").read_bytes()
     succeed("run", two_ends / "mine.toml", "--out", two_ends / "run", "--quiet", folder=tmp_path, compiler=False)
     assert (two_ends / "run" / "manifest.json").read_bytes() == before
+
+
+def test_a_run_of_files_from_options_goes_on_from_any_directory(two_ends):
+    options = ["--data", "mine.npz", "--part", "zcu104", "--sparsity", "0.3", "--epochs", "0", "--max-loss", "90%"]
+    succeed("run", "mine.keras", *options, "--out", "named", "--quiet", folder=two_ends, compiler=False)
+    # This process runs in another folder.
+    assert run_again(two_ends / "named", "measure", {}).read_report()["metric"]["samples"] == 100
 
 
 def test_an_autoencoder_arrives_with_r2(tmp_path):

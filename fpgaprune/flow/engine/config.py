@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin
 from pydantic import ValidationError, create_model
 
 from fpgaprune.errors import SHOWN, ConfigError, fraction_meant, shown
-from fpgaprune.files import read_toml
+from fpgaprune.files import missing_file, read_toml
 from fpgaprune.flow.file import (
     WHOLE,
     DataConfig,
@@ -71,10 +71,7 @@ def read_config(path: Path | None) -> Flow:
     try:
         document = read_toml(path, ConfigError, "flow file")
     except FileNotFoundError as error:
-        there = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = difflib.get_close_matches(path.name, there, n=1)
-        meant = f"; did you mean {path.with_name(near[0])}?" if near else ""
-        raise ConfigError(f"flow file or model {path} does not exist{meant}") from error
+        raise ConfigError(missing_file(path, "flow file or model")) from error
     if not document:
         raise ConfigError(
             f"flow file {path} holds no key; 'fpgaprune config' prints one with every key, and 'fpgaprune run' without "

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from fpgaprune.files import write_bytes
 from fpgaprune.flow.engine.config import parse_config
-from fpgaprune.flow.file import Flow, TargetConfig
+from fpgaprune.flow.file import Flow
 from fpgaprune.flow.run import CERTIFICATE, MANIFEST, RunDirectory
 from fpgaprune.layout import flow_text
 
@@ -58,19 +57,14 @@ def write_guide(run: RunDirectory) -> None:
 
 def _flow_file(config: Flow) -> str:
     """The flow file of `config`, as it runs from any folder; a key with its default is a comment."""
-    placed = config.beside(Path.cwd())
-    target = placed[TargetConfig]
-    if ".toml" in target.part:
-        moved = target.model_copy(update={"part": str(Path.cwd() / target.part)})
-        placed = placed.model_copy(update={"target": moved})
     dump: dict[str, Any] = {"mode": "json", "exclude_none": True}
-    own = {""} | {place for place, _ in _entries(flow_text(placed.model_dump(**dump, exclude_defaults=True)))}
+    own = {""} | {place for place, _ in _entries(flow_text(config.model_dump(**dump, exclude_defaults=True)))}
     lines = [
         "# The whole flow as it ran. A key behind a '#' has its default: remove the '#' to change it.",
         "# What each key means: fpgaprune config",
     ]
     # Headings and empty lines have no place, and are in both.
-    lines += [f"{'' if place in own else '# '}{line}" for place, line in _entries(flow_text(placed.model_dump(**dump)))]
+    lines += [f"{'' if place in own else '# '}{line}" for place, line in _entries(flow_text(config.model_dump(**dump)))]
     return "\n".join(lines) + "\n"
 
 

@@ -41,6 +41,8 @@ def run_flow(config: Flow, out: Path, progress: Progress | None = None, *, repla
             directory is in use, or a stage could not keep its promise (then earlier artefacts stay).
     """
     data = check_flow(config, progress)
+    # Later commands read the run from other folders.
+    config = config.beside(Path.cwd())
     run = RunDirectory(out)
     # The slow checks come after this error.
     run.require_unused()

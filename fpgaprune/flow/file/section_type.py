@@ -32,7 +32,8 @@ class Section(BaseModel):
     def beside(self, folder: Path) -> Self:
         """Make the paths of the section absolute; relative paths count from `folder`.
 
-        A path, the `file.py` of a function, and a text that ends with `.npz` or `.toml` name files.
+        A path, the `file.py` of a function, the `file.toml` of a part, and a text that ends with `.npz` or `.toml`
+        name files.
         """
         found = {name: (value, _beside(value, folder)) for name, value in self}
         return self.model_copy(update={name: new for name, (old, new) in found.items() if new != old})
@@ -122,7 +123,7 @@ def _beside(value: object, folder: Path) -> Any:
         return value.beside(folder)
     if isinstance(value, Path):
         return (folder / value).resolve()
-    if isinstance(value, str) and value.endswith((".npz", ".toml")):
+    if isinstance(value, str) and (value.endswith((".npz", ".toml")) or ".toml:" in value):
         return str((folder / value).resolve())
     return beside(value, folder) if isinstance(value, str) else value
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fpgaprune.errors import ConfigError
+from fpgaprune.files import missing_file
 from fpgaprune.flow.task.data import Dataset
 from fpgaprune.flow.task.samples import arrays_of
 from fpgaprune.frontends import LoadedNetwork, is_onnx, load, plan_onnx
@@ -53,7 +54,7 @@ def load_saved_model(path: Path) -> keras.Model:
         ModelImportError: as `read_model`.
     """
     if not path.exists():
-        raise ConfigError(f"model file {path} does not exist")
+        raise ConfigError(missing_file(path, "model file"))
     if is_onnx(path):
         plan_onnx(path)  # refuses most files before TensorFlow starts
     from fpgaprune.flow.task.session import start_session

@@ -277,6 +277,21 @@ def test_a_part_of_ones_own_lies_beside_the_flow(tmp_path, monkeypatch):
         read_config(tmp_path / "flow.toml")
 
 
+@pytest.mark.parametrize("part", ["mine.toml", "mine.toml:m"])
+def test_files_of_a_flow_become_absolute_and_so_does_a_part_of_ones_own(tmp_path, monkeypatch, part):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(
+        'family = "M"\nvendor = "AMD"\nsource = "s"\ndate = "2026-01-01"\n[[part]]\nname = "m"\n'
+        "lut = 1000\nff = 1000\ndsp = 1\nbram18 = 1\n"
+    )
+    document = {"data": {"source": "x.npz"}, "train": {"model": "n.keras"}, "target": {"part": part}}
+    flow = parse_config(document, "x").beside(tmp_path)
+    assert flow.data.source == str(tmp_path / "x.npz")
+    assert flow.train.model == tmp_path / "n.keras"
+    assert flow.target.part == str(tmp_path / part)
+    assert parse_config({}, "x").beside(tmp_path) == parse_config({}, "x")
+
+
 @pytest.mark.parametrize("name", ["auto", "main", "2d", "my net"])
 def test_a_name_that_no_function_can_have_is_refused_before_anything_runs(name):
     with pytest.raises(ConfigError, match=f"name is '{name}'; wanted letters, digits and '_'"):

@@ -39,19 +39,6 @@ def test_the_flow_file_means_the_flow_that_ran_with_and_without_its_comments(tmp
     assert "# activation_bits = 8" in text
 
 
-def test_files_of_options_are_found_from_the_run_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.toml").write_text(
-        'family = "M"\nvendor = "AMD"\nsource = "s"\ndate = "2026-01-01"\n[[part]]\nname = "m"\n'
-        "lut = 1000\nff = 1000\ndsp = 1\nbram18 = 1\n"
-    )
-    document = {"data": {"source": "x.npz"}, "train": {"model": "n.keras"}, "target": {"part": "mine.toml"}}
-    flow = tomllib.loads((guided(tmp_path / "run", document) / "flow.toml").read_text())
-    wanted = {"data": "x.npz", "train": "n.keras", "target": "mine.toml"}
-    found = {section: next(iter(flow[section].values())) for section in wanted}
-    assert found == {section: str(tmp_path / name) for section, name in wanted.items()}
-
-
 def test_the_readme_names_the_files_that_are_there_and_three_commands(tmp_path):
     folder = guided(tmp_path / "run", {"name": "net"})
     text = (folder / "README.md").read_text()
