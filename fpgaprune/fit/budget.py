@@ -38,6 +38,8 @@ _ADAPTIVE = {"Adam", "AdamW", "Nadam", "RMSprop"}
 # A whole training is expected to take so long at most on one core: more epochs of a large network would leave a search
 # time for a few trials only. It has so many epochs at least.
 _SECONDS, _LEAST_EPOCHS = 120.0, 4
+# A trial trains on this many samples at most; a Dense network, whose steps are few and short, on more of them.
+_SAMPLES, _DENSE_SAMPLES = 20_000, 60_000
 # A search has time for at least so many whole trainings, and takes so many seconds beside them: TensorFlow's start, and
 # the other stages of its first trials and of its final run.
 _TRAININGS, _BESIDE_ALL = 5, 40.0
@@ -237,8 +239,9 @@ def expected_seconds(model: keras.Model, data: Dataset, epochs: int) -> float:
 
 
 def most_samples(model: keras.Model) -> int:
-    """Return the most training samples of a trial of `model` with which its least epochs end in time."""
-    return max(int(_SECONDS / _LEAST_EPOCHS / _seconds(model)), 1)
+    """Return the most training samples of a trial of `model`: its least epochs end in time with them."""
+    most = _DENSE_SAMPLES if recipe_suits(model) else _SAMPLES
+    return max(min(int(_SECONDS / _LEAST_EPOCHS / _seconds(model)), most), 1)
 
 
 def _batch_size(samples: int, most: int, model: keras.Model) -> int:

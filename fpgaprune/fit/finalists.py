@@ -1,4 +1,4 @@
-"""`Finalists`: the best networks of a search, trained to the end on all samples, until one keeps every limit."""
+"""`Finalists`: the best networks of a search, trained to the end on all samples: the smallest that keeps the limits."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from fpgaprune.fit.trial import Candidate, TrialRunner
 from fpgaprune.flow import Progress
 from fpgaprune.layout import DesignLayout
 
-# Networks that are trained to the end: the best by the search, then the next ones if it loses too much.
+# Networks that are trained to the end: the best by the search; larger ones if it breaks a limit, else smaller ones.
 _FINALISTS = 3
 # A network that lost a standard error too much in the search comes first, if it takes at most this share of the best
-# one's size: the held-out samples say what it is worth.
+# one's size: the held-out samples say what it is worth. After one that keeps the limits, so does each smaller one.
 _SMALLER = 0.9
 # The layout of the best network leaves this share of the limit free, because further training moves its estimate.
 _FREE = 0.03
@@ -40,8 +40,8 @@ class Finalists:
             The first one is trained in any case.
         out: folder of the answer.
         progress: learns of each whole training.
-        milder: returns a network that is likely to lose little, by the refuted points and by how much more they lost
-            than in the search; None if none is.
+        untried: returns a network that the search has not trained and that is likely to lose little, by the networks
+            that were trained whole and by how much more they lost than in the search; None if none is.
         notes: sentences on what stopped it.
         has_time_for_two: tells whether a second whole training ends in the time that is left: without it the first one
             takes no risk.
@@ -52,13 +52,13 @@ class Finalists:
     epochs: Callable[[bool], int | None]
     out: Path
     progress: Progress
-    milder: Callable[[Sequence[FitPoint], float], Candidate | None]
+    untried: Callable[[Sequence[FitPoint], float], Candidate | None]
     notes: list[str] = field(default_factory=list)
     has_time_for_two: Callable[[], bool] = lambda: True
     _trained: list[FitPoint] = field(default_factory=list, init=False)
     """The networks that were trained whole."""
     _loss_shifts: list[float] = field(default_factory=list, init=False)
-    """Loss of each refuted network on held-out samples, less its loss in the search."""
+    """Loss of each of them on held-out samples, less its loss in the search."""
     _correction: float = field(default=1.0, init=False)
     """Correction factor for estimates: counted / estimated resources of the last finalist."""
     _failed: list[str] = field(default_factory=list, init=False)
@@ -67,9 +67,10 @@ class Finalists:
     """The network between refuted ones and the next one: one of a search at most."""
 
     def best(self, points: Iterable[FitPoint]) -> FitPoint:
-        """Return the first of the best points that keeps the limits when it is trained to the end on all samples.
+        """Return the best network that keeps the limits when it is trained to the end on all samples.
 
-        `best/` holds its run. If none keeps them, it is the one that came nearest.
+        After one that keeps them much smaller ones are trained, as long as there is time and some are likely to keep
+        them. `best/` holds its run. If none keeps them, it is the one that came nearest.
 
         Raises:
             RunError: none could be trained.
@@ -80,17 +81,20 @@ class Finalists:
         while left and len(self._trained) < tries:
             epochs = self.epochs(not self._trained)
             if epochs is None:
-                self.notes.append("no time was left to train another network whole; give more --minutes")
+                if self._kept is None:
+                    self.notes.append("no time was left to train another network whole; give more --minutes")
                 break
             candidate = self._next(left, riskier, last=len(self._trained) == tries - 1)
+            if candidate is None:
+                break
             tries += candidate is self._between
             # A network that was tried for fewer epochs too is trained whole once.
             left = [other for other in left if other.knobs != candidate.knobs]
             point = self._train(candidate, epochs)
-            if point is not None and (point.meets_limits or not candidate.promise):
+            if point is not None and not (point.meets_limits or candidate.promise):
                 break
             if point is not None:
-                self._refute(candidate, point)
+                self._learn(candidate, point)
         if not self._trained:
             reasons = "; ".join(dict.fromkeys(self._failed))
             raise RunError(f"no network of the search could be trained whole: {reasons}")
@@ -102,16 +106,27 @@ class Finalists:
         self._keep(Path(best.folder))
         return structs.replace(best, folder=str(self.out / BEST))
 
-    def _next(self, left: Sequence[FitPoint], riskier: FitPoint | None, *, last: bool) -> Candidate:
-        """Return the next one: `riskier`, a network between the refuted ones and the best of `left`, or that."""
-        if riskier is not None and riskier in left:
+    @property
+    def _kept(self) -> FitPoint | None:
+        """The best network that kept the limits when it was trained whole."""
+        return min((point for point in self._trained if point.meets_limits), key=self.ranking.rank, default=None)
+
+    def _next(self, left: Sequence[FitPoint], riskier: FitPoint | None, *, last: bool) -> Candidate | None:
+        """Return the next one: `riskier`, one that the search has not tried, or the best of `left`.
+
+        None if a network keeps the limits, and none that is much smaller is likely to.
+        """
+        kept = self._kept
+        if kept is None and riskier is not None and riskier in left:
             return Candidate.tried(riskier, "lost hardly too much in the search, and broke a limit")
-        shift = _shift(self._loss_shifts, last=last)
+        shift = _shift(self._loss_shifts, kept, last=last)
         expected = [self.ranking.if_worse(point, shift) for point in left]
-        point = left[min(range(len(left)), key=lambda n: self.ranking.corrected(expected[n], self._correction))]
-        if self._between is None and (between := self._milder(point, shift)) is not None:
-            self._between = between
-            return between
+        at = min(range(len(left)), key=lambda n: self.ranking.corrected(expected[n], self._correction))
+        point = left[at]
+        smaller = kept is None or (expected[at].meets_limits and self._is_smaller(point, kept))
+        untried = self._untried(point if kept is None or smaller else kept, shift)
+        if untried is not None or not smaller:
+            return untried
         return Candidate.tried(point, "met the limits in the search, and not" if point.meets_limits else "")
 
     def _train(self, candidate: Candidate, epochs: int) -> FitPoint | None:
@@ -127,9 +142,10 @@ class Finalists:
         self.progress.stage(name, "done", point.summary())
         return point
 
-    def _refute(self, candidate: Candidate, point: FitPoint) -> None:
-        """Correct losses and estimates by `point`, the whole training of `candidate`, which broke a limit."""
-        self.notes.append(f"{candidate.knobs}: {candidate.promise} when it was trained whole: {point.figures()}")
+    def _learn(self, candidate: Candidate, point: FitPoint) -> None:
+        """Correct losses and estimates by `point`, the whole training of `candidate`; note if it broke a limit."""
+        if not point.meets_limits and self._kept is None:
+            self.notes.append(f"{candidate.knobs}: {candidate.promise} when it was trained whole: {point.figures()}")
         if candidate.point is not None:
             self._loss_shifts.append(point.lost - candidate.point.lost)
         if point.measured is not None and (middle := point.used[point.resource]):
@@ -155,19 +171,26 @@ class Finalists:
         ]
         return min(near, key=self.ranking.objective, default=None)
 
-    def _milder(self, point: FitPoint, shift: float) -> Candidate | None:
-        """Return a network to train before `point`, if the last one that was trained lost too much; else None.
+    def _untried(self, point: FitPoint, shift: float) -> Candidate | None:
+        """Return a network that the search has not tried, to train before `point`, which is much larger; else None.
 
-        It is much smaller: networks that lost little in the search are few, and the next one may be far larger.
+        Networks that lost little in the search are few, and the next one may be far larger. Of those that come after a
+        refuted one and before any that keeps the limits, one is trained.
         """
-        if not self._trained or self._trained[-1].loses_little:
+        kept = self._kept
+        if not self._trained or (kept is None and (self._between is not None or self._trained[-1].loses_little)):
             return None
-        candidate = self.milder([one for one in self._trained if not one.loses_little], shift)
-        if candidate is None:
+        candidate = self.untried(self._trained, shift)
+        if candidate is None or not self._is_smaller(self._best_layout(candidate.design, 1.0), point):
             return None
+        if kept is None:
+            self._between = candidate
+        return candidate
+
+    def _is_smaller(self, layout: Sized, point: FitPoint) -> bool:
+        """Tell whether `layout` is as fast as `point`, which was trained, and much smaller."""
         latency, size = self.ranking.objective(point)
-        smaller = self.ranking.objective(self._best_layout(candidate.design, 1.0)) <= (latency, _SMALLER * size)
-        return candidate if smaller else None
+        return self.ranking.objective(layout) <= (latency, _SMALLER * size)
 
     def _layout_of(self, candidate: Candidate) -> Sized:
         """Return the layout of `candidate`: that of its trial if it fits, unless one as fast leaves more free."""
@@ -194,12 +217,14 @@ class Finalists:
             draft.rename(best)
 
 
-def _shift(shifts: Sequence[float], *, last: bool) -> float:
+def _shift(shifts: Sequence[float], kept: FitPoint | None, *, last: bool) -> float:
     """Return how much more networks are expected to lose on held-out samples than in the search, by what some did.
 
-    A part of that is chance, so one network alone moves the others by half. The last finalist has to keep the limits,
-    so it is expected to lose as much more as the worst of them.
+    A part of that is chance, so one network alone moves the others by half. With a network `kept`, others may lose less
+    than in the search, and a standard error more than the limit. Else none is expected to lose less, and the last
+    finalist, which has to keep the limits, is expected to lose as much more as the worst of them.
     """
-    if last:
-        return max(shifts, default=0.0)
-    return max(sum(shifts) / (len(shifts) + 1), 0.0)
+    mean = sum(shifts) / (len(shifts) + 1)
+    if kept is not None:
+        return mean - kept.lost_error
+    return max(shifts, default=0.0) if last else max(mean, 0.0)

@@ -21,8 +21,6 @@ _OWN = {FRONT, SPLIT, TRIALS, BEST, "model.keras", "data.npz", "report.html", TE
 _SHARE, _WANTED, _LARGEST_SHARE, _MOST = 10, 500, 4, 5000
 # A quarter of fewer samples judges nothing.
 _FEWEST = 128
-# A trial trains on this many samples at most.
-_TRAINED = 20_000
 
 
 def require_search_folder(folder: Path) -> None:
@@ -53,7 +51,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
         yield
 
 
-def write_split(path: Path, data: Dataset, seed: int, most: int = _TRAINED) -> None:
+def write_split(path: Path, data: Dataset, seed: int, most: int) -> None:
     """Write the samples of a search to the `.npz` at `path`: `x_train` to train on, `x_test` to judge by.
 
     Validation samples judge if there are some, else a tenth of the training samples (a quarter of few), at random.
@@ -63,7 +61,7 @@ def write_split(path: Path, data: Dataset, seed: int, most: int = _TRAINED) -> N
         path: the file.
         data: the data of the flow.
         seed: of the choice.
-        most: samples to train on; it is 20,000 at most in any case.
+        most: samples to train on.
 
     Raises:
         DataError: there are too few training samples.
@@ -80,7 +78,7 @@ def write_split(path: Path, data: Dataset, seed: int, most: int = _TRAINED) -> N
         count = min(max(len(order) // _SHARE, min(_WANTED, len(order) // _LARGEST_SHARE)), _MOST)
         judging, order = order[:count], order[count:]
         source = "train"
-    trained = np.sort(order[: min(most, _TRAINED)])
+    trained = np.sort(order[:most])
     arrays: dict[str, Array] = {}
     for axis, names in (("x", data.inputs), ("y", data.outputs), ("sample_weight", data.outputs)):
         for part, origin, rows in (("train", "train", trained), ("test", source, judging)):

@@ -93,6 +93,7 @@ class Neighbourhood:
             for knobs in self._neighbours(best, sensitivity)
             if knobs not in tried
             and knobs not in skipped
+            and not self._is_refuted(points, knobs)
             and (share := surrogate.likelihood(knobs, self.epochs)) >= self.likely
         }
         # An estimate takes far longer than the surrogate, so only the most promising by a rough size get one.
@@ -115,9 +116,18 @@ class Neighbourhood:
 
     def is_hopeless(self, points: Sequence[FitPoint], knobs: Knobs) -> bool:
         """Tell whether a whole training of `knobs` has hardly a chance to lose little, by what the others lost."""
-        return (
+        return self._is_refuted(points, knobs) or (
             len(points) >= FEWEST
             and self._surrogate(points, LayerSensitivity({}, ())).likelihood(knobs, self.whole) < _HOPELESS
+        )
+
+    def _is_refuted(self, points: Sequence[FitPoint], knobs: Knobs) -> bool:
+        """Tell whether a larger network, trained for as long, lost more than a standard error too much."""
+        return any(
+            point.epochs >= self.epochs
+            and self.ranking.margin(point) + point.lost_error < 0
+            and point.knobs.leads_to(knobs)
+            for point in points
         )
 
     def _surrogate(self, points: Sequence[FitPoint], sensitivity: LayerSensitivity) -> LossSurrogate:

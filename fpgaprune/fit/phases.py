@@ -33,6 +33,8 @@ _FEWEST_LONG = 3
 _FEWEST_WHOLE = 2
 # A network is trained again if it gets so many times the epochs, and if the time suffices for so many trials.
 _MORE, _FEWEST_AGAIN = 2, 4
+# Short trials are left out if they take more than this share of the time of whole ones.
+_HARDLY_SHORTER = 0.75
 # The last training of a search is a long one, so it goes to a network that loses little with this likelihood.
 _LIKELY_AT_LAST = 0.5
 # Seconds that the choice of a network may take if its training takes less.
@@ -141,7 +143,10 @@ class Phases:
         if self.training.long > self.training.whole:
             shares = (_SHORT_BEFORE_LONG, _DESCENT_BEFORE_LONG)
         short, whole = self.training.short, self.training.whole
-        for epochs, share, most in ((short, shares[0], shares[1]), (whole, shares[1], 1.0)):
+        steps = [(short, shares[0], shares[1]), (whole, shares[1], 1.0)]
+        if self.log.times.seconds(short) > _HARDLY_SHORTER * self.log.times.seconds(whole):
+            steps = steps[1:]
+        for epochs, share, most in steps:
             if self.log.points and not replace(self._deadline(1.0, epochs), moment=self.log.latest).has_time():
                 break
             deadline, later = self._deadline(share, epochs), self._deadline(most, epochs)
@@ -206,10 +211,9 @@ class Phases:
 
         They are trained long if there is time for a few long trials, else as usual.
         """
-        training = self.training
-        longer = training.long / max(training.whole, 1)
-        usual = self._deadline(1.0, training.whole)
-        deadline = self._deadline(1.0, training.long) if usual.has_time(_FEWEST_LONG, longer) else usual
+        deadline = self._deadline(1.0, self.training.long)
+        if not deadline.has_time(_FEWEST_LONG):
+            deadline = self._deadline(1.0, self.training.whole)
         executor, neighbourhood = self.trials.executor, self._neighbourhood(deadline.epochs)
         began: dict[str, float] = {}
         suggested: set[Knobs] = set()
@@ -235,17 +239,17 @@ class Phases:
                 self.trials.note(trial, outcome)
                 self.log.end(trial, outcome, len(began), seconds)
 
-    def milder(self, refuted: Sequence[FitPoint], shift: float) -> Candidate | None:
-        """Suggest a network between the best one and the `refuted` ones, which lost too much when trained whole.
+    def untried(self, trained: Sequence[FitPoint], shift: float) -> Candidate | None:
+        """Suggest a network smaller than the best one, and larger than those that lost too much when `trained` whole.
 
         It is likely to lose little, by the losses of all of them, if those of the search are raised by `shift`. None
         if there is no such network.
         """
-        known, worse = {point.knobs for point in refuted}, self.log.ranking.if_worse
+        known, worse = {point.knobs for point in trained}, self.log.ranking.if_worse
         points = [worse(point, shift) for point in self.log.points.values() if point.knobs not in known]
-        above = [point.knobs for point in refuted]
+        above = [point.knobs for point in trained if not point.loses_little]
         neighbourhood = replace(self._neighbourhood(self.training.long), likely=_LIKELY_AT_LAST)
-        found = neighbourhood.next([*points, *refuted], above=above, until=self._choice())
+        found = neighbourhood.next([*points, *trained], above=above, until=self._choice())
         design = None if found is None else self.estimates.design(found[0])
         if found is None or design is None:
             return None

@@ -58,7 +58,7 @@ def main():
         folder = given.folder / str(count)
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "trials").mkdir(parents=True)
-        write_split(folder / "split.npz", load_data(given.data), 0)
+        write_split(folder / "split.npz", load_data(given.data), 0, 20_000)
         every = list(trials(folder, given.model.resolve(), given.trials + count, given.epochs))
         executor, load = Workers(count, None, None), os.getloadavg()[0]
         # The first trial of each worker also loads TensorFlow.

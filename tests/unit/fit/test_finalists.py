@@ -15,7 +15,7 @@ from tests.unit.rtl.networks import parallel_design
 RANKING = Ranking(Limits(share=0.8), 5.0)
 
 
-def no_milder(refuted, shift):
+def no_untried(refuted, shift):
     return None
 
 
@@ -55,7 +55,7 @@ def chosen(folder, shares, counted, counts=True, priced=0.0):
         whole=whole, route=route, impossible=impossible, counting=lambda point: {} if counts else None
     )
     notes = []
-    best = Finalists(trials, RANKING, lambda first: 9, folder, Silent(), no_milder, notes).best(points)
+    best = Finalists(trials, RANKING, lambda first: 9, folder, Silent(), no_untried, notes).best(points)
     return best, notes, chosen_names
 
 
@@ -107,7 +107,7 @@ def test_the_final_network_keeps_the_layout_of_its_trial_unless_it_does_not_fit(
     )
     layouts = [laid_out(name, {}, share, cycles, cycles) for name, (share, cycles) in others.items()]
     trials = SimpleNamespace(route=SimpleNamespace(layouts=lambda design: layouts))
-    finalists = Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_milder)
+    finalists = Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_untried)
     finalists._correction = ratio
     assert getattr(finalists._layout_of(Candidate.tried(point)), "name", "") == wanted
     # What the search has not trained has no layout of its own.
@@ -155,7 +155,7 @@ def bold(folder, lost_later, price=0.5, epochs=lambda first: 9, time_for_two=Tru
 
     route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 10, 10)])
     trials, notes = SimpleNamespace(whole=whole, route=route, impossible={}), []
-    finalists = Finalists(trials, RANKING, epochs, folder, Silent(), no_milder, notes, lambda: time_for_two)
+    finalists = Finalists(trials, RANKING, epochs, folder, Silent(), no_untried, notes, lambda: time_for_two)
     return finalists.best(points), notes, asked
 
 
@@ -206,13 +206,54 @@ def test_after_a_network_that_loses_too_much_a_milder_one_comes_before_a_far_lar
 
     def milder(found, shift):
         refuted.append([point.knobs for point in found])
-        return Candidate.untried(kinds["milder"], design, None)
+        return None if kinds["milder"] in refuted[-1] else Candidate.untried(kinds["milder"], design, None)
 
     route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.6 * price, 100, 100)])
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: None)
     Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), milder).best(points.values())
     assert asked == wanted
     assert refuted[0] == [kinds["small"]]
+
+
+@pytest.mark.parametrize(
+    ("lost", "whole", "sizes", "time", "wanted", "answer"),
+    [
+        # It lost half a limit less than in the search, so the next smaller one may, and does.
+        ([0.9, 1.2], [0.4, 0.9], [0.6, 0.4], 9, [0, 1], 1),
+        # So much smaller is not worth a training; that one is far from the limit; without time none is trained.
+        ([0.9, 1.2], [0.4, 0.9], [0.6, 0.55], 9, [0], 0),
+        ([0.9, 1.6], [0.4, 0.9], [0.6, 0.4], 9, [0], 0),
+        ([0.9, 1.2], [0.4, 0.9], [0.6, 0.4], None, [0], 0),
+        # It breaks the limit: what was kept is the answer. Of several the smallest comes first.
+        ([0.9, 1.2], [0.4, 1.9], [0.6, 0.4], 9, [0, 1], 0),
+        ([0.9, 1.1, 1.15, 1.2], [0.4, 0.5, 0.6, 0.7], [0.6, 0.4, 0.3, 0.2], 9, [0, 3], 3),
+    ],
+)
+def test_after_a_network_that_keeps_the_limits_smaller_ones_are_trained(
+    tmp_path, lost, whole, sizes, time, wanted, answer
+):
+    """Losses of the search and of whole trainings, as multiples of the limit."""
+    limit, points, asked = RANKING.limits.max_loss_fraction, [], []
+    for number, (less, size) in enumerate(zip(lost, sizes, strict=True)):
+        (tmp_path / str(number)).mkdir()
+        parallel_design(3, 3).save(tmp_path / str(number) / "design.json")
+        knobs, little = Knobs("weight", number / 10), less <= 1
+        more = {"lost": less * limit, "loses_little": little, "fits": True, "folder": str(tmp_path / str(number))}
+        points.append(made_point(knobs, (0.9, 1, 1), share=size, used={"lut": 9}, **more))
+
+    def trained(candidate, laid, epochs):
+        number = points.index(candidate.point)
+        asked.append(number)
+        loss = whole[number]
+        return structs.replace(candidate.point, lost=loss * limit, loses_little=loss <= 1, judged_on="held-out")
+
+    route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 100, 100)])
+    trials, notes = SimpleNamespace(whole=trained, route=route, impossible={}, counting=lambda design: None), []
+    epochs = lambda first: 9 if first else time  # noqa: E731
+    best = Finalists(trials, RANKING, epochs, tmp_path, Silent(), no_untried, notes).best(points)
+    assert asked == wanted
+    assert best.knobs == points[answer].knobs
+    assert notes == []
 
 
 @pytest.mark.parametrize(
@@ -243,7 +284,7 @@ def test_what_the_samples_of_the_search_hid_of_one_network_they_hid_of_the_next(
 
     route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 100, 100)])
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: None)
-    best = Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_milder).best(points)
+    best = Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_untried).best(points)
     assert asked == [points[number].knobs for number in wanted]
     assert best.meets_limits
 
@@ -270,7 +311,7 @@ def test_a_network_that_was_tried_twice_is_trained_whole_once(tmp_path):
     route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 10, 10)])
     trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda point: None)
     points = [twice, structs.replace(twice, epochs=4), other]
-    Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_milder).best(points)
+    Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_untried).best(points)
     assert sorted(asked, key=str) == sorted({twice.knobs, other.knobs}, key=str)
 
 

@@ -206,21 +206,21 @@ def arrays(count, first=0):
 def test_the_search_judges_by_training_samples_that_it_does_not_train_on(tmp_path):
     x, y = arrays(1000)
     x_test, y_test = arrays(50, 5000)
-    write_split(tmp_path / "a.npz", Dataset("mine", x, y, x_test, y_test), 3)
+    write_split(tmp_path / "a.npz", Dataset("mine", x, y, x_test, y_test), 3, 1000)
     found = load_data(str(tmp_path / "a.npz"))
     trained, judged = set(found.x_train[:, 0]), set(found.x_test[:, 0])
     assert len(judged) == 250
     assert len(trained) == 750
     assert trained | judged == set(x[:, 0])
     assert (found.y_test == found.x_test[:, 0].astype(np.int64) % 3).all()
-    write_split(tmp_path / "b.npz", Dataset("mine", x, y, x_test, y_test), 3)
+    write_split(tmp_path / "b.npz", Dataset("mine", x, y, x_test, y_test), 3, 1000)
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 
 def test_validation_samples_judge_if_there_are_some(tmp_path):
     x, y = arrays(100)
     x_valid, y_valid = arrays(20, 700)
-    write_split(tmp_path / "a.npz", Dataset("mine", x, y, x, y, x_valid, y_valid), 0)
+    write_split(tmp_path / "a.npz", Dataset("mine", x, y, x, y, x_valid, y_valid), 0, 1000)
     found = load_data(str(tmp_path / "a.npz"))
     assert (found.x_test == x_valid).all()
     assert (found.x_train == x).all()
@@ -229,7 +229,7 @@ def test_validation_samples_judge_if_there_are_some(tmp_path):
 def test_several_inputs_keep_their_names(tmp_path):
     x, y = arrays(200)
     pair = (x, -x)
-    write_split(tmp_path / "a.npz", Dataset("mine", pair, y, pair, y, inputs=("left", "right")), 0)
+    write_split(tmp_path / "a.npz", Dataset("mine", pair, y, pair, y, inputs=("left", "right")), 0, 1000)
     found = load_data(str(tmp_path / "a.npz"))
     assert found.inputs == ("left", "right")
     assert (found.x_train[0] == -found.x_train[1]).all()
@@ -238,7 +238,7 @@ def test_several_inputs_keep_their_names(tmp_path):
 def test_too_few_samples_are_refused_with_what_to_do(tmp_path):
     x, y = arrays(100)
     with pytest.raises(DataError, match=r"100 training samples; wanted 128 or more.*x_valid"):
-        write_split(tmp_path / "a.npz", Dataset("mine", x, y, x, y), 0)
+        write_split(tmp_path / "a.npz", Dataset("mine", x, y, x, y), 0, 1000)
     assert not (tmp_path / "a.npz").exists()
 
 

@@ -110,13 +110,30 @@ def test_hardly_a_network_that_loses_little_is_called_hopeless_and_many_are_that
     for _ in range(20):
         tolerance = (rng.uniform(0.3, 0.9), *rng.integers(2, 6, 2))
         points = descended(tolerance, 8)
-        assert not NEIGHBOURHOOD.is_hopeless(points[:5], Knobs("weight", 0.95, 2, 2))
+        few = [point for point in points[:5] if point.loses_little]
+        assert not NEIGHBOURHOOD.is_hopeless(few, Knobs("weight", 0.95, 2, 2))
         for knobs in starmap(Knobs, product(["weight"], SPARSITIES, WIDTHS, WIDTHS)):
             lost.append(made(knobs, MadeUp().best_layout(knobs), tolerance).lost)
             called.append(NEIGHBOURHOOD.is_hopeless(points, knobs))
     lost, called = np.array(lost), np.array(called)
     assert called[lost <= LIMIT].mean() < 0.05
     assert called[lost > 5 * LIMIT].mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("lost", "epochs", "knobs", "hopeless"),
+    [
+        (1.6, 8, Knobs("weight", 0.6, 5), True),
+        (1.6, 8, Knobs("weight", 0.75, 4), True),
+        # Its loss may be chance, its training was short, or one of its knobs is milder.
+        (1.4, 8, Knobs("weight", 0.75, 4), False),
+        (1.6, 7, Knobs("weight", 0.75, 4), False),
+        (1.6, 8, Knobs("weight", 0.75, 6), False),
+    ],
+)
+def test_what_is_smaller_than_a_network_that_lost_far_too_much_is_hopeless(lost, epochs, knobs, hopeless):
+    refuted = made_point(Knobs("weight", 0.6, 5), lost=lost * LIMIT, lost_error=0.5 * LIMIT, epochs=epochs)
+    assert replace(NEIGHBOURHOOD, epochs=8).is_hopeless([refuted], knobs) == hopeless
 
 
 def test_filters_are_taken_back_where_single_weights_lose_less():

@@ -102,7 +102,7 @@ def test_neighbours_are_trained_for_long_where_there_is_time_for_three(seconds, 
         raise EnoughError
 
     phases = phases_of(judge, {knobs: point(knobs) for knobs in tried}, time.monotonic() + left)
-    phases._slowest[TRAINING.whole] = seconds
+    phases.log.times = SimpleNamespace(seconds=lambda epochs: seconds * epochs)
     with pytest.raises(EnoughError):
         phases.search_neighbours()
     assert asked == [epochs]
@@ -149,6 +149,21 @@ def test_without_time_for_two_whole_trials_short_ones_go_on(whole, trials, monke
     with suppress(EnoughError):
         phases.descend(Knobs("weight"), None)
     assert len(asked) == trials
+
+
+@pytest.mark.parametrize(("short", "first"), [(7, 1), (8, WHOLE)])
+def test_short_trials_that_are_hardly_shorter_than_whole_ones_are_left_out(short, first):
+    asked = []
+
+    def judge(job):
+        asked.append(job.epochs)
+        raise EnoughError
+
+    phases = phases_of(judge, {}, time.monotonic() + 100, Training(1, WHOLE, WHOLE))
+    phases.log.times = SimpleNamespace(seconds=lambda epochs: 10 if epochs == WHOLE else short)
+    with pytest.raises(EnoughError):
+        phases.descend(Knobs("weight"), None)
+    assert asked == [first]
 
 
 @pytest.mark.parametrize(("known", "latest", "trials"), [(True, 6.0, 0), (True, 8.0, 1), (False, 6.0, 1)])
@@ -227,7 +242,7 @@ def test_whole_trials_follow_late_short_ones_if_all_are_too_few_to_look_around(m
         return points[job.knobs]
 
     phases = phases_of(judge, points, 100.0, Training(1, WHOLE, WHOLE, restarts=True))
-    points[start] = structs.replace(point(start), knobs=start, loses_little=True, fits=True, epochs=WHOLE)
+    points[start] = structs.replace(point(start), lost=0.0, loses_little=True, fits=True, epochs=WHOLE)
     now[0] = 64.0
     phases.descend(start, points[start])
     assert asked == [1, WHOLE, WHOLE]
@@ -298,13 +313,13 @@ def test_a_milder_network_lies_between_the_refuted_one_and_the_best_other_one():
     phases.estimates.design = lambda knobs: knobs
     small, other = sorted(points.values(), key=lambda point: point.share)[:2]
     refuted = structs.replace(small, epochs=TRAINING.long, lost=1.1 * LIMIT, loses_little=False)
-    found = phases.milder([refuted], 0.0)
+    found = phases.untried([refuted], 0.0)
     assert small.share < MadeUp().best_layout(found.design).share < other.share
     assert found.parent is None or found.parent.loses_little
     # What is refuted counts: the networks between are likely to lose too much if all of them lost so much.
     bad = [structs.replace(one, epochs=TRAINING.long, lost=9 * LIMIT, loses_little=False) for one in points.values()]
-    assert phases.milder(bad, 0.0) is None
-    assert phases.milder([refuted], 9 * LIMIT) is None
+    assert phases.untried(bad, 0.0) is None
+    assert phases.untried([refuted], 9 * LIMIT) is None
 
 
 @pytest.mark.parametrize("slots", [1, 3])
