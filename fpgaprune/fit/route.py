@@ -24,7 +24,6 @@ from fpgaprune.layout import (
     at_interval,
     choose_layout,
     every_layout,
-    other_io_type,
     slower_layouts,
 )
 from fpgaprune.measure import ChosenLayout, Measured, Resources
@@ -186,14 +185,13 @@ class VerilogRoute:
         return {**_NOT_BUILT, "measure": {"families": []}}
 
     def layouts(self, design: Design) -> list[DesignLayout]:
-        """Return `design` at its shortest interval and at longer ones, in both io types."""
+        """Return `design` at its shortest interval and at longer ones; its Verilog is the same in both io types."""
         return list(self.each_layout(design))
 
     def at(self, design: Design, name: str) -> DesignLayout | None:
         """Return `design` at one interval."""
-        io_type, interval = name.split()
-        factors = (int(interval),) if interval.isdigit() else None
-        return next((layout for layout in self.each_layout(design, io_type, factors) if layout.name == name), None)
+        factors = (int(name),) if name.isdigit() else None
+        return next((layout for layout in self.each_layout(design, factors) if layout.name == name), None)
 
     def own(self, design: Design, config: Flow) -> DesignLayout:
         """Return `design` with the interval of `[measure]`."""
@@ -226,37 +224,27 @@ class VerilogRoute:
         """Return the same Verilog on `part`, estimated for the same family."""
         return replace(self, part=part)
 
-    def each_layout(
-        self, design: Design, io_type: str | None = None, factors: Sequence[int] | None = None
-    ) -> Iterator[DesignLayout]:
-        """Yield the layouts of one io type, or of both; only those with the intervals `factors`, if they are given."""
-        if io_type in (None, design.io_type):
-            yield from self._slower(design, {}, factors)
-        if io_type != design.io_type and (other := other_io_type(design)) is not None:
-            yield from self._slower(other.design, other.settings, factors)
-
-    def _slower(self, design: Design, settings: Settings, factors: Sequence[int] | None) -> Iterator[DesignLayout]:
+    def each_layout(self, design: Design, factors: Sequence[int] | None = None) -> Iterator[DesignLayout]:
+        """Yield the layouts of `design`; only those with the intervals `factors`, if they are given."""
         fits = False
         for layout in slower_layouts(design, self.part, factors):
             fits |= layout.share <= self.share
-            yield self._named(layout, f"{design.io_type} {layout.name}", settings)
+            yield self._named(layout, layout.name)
         if not fits:
             # Choosing for each layer takes seconds, so it is done where one rule for all layers is not enough.
             with suppress(EstimateError):
                 chosen = choose_layout(design, self.part, share=self.share, upper=True)
-                yield self._as_chosen(chosen, f"{design.io_type} part", settings=settings)
+                yield self._as_chosen(chosen, "part")
 
-    def _as_chosen(self, chosen: ChosenLayout, name: str, interval: int = 0, settings: Settings = {}) -> DesignLayout:  # noqa: B006
+    def _as_chosen(self, chosen: ChosenLayout, name: str, interval: int = 0) -> DesignLayout:
         asked = {"interval": interval, "part": chosen.part, "share": chosen.share}
-        return self._named(DesignLayout.of_chosen(chosen, self.part), name, settings, asked)
+        return self._named(DesignLayout.of_chosen(chosen, self.part), name, asked)
 
-    def _named(
-        self, layout: DesignLayout, name: str = "", settings: Settings | None = None, asked: Settings | None = None
-    ) -> DesignLayout:
+    def _named(self, layout: DesignLayout, name: str = "", asked: Settings | None = None) -> DesignLayout:
         """Return `layout` with the sections of a flow file that ask for it: `asked` in `[measure]`, or its interval."""
         layout.occupancy.require_nearest()
         measure = {"families": [self.family], **(asked or {"interval": layout.fields.get("interval", 0)})}
-        return structs.replace(layout, name=name, settings={**(settings or {}), "measure": measure})
+        return structs.replace(layout, name=name, settings={"measure": measure})
 
 
 def smallest_part(route: Route, design: Design, config: Flow, share: float) -> Part | None:

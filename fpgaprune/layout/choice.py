@@ -51,6 +51,7 @@ def choose_layout(
     interval: int | None = None,
     layout: VerilogLayout | None = None,
     upper: bool = False,
+    faster: bool = False,
 ) -> ChosenLayout:
     """The layout of `design` with the smallest interval that fits `part`, or with a given one the smallest shares.
 
@@ -63,6 +64,8 @@ def choose_layout(
         layout: all else of the layout; the defaults unless given.
         upper: whether the upper end of the price counts too. If it takes more than `share`, a layout is chosen anew
             for as much less; that one's `share` says for how much.
+        faster: whether to find how many multipliers more for the slowest layer make the whole design faster, which
+            takes as long as to choose.
 
     Raises:
         EstimateError: no layout fits, or nothing was fitted for the family, or the part's capacity is unknown.
@@ -97,7 +100,7 @@ def choose_layout(
         if found is None:
             break
         chosen = found
-    return _with_more(design, ways, chosen)
+    return _with_more(design, ways, chosen) if faster else chosen
 
 
 def require_family(part: Part) -> str:

@@ -43,7 +43,8 @@ class ChosenLayout(Struct, frozen=True):
         layers: in the order of the data.
         used: resource -> share of the part that the price takes.
         price: of the whole design in this layout.
-        faster: multipliers that the slowest layer would take more, to be faster; None where none can be.
+        faster: multipliers that the slowest layer would take more, to be faster; None where none can be, or where
+            nobody asked.
         then_cycles: the interval with them.
     """
 

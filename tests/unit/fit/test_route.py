@@ -58,9 +58,8 @@ def test_our_verilog_gets_slower_and_says_which_interval_it_needs():
     found = route.layouts(design)
     for laid in found:
         config = parse_config(laid.settings, laid.name)
-        if laid.name.startswith(design.io_type):
-            own = route.own(design, config)
-            assert structs.replace(laid, **UNNAMED) == structs.replace(own, **UNNAMED)
+        own = route.own(design, config)
+        assert structs.replace(laid, **UNNAMED) == structs.replace(own, **UNNAMED)
     assert {laid.settings["measure"]["families"][0] for laid in found} == {"xc7"}
     assert found[0].counts()["lut"] == verilog_price(design, "xc7").resources.lut.value
 
@@ -72,13 +71,13 @@ def test_a_network_that_fits_at_no_interval_is_laid_out_for_the_part(share):
     route, design = VerilogRoute(small, "xc7", share), network()
     *others, last = route.layouts(design)
     assert all(laid.share > share for laid in others)
-    assert last.name == f"{design.io_type} part"
+    assert last.name == "part"
     assert last.share <= share
     assert last.settings["measure"]["part"] == small.name
     again = route.own(design, parse_config(last.settings, "part"))
     assert structs.replace(again, **UNNAMED) == structs.replace(last, **UNNAMED)
     # With room for all at once nothing is chosen for the part.
-    assert not [laid for laid in VerilogRoute(TARGET.part, "xc7").layouts(design) if laid.name.endswith("part")]
+    assert not [laid for laid in VerilogRoute(TARGET.part, "xc7").layouts(design) if laid.name == "part"]
 
 
 @pytest.mark.parametrize("way", ["hls", "verilog", "verilog, small part"])
@@ -90,9 +89,9 @@ def test_one_layout_is_the_same_as_among_all(way):
         "verilog, small part": (VerilogRoute(small, "xc7"), network()),
     }[way]
     found = route.layouts(design)
-    assert len(found) > 5
+    assert len(found) >= 5
     assert [route.at(design, laid.name) for laid in found] == found
-    assert route.at(design, f"{design.io_type} 7") is None
+    assert route.at(design, f"{design.io_type} 7" if way == "hls" else "7") is None
 
 
 def test_a_network_that_no_longer_fits_as_it_was_laid_out_says_how_far_it_is():
@@ -102,7 +101,7 @@ def test_a_network_that_no_longer_fits_as_it_was_laid_out_says_how_far_it_is():
     with pytest.raises(EstimateError, match="no layout"):
         choose_layout(design, tiny, "xc7")
     own = route.own(design, config)
-    assert own.share == min(laid.share for laid in route.layouts(design) if laid.name.startswith(design.io_type))
+    assert own.share == min(laid.share for laid in route.layouts(design))
     assert own.share > 0.8
 
 
