@@ -102,7 +102,7 @@ def test_narrow_words_and_registers_around_a_product_are_read_back(tmp_path, boa
     assert (found.decoded["block memories"], found.decoded["multipliers"]) == (3, 1)
 
 
-@pytest.mark.parametrize("board", ["tang-nano-9k", "icebreaker", "colorlight-i5"])
+@pytest.mark.parametrize("board", ["tang-nano-9k", "icebreaker", "colorlight-i5", "ecp5-evn", "orangecrab"])
 def test_a_run_is_exported_and_its_bitstream_is_verified(tmp_path, board):
     folder = tmp_path / "mine"
     whole = mlp(backend="Vitis", width=4, zeros=0.9)
