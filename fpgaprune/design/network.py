@@ -20,7 +20,7 @@ from fpgaprune.design.form import Roles, check_design_form, operation_to_json, r
 from fpgaprune.design.operations import Convolution, Operation, Unknown, kind_of
 from fpgaprune.errors import DesignError, shown
 from fpgaprune.files import read_json, read_npz, write_bytes, write_npz
-from fpgaprune.values import FixedType
+from fpgaprune.values import FixedType, Summarised, Summary
 
 FORMAT = 5
 _ANEW = "make it anew with this fpgaprune"
@@ -81,8 +81,8 @@ class LayerSpec:
         return -2 if self.is_depthwise else -1
 
 
-@dataclass(frozen=True)
-class Design:
+@dataclass(frozen=True, repr=False)
+class Design(Summarised):
     """A whole fixed-point network, layers in execution order.
 
     How a layer computes stands in its operation alone: after a change of `io_type`, `backend`, or a layer's strategy,
@@ -141,6 +141,16 @@ class Design:
         raise DesignError(
             f"design {self.name!r} has no layer {name!r}; it has {', '.join(x.name for x in self.layers)}"
         )
+
+    def _summary(self) -> Summary:
+        rows = []
+        for layer in self.layers:
+            weights = [raw for role, raw in layer.weights.items() if role != "bias"]
+            count, zeros = sum(raw.size for raw in weights), sum(int((raw == 0).sum()) for raw in weights)
+            shape, result = " × ".join(map(str, layer.output_shape)), str(layer.types["result"])
+            rows.append((layer.name, layer.kind, shape, result, *(f"{n:,}" if weights else "" for n in (count, zeros))))
+        headings = ("layer", "kind", "output", "result", "weights", "zeros")
+        return Summary(f"Design: {self.name}, {len(rows)} layers", headings, rows)
 
     def given_shape(self, name: str) -> tuple[int, ...]:
         """The shape of one sample of input or output `name` in the model: hardware may lack a reshaping beside it."""

@@ -11,7 +11,7 @@ from fpgaprune.design import Design
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.measure import LABELS, interval_words, to_plain
 from fpgaprune.report import About, Verdict, metric_label
-from fpgaprune.values import Summary
+from fpgaprune.values import Summarised, Summary
 
 # The samples that judge trials: `x_valid`, or training samples that the trials are not trained on. The best network is
 # judged on held-out samples.
@@ -111,7 +111,7 @@ class FitPoint(Struct, frozen=True):
         return {**to_plain(self), "knobs": str(self.knobs)}
 
 
-class Fit(Struct, frozen=True):
+class Fit(Summarised, Struct, frozen=True):
     """The result of a search: the best network, and every network that was tried.
 
     Attributes:
@@ -140,12 +140,6 @@ class Fit(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     rates: dict[str, float] = {}
     counted_by: str = ""
-
-    def __repr__(self) -> str:
-        return self._summary().text()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
     def _summary(self) -> Summary:
         rows = [

@@ -26,7 +26,7 @@ from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy, warn_
 from fpgaprune.hls.write_project import DESIGN, render, write_project
 from fpgaprune.processes import OnStep
 from fpgaprune.target import Target
-from fpgaprune.values import Array, MaskSet
+from fpgaprune.values import Array, MaskSet, Summarised, Summary
 
 if TYPE_CHECKING:
     import keras
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from fpgaprune.lowering import AnyPrecision, FoundWidths, Labels, LayerSettings, Samples
 
 
-@dataclass(frozen=True)
-class HlsProject:
+@dataclass(frozen=True, repr=False)
+class HlsProject(Summarised):
     """A written hls4ml project.
 
     Attributes:
@@ -55,6 +55,10 @@ class HlsProject:
     free_locks: MaskSet | None = None
     search: FoundWidths | None = None
     notes: tuple[str, ...] = ()
+
+    def _summary(self) -> Summary:
+        made_for = f"{self.design.backend}, {self.design.io_type}, {self.design.clock_ns:g} ns"
+        return Summary(f"HlsProject: {self.design.name} in {self.path} for {made_for}", notes=self.notes)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> HlsProject:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.values import MaskSet, Summary
+from fpgaprune.values import MaskSet, Summarised, Summary
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 # Whether a claim was proven or tried.
@@ -203,8 +203,8 @@ class BitstreamLink:
         return _converted(data, cls, "export the run again")
 
 
-@dataclass(frozen=True)
-class LockCertificate:
+@dataclass(frozen=True, repr=False)
+class LockCertificate(Summarised):
     """Locked elements, compared with zero or with the values that they are held at, at every link."""
 
     links: tuple[LinkCheck, ...]
@@ -218,12 +218,6 @@ class LockCertificate:
     def violations(self) -> int:
         """Locked elements, over all links, that are not exactly zero, or not exactly what they are held at."""
         return sum(link.violations for link in self.links)
-
-    def __repr__(self) -> str:
-        return self._summary().text()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
     def _summary(self) -> Summary:
         rows = [

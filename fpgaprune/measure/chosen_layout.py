@@ -10,6 +10,7 @@ from msgspec import Struct
 from fpgaprune.measure.estimate import VerilogPrice
 from fpgaprune.measure.measurement import from_plain, interval_words, to_plain
 from fpgaprune.measure.resources import LABELS
+from fpgaprune.values import Summarised, Summary
 
 SCHEDULED, AT_ONCE, FOLDED, BIT_BY_BIT = "scheduled", "at once", "folded", "bit by bit"
 
@@ -32,7 +33,7 @@ class LaidLayer(Struct, frozen=True):
     cycles: int | None
 
 
-class ChosenLayout(Struct, frozen=True):
+class ChosenLayout(Summarised, Struct, frozen=True):
     """A layout for a part.
 
     Attributes:
@@ -57,6 +58,14 @@ class ChosenLayout(Struct, frozen=True):
     price: VerilogPrice
     faster: int | None
     then_cycles: int | None
+
+    def _summary(self) -> Summary:
+        rows = [
+            (row.layer, row.way, f"{row.multipliers or '–'}", "–" if row.cycles is None else f"{row.cycles:,}")
+            for row in self.layers
+        ]
+        first, *notes = self.lines()
+        return Summary(f"ChosenLayout: {first}", ("layer", "way", "multipliers", "cycles"), rows, notes)
 
     @property
     def slowest(self) -> LaidLayer | None:

@@ -16,12 +16,13 @@ from fpgaprune.measure.measurement import (
     Measurement,
     Stage,
     from_plain,
+    interval_words,
     to_plain,
 )
 from fpgaprune.measure.occupancy import Occupancy, Taken, occupancy_of
-from fpgaprune.measure.resources import LABELS, Figure, Resources
+from fpgaprune.measure.resources import ESTIMATED, LABELS, Figure, Resources
 from fpgaprune.target import Target
-from fpgaprune.values import Summary
+from fpgaprune.values import Summarised, Summary
 
 # The stages that are estimated, earliest first.
 PRICED = (ANALYTIC_CSYNTH, ANALYTIC_SYNTH)
@@ -82,7 +83,7 @@ class LayerEstimate(Struct, frozen=True):
         return _at(stage, used, self.name, self.latency_cycles, self.interval_cycles)
 
 
-class Estimate(Struct, frozen=True):
+class Estimate(Summarised, Struct, frozen=True):
     """The price of a design on a target, without a vendor tool.
 
     Attributes:
@@ -102,12 +103,6 @@ class Estimate(Struct, frozen=True):
     latency_cycles: int
     interval_cycles: int
     notes: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return self._summary().text()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
     def _summary(self) -> Summary:
         rows = [
@@ -212,7 +207,7 @@ class VerilogLayerPrice(Struct, frozen=True):
     ready_cycles: int
 
 
-class VerilogPrice(Struct, frozen=True):
+class VerilogPrice(Summarised, Struct, frozen=True):
     """What our own Verilog of a design will take, without synthesis.
 
     Attributes:
@@ -230,6 +225,13 @@ class VerilogPrice(Struct, frozen=True):
     layers: tuple[VerilogLayerPrice, ...]
     latency_cycles: int
     interval_cycles: int
+
+    def _summary(self) -> Summary:
+        figures = [(name, figure) for name in ESTIMATED if (figure := self.resources[name]) is not None]
+        rows = [(LABELS[name], f"{one.low:,}", f"{one.value:,}", f"{one.high:,}") for name, one in figures]
+        cycles = f"latency {self.latency_cycles:,} cycles; a sample {interval_words(self.interval_cycles)}"
+        title = f"VerilogPrice: {self.design} as our Verilog on {self.family}"
+        return Summary(title, (f"after {ANALYTIC_OPEN_SYNTH.step}", "low", "estimate", "high"), rows, [cycles])
 
     @property
     def whole(self) -> Measurement[Figure]:

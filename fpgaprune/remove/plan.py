@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError, RemovalError, shown
 from fpgaprune.files import read_json
-from fpgaprune.values import Array, MaskSet, by_weight_path, near_misses
+from fpgaprune.values import Array, MaskSet, Summarised, Summary, by_weight_path, near_misses
 
 FORMAT = 1
 Indices = tuple[NDArray[np.intp], ...]
@@ -94,8 +94,8 @@ class Collapse:
     config: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class RemovalPlan:
+@dataclass(frozen=True, repr=False)
+class RemovalPlan(Summarised):
     """What `apply_removal` will do to one model with the weights that it has now.
 
     A small weight is `weight[np.ix_(*kept[path])]`, plus `deltas[path]` if there is one.
@@ -134,6 +134,17 @@ class RemovalPlan:
     lockable: tuple[str, ...] = ()
     tolerance: float = 0.0
     change: Mapping[str, Any] | None = None
+
+    def _summary(self) -> Summary:
+        counts = [(layer, len(layer.reasons), len(layer.kept)) for layer in self.channels]
+        rows = [(layer.path, layer.kind, f"{total:,}", f"{total - kept:,}") for layer, total, kept in counts]
+        leaving = sum(total - kept for _, total, kept in counts)
+        before, after = self.multiplications
+        notes = [f"{before:,} multiplications for a sample become {after:,}"]
+        if self.unsupported:
+            notes.append(f"layers without a rule, unchanged: {', '.join(self.unsupported)}")
+        title = f"RemovalPlan: {leaving:,} of {sum(total for _, total, _ in counts):,} channels of {self.model} leave"
+        return Summary(title, ("layer", "kind", "channels", "leave"), rows, notes)
 
     @property
     def empty(self) -> bool:

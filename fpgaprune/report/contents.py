@@ -24,7 +24,7 @@ from fpgaprune.measure import (
     to_plain,
 )
 from fpgaprune.target import Target
-from fpgaprune.values import Summary
+from fpgaprune.values import Summarised, Summary
 
 FORMAT = 1
 
@@ -264,8 +264,8 @@ class StageTime:
     note: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class RunReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class RunReport(Summarised):
     """A run from its network to its price, as the pages show it.
 
     Attributes:
@@ -315,12 +315,6 @@ class RunReport:
     versions: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
     created: str | None = None
-
-    def __repr__(self) -> str:
-        return self._summary().text()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
     def _summary(self) -> Summary:
         metric, layers = self.metric, self.kernel_layers

@@ -12,7 +12,7 @@ from typing import Any, Self
 from fpgaprune.errors import RtlError
 from fpgaprune.files import read_json, write_bytes
 from fpgaprune.rtl.bus import Bus
-from fpgaprune.values import FixedType
+from fpgaprune.values import FixedType, Summarised, Summary
 
 FORMAT = 1
 LIST = "project.json"
@@ -102,8 +102,8 @@ class RtlLoads:
     forms: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class VerilogProject:
+@dataclass(frozen=True, repr=False)
+class VerilogProject(Summarised):
     """A design written as Verilog-2001 below `path`, with `project.json` naming every part.
 
     Attributes:
@@ -126,6 +126,12 @@ class VerilogProject:
     inputs: tuple[RtlPort, ...]
     outputs: tuple[RtlPort, ...]
     loads: RtlLoads | None = None
+
+    def _summary(self) -> Summary:
+        rows = [(layer.layer, layer.module, layer.shapes) for layer in self.layers]
+        title = f"VerilogProject: top module {self.top} and {len(rows)} layers in {self.path}"
+        streams = ", ".join(f"{port.prefix} ({port.layer})" for port in (*self.inputs, *self.outputs))
+        return Summary(title, ("layer", "module", "values"), rows, [f"streams: {streams}"])
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -20,6 +20,7 @@ from .slices import parse_slice as parse_slice
 from .spread_kernels import gathered as gathered
 from .spread_kernels import spread as spread
 from .summary import LINES as LINES
+from .summary import Summarised as Summarised
 from .summary import Summary as Summary
 from .weights import NamedWeights as NamedWeights
 from .weights import by_weight_path as by_weight_path

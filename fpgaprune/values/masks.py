@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fpgaprune.errors import MaskError
 from fpgaprune.files import missing_file, read_npz, write_npz
 from fpgaprune.values.slices import expand_indices, parse_slice
-from fpgaprune.values.summary import Summary
+from fpgaprune.values.summary import Summarised, Summary
 from fpgaprune.values.weights import by_weight_path, match_paths, near_misses, weight_shapes
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Mask = NDArray[np.bool_]
 
 
-class MaskSet(Mapping[str, Mask]):
+class MaskSet(Summarised, Mapping[str, Mask]):
     """Weight path to a bool array of the weight's shape, True = free, False = locked; immutable.
 
     A path is the model's (`conv2/kernel`) or Keras's own `variable.path` (`sequential/conv2/kernel`); the set keeps it
@@ -123,12 +123,6 @@ class MaskSet(Mapping[str, Mask]):
 
     def __invert__(self) -> MaskSet:
         return MaskSet({path: ~mask for path, mask in self.items()})
-
-    def __repr__(self) -> str:
-        return self._summary().text()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
     def _summary(self) -> Summary:
         rows, pictures = [], []

@@ -73,6 +73,21 @@ class Summary:
         return f"<div><b>{escape(_short(self.title, 400))}</b><table>{''.join(cells)}</table>{below}</div>"
 
 
+class Summarised:
+    """A result that a terminal and a notebook show as its `_summary`; a dataclass needs `repr=False`."""
+
+    __slots__ = ()
+
+    def _summary(self) -> Summary:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self._summary().text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+
 def _short(text: str, most: int) -> str:
     """`text` in one line of at most `most` printable characters."""
     printable = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))

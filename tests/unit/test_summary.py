@@ -4,6 +4,7 @@ import io
 import re
 from base64 import b64decode
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +12,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fpgaprune as fp
+from fpgaprune.design import Dense, Input, LayerSpec
 from fpgaprune.fit import Fit, Knobs
-from fpgaprune.measure import Estimate, Figure, LayerEstimate, LinkCheck, LockCertificate, Resources, WeightCheck
-from fpgaprune.values import LINES, Summary
+from fpgaprune.measure import (
+    ChosenLayout,
+    Estimate,
+    Figure,
+    LaidLayer,
+    LayerEstimate,
+    LinkCheck,
+    LockCertificate,
+    Resources,
+    VerilogPrice,
+    WeightCheck,
+)
+from fpgaprune.remove import RemovalPlan
+from fpgaprune.remove.plan import LayerChannels
+from fpgaprune.rtl import RtlLayer, RtlPort, VerilogProject
+from fpgaprune.values import LINES, FixedType, Summary
 from tests.unit.fit.made_up import LIMITS, made_point
 from tests.unit.report.samples import run_report
 
@@ -79,21 +95,56 @@ def report(count, name="demo"):
     return run_report(name=name, warnings=(name,) * count)
 
 
-@pytest.mark.parametrize("make", [masks, estimate, certificate, found, report])
+def design(count, name="conv{}"):
+    """Dense layers, each with one weight that is zero."""
+    kind = FixedType(8, 4, True)
+    types = dict.fromkeys(("result", "accum", "weight", "bias"), kind)
+    layers = [LayerSpec("in", (), (2,), {"result": kind}, operation=Input())]
+    for number in range(count):
+        weights = {"weight": np.array([[0, 3], [2, 1]]), "bias": np.array([0, 0])}
+        source = layers[-1].name
+        layers.append(LayerSpec(name.format(number), (source,), (2,), types, weights, operation=Dense()))
+    return fp.Design("net", tuple(layers), (layers[-1].name,))
+
+
+def plan(count, name="conv{}"):
+    channels = tuple(
+        LayerChannels(name.format(n), "Conv2D", ("dead", "read"), (0.0, None), ("", "out")) for n in range(count)
+    )
+    return RemovalPlan("net", "", {}, {}, {}, {}, {}, (), {}, channels, {name.format(9): "Own"}, (900, 700))
+
+
+def project(count, name="conv{}"):
+    port = RtlPort(name.format(0), "s_axis", (2,), 1, 2, FixedType(8, 4, True))
+    layers = tuple(RtlLayer(name.format(n), "conv", (), "2 -> 2", {}) for n in range(count))
+    return VerilogProject(Path("rtl"), "net", "net", 5.0, (), layers, (port,), ())
+
+
+def chosen(count, name="conv{}"):
+    rows = tuple(LaidLayer(name.format(n), "scheduled", 3, False, 90 + n) for n in range(count))
+    used = Resources(lut=Figure(500, 400, 600), ff=Figure(7, 7, 7), dsp=Figure(0, 0, 0), bram18=Figure(0, 0, 0))
+    price = VerilogPrice(name.format(0), "xc7", used, (), 123, 45)
+    return ChosenLayout("xc7z020", 0.8, 45, 45, rows, {"lut": 0.5}, price, None, None)
+
+
+def price(count, name="conv{}"):
+    return chosen(count, name).price
+
+
+MAKERS = [masks, estimate, certificate, found, report, design, plan, project, chosen, price]
+
+
+@pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("count", [0, 1, 60])
 def test_each_result_fits_a_screen(make, count):
     text, html = holds(make(count))
     assert len(html) < 400_000
-    assert text.splitlines()[0].split(":")[0].split()[0] in {"MaskSet", "Estimate", "Certificate", "Fit", "RunReport"}
+    assert text.splitlines()[0].split(":")[0].split()[0] in {"Certificate", type(make(count)).__name__}
 
 
-@pytest.mark.parametrize(
-    "shown",
-    [masks(2, name=EVIL + "{}"), estimate(2, EVIL), certificate(2, EVIL), found(2, EVIL), report(2, EVIL)],
-    ids=["masks", "estimate", "certificate", "fit", "report"],
-)
-def test_names_are_text_and_never_elements(shown):
-    _, html = holds(shown)
+@pytest.mark.parametrize("make", MAKERS)
+def test_names_are_text_and_never_elements(make):
+    _, html = holds(make(2, name=EVIL + "{}"))
     assert "&lt;script&gt;alert(&quot;&amp;&quot;)&lt;/script&gt; ?[31m" in html
 
 
@@ -103,6 +154,12 @@ def test_each_says_its_figures():
     holds(certificate(1), ["does not hold", "1 violations", "[0] = 1"])
     holds(found(1), ["fit on xc7z020:", "100 cycles", "Pareto front"])
     holds(report(1), ["accuracy hardware", "kernels locked", "estimate after", "LUT"])
+    holds(design(2), ["net, 3 layers", "conv1", "Dense"])
+    assert repr(design(2)).splitlines()[-1].split() == ["conv1", "Dense", "2", "fixed<8,4>", "4", "1"]
+    holds(plan(2), ["2 of 4 channels of net leave", "900 multiplications for a sample become 700", "conv9"])
+    holds(project(2), ["top module net and 2 layers in rtl", "s_axis (conv0)"])
+    holds(chosen(2), ["xc7z020: LUT 50%", "scheduled", "conv1 is the slowest with 91 cycles and 3 multipliers"])
+    holds(price(1), ["conv0 as our Verilog on xc7", "400", "500", "600", "a sample every 45 cycles"])
 
 
 def test_a_certificate_without_links_does_not_hold():

@@ -14,7 +14,7 @@ from fpgaprune.flow.file import require_kind
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.measure import ANALYTIC_CSYNTH, ANALYTIC_SYNTH, ESTIMATED, LABELS, to_plain
 from fpgaprune.report import NO_BREAK, Metric, change_text, count_text, percent_text, value_text
-from fpgaprune.values import Summary
+from fpgaprune.values import Summarised, Summary
 
 _SETTINGS = "settings that differ"
 # Keys of a flow that say nothing of the network or its hardware.
@@ -43,7 +43,7 @@ class ComparedRow(Struct, frozen=True):
         return change_text(first, others[0])
 
 
-class ComparedRuns(Struct, frozen=True):
+class ComparedRuns(Summarised, Struct, frozen=True):
     """Finished runs side by side.
 
     Attributes:
@@ -77,12 +77,6 @@ class ComparedRuns(Struct, frozen=True):
         """The comparison as JSON data."""
         plain: dict[str, Any] = to_plain(self)
         return plain
-
-    def __repr__(self) -> str:
-        return self._summary().text()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
     def _summary(self) -> Summary:
         headings, rows = self.table()
