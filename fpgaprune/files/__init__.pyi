@@ -21,7 +21,7 @@ from .firmware import stored_forms as stored_forms
 from .keras2_config import layer_configs as layer_configs
 from .keras2_config import number_from_zero as number_from_zero
 from .keras2_config import to_keras3 as to_keras3
-from .missing_file import missing_file as missing_file
+from .missing_file import does_not_exist as does_not_exist
 from .npz_file import read_npz as read_npz
 from .npz_file import write_npz as write_npz
 from .onnx_graph import IR_VERSION as IR_VERSION

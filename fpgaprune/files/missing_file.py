@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 
-def missing_file(path: str | os.PathLike[str], what: str = "") -> str:
+def does_not_exist(path: str | os.PathLike[str], what: str = "") -> str:
     """`data file min.npz does not exist; did you mean mine.npz?`; `what` is its `data file`."""
     source = Path(path)
     try:

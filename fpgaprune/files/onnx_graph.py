@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import FpgaPruneError, shown
 from fpgaprune.files.documents import PARSER_ERRORS, in_a_line
-from fpgaprune.files.missing_file import missing_file
+from fpgaprune.files.missing_file import does_not_exist
 from fpgaprune.files.whole_files import storage_error
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def read_onnx(path: Path, problem: type[FpgaPruneError]) -> onnx.ModelProto:
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
-        raise problem(missing_file(path)) from error
+        raise problem(does_not_exist(path)) from error
     except OSError as error:
         raise problem(str(storage_error(error, path, "read"))) from error
     try:

@@ -14,7 +14,7 @@ from typing import Any
 
 from fpgaprune.errors import FpgaPruneError, shown
 from fpgaprune.files.documents import PARSER_ERRORS, in_a_line, parse_json
-from fpgaprune.files.missing_file import missing_file
+from fpgaprune.files.missing_file import does_not_exist
 from fpgaprune.files.whole_files import storage_error
 
 WEIGHTS = "model.weights.h5"
@@ -204,7 +204,7 @@ def _as_problem(path: Path, error: BaseException, problem: type[FpgaPruneError])
     if isinstance(error, FpgaPruneError):
         return error
     if isinstance(error, FileNotFoundError):
-        return problem(missing_file(path))
+        return problem(does_not_exist(path))
     if isinstance(error, OSError) and error.errno and not isinstance(error, zipfile.BadZipFile):
         return problem(str(storage_error(error, path, "read")))
     return problem(f"{path} is not a whole {'.keras' if path.suffix == '.keras' else 'model'} file: {in_a_line(error)}")

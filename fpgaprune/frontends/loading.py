@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fpgaprune.errors import ConfigError, FpgaPruneError, ModelImportError
-from fpgaprune.files import check_names, in_a_line, missing_file, read_configuration, read_weights, require_layers
+from fpgaprune.files import check_names, does_not_exist, in_a_line, read_configuration, read_weights, require_layers
 from fpgaprune.frontends.architecture import is_architecture, whole_model
 from fpgaprune.frontends.loaded import ImportDifference, LoadedNetwork, zero_masks
 from fpgaprune.frontends.onnx.front import load_onnx
@@ -62,7 +62,7 @@ def load(
     """
     source = Path(path)
     if not source.exists():
-        raise ConfigError(missing_file(source, "model file"))
+        raise ConfigError(does_not_exist(source, "model file"))
     if source.suffix.lower() in _OF_TORCH:
         raise ModelImportError(f"{source} is a program of PyTorch, which is not run: export it: {export_lines(source)}")
     if is_architecture(source):
@@ -98,7 +98,7 @@ def _in_parts(architecture: Path, weights: Path | None) -> LoadedNetwork:
             "weights='weights.h5'), 'fpgaprune convert --weights'"
         )
     if not weights.exists():
-        raise ConfigError(missing_file(weights, "file of weights"))
+        raise ConfigError(does_not_exist(weights, "file of weights"))
     with tempfile.TemporaryDirectory(prefix="fpgaprune-parts-") as name:
         whole = whole_model(architecture, weights, Path(name))
         try:

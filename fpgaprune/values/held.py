@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fpgaprune.errors import MaskError
-from fpgaprune.files import missing_file, read_npz, write_npz
+from fpgaprune.files import does_not_exist, read_npz, write_npz
 from fpgaprune.values.masks import MaskSet
 from fpgaprune.values.real_arrays import Array
 
@@ -40,7 +40,7 @@ class HeldValues:
         try:
             return cls.from_arrays(read_npz(path))
         except FileNotFoundError as error:
-            raise MaskError(missing_file(path, "file of held values")) from error
+            raise MaskError(does_not_exist(path, "file of held values")) from error
         except ValueError as error:
             raise MaskError(f"{os.fspath(path)!r} is no file of held values: {error}") from error
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.files import missing_file, read_npz, write_npz
+from fpgaprune.files import does_not_exist, read_npz, write_npz
 from fpgaprune.values.slices import expand_indices, parse_slice
 from fpgaprune.values.summary import Summarised, Summary
 from fpgaprune.values.weights import by_weight_path, match_paths, near_misses, weight_shapes
@@ -87,7 +87,7 @@ class MaskSet(Summarised, Mapping[str, Mask]):
         try:
             return cls(read_npz(path))
         except FileNotFoundError as error:
-            raise MaskError(missing_file(path, "mask file")) from error
+            raise MaskError(does_not_exist(path, "mask file")) from error
         except MaskError:
             raise
         except ValueError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.files import missing_file
+from fpgaprune.files import does_not_exist
 from fpgaprune.flow.engine.config import parse_config, read_config
 from fpgaprune.flow.file import Flow, TrainConfig, kind_of, needed_with_model, require_kind, with_names_in_keras
 from fpgaprune.frontends import is_onnx, plan_onnx
@@ -49,7 +49,7 @@ def flow_from_options(source: Path | None, name: str | None = None, **options: o
         document.setdefault(section, {})[key] = value
     if source is not None and kind_of(source) == "model":
         if not source.exists():
-            raise ConfigError(missing_file(source, "model file"))
+            raise ConfigError(does_not_exist(source, "model file"))
         # What cannot come in is refused first.
         has_bits = plan_onnx(source).document.is_quantised if is_onnx(source) else trained_bits(source) is not None
         if has_bits:

@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin
 from pydantic import ValidationError, create_model
 
 from fpgaprune.errors import SHOWN, ConfigError, fraction_meant, shown
-from fpgaprune.files import missing_file, read_toml
+from fpgaprune.files import does_not_exist, read_toml
 from fpgaprune.flow.file import (
     WHOLE,
     DataConfig,
@@ -71,7 +71,7 @@ def read_config(path: Path | None) -> Flow:
     try:
         document = read_toml(path, ConfigError, "flow file")
     except FileNotFoundError as error:
-        raise ConfigError(missing_file(path, "flow file or model")) from error
+        raise ConfigError(does_not_exist(path, "flow file or model")) from error
     if not document:
         raise ConfigError(
             f"flow file {path} holds no key; 'fpgaprune config' prints one with every key, and 'fpgaprune run' without "

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.files import missing_file, read_npz
+from fpgaprune.files import does_not_exist, read_npz
 from fpgaprune.flow.file import (
     FinetuneConfig,
     Flow,
@@ -60,7 +60,7 @@ def _check_schedule(config: Flow, data: Dataset) -> None:
         )
     for key, path in (("schedule.rewind_to", file), ("start", settings.start)):
         if path is not None and not path.exists():
-            raise ConfigError(missing_file(path, f"finetune.{key}:"))
+            raise ConfigError(does_not_exist(path, f"finetune.{key}:"))
     if settings.fit is not None and settings.schedule.kind != "one_shot":
         raise ConfigError(
             f"finetune.fit is a training loop of your own, and finetune.schedule is {settings.schedule.kind!r}; a "

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import DataError, shown
-from fpgaprune.files import missing_file, read_npz
+from fpgaprune.files import does_not_exist, read_npz
 from fpgaprune.flow.file import FORMS, is_function_name, named_function
 from fpgaprune.flow.task.batched_data import as_arrays
 from fpgaprune.flow.task.sample_weights import read_weights
@@ -292,7 +292,7 @@ def _npz(path: Path) -> dict[str, Array]:
     try:
         return read_npz(path)
     except FileNotFoundError as error:
-        raise DataError(missing_file(path, "data file")) from error
+        raise DataError(does_not_exist(path, "data file")) from error
     except ValueError as error:
         raise DataError(f"data file {path} is no .npz of plain arrays: {error}") from error
 

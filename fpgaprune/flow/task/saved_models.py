@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.files import missing_file
+from fpgaprune.files import does_not_exist
 from fpgaprune.flow.task.data import Dataset
 from fpgaprune.flow.task.samples import arrays_of
 from fpgaprune.frontends import LoadedNetwork, is_onnx, load, plan_onnx
@@ -54,7 +54,7 @@ def load_saved_model(path: Path) -> keras.Model:
         ModelImportError: as `read_model`.
     """
     if not path.exists():
-        raise ConfigError(missing_file(path, "model file"))
+        raise ConfigError(does_not_exist(path, "model file"))
     if is_onnx(path):
         plan_onnx(path)  # refuses most files before TensorFlow starts
     from fpgaprune.flow.task.session import start_session

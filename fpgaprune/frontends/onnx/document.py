@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fpgaprune.errors import ModelImportError, shown
-from fpgaprune.files import IR_VERSION, PARSER_ERRORS, bodies, in_a_line, missing_file, storage_error
+from fpgaprune.files import IR_VERSION, PARSER_ERRORS, bodies, does_not_exist, in_a_line, storage_error
 from fpgaprune.frontends.onnx.constants import FOLDED
 from fpgaprune.frontends.onnx.operators import OPERATORS
 from fpgaprune.frontends.onnx.patterns import joined
@@ -98,7 +98,7 @@ def read_document(path: Path) -> Document:
             raise ModelImportError(f"{path} takes {found.st_size:,} bytes; wanted {_MOST_BYTES:,} at most")
         data = path.read_bytes()
     except FileNotFoundError as error:
-        raise ModelImportError(missing_file(path)) from error
+        raise ModelImportError(does_not_exist(path)) from error
     except OSError as error:
         raise ModelImportError(str(storage_error(error, path, "read"))) from error
     try:
