@@ -133,3 +133,23 @@ def test_an_ice40_takes_the_project_at_a_clock_of_its_own(tmp_path):
         assert found.fmax_mhz > 50
         # A carry that comes out into the fabric takes a cell of its own.
         assert counted.lut <= found.used["lut"] <= 2 * counted.lut
+
+
+def test_a_small_memory_on_gowin_counts_as_six_luts_when_it_is_placed(tmp_path):
+    """As in synthesis and in Gowin's reports; beside that, a register takes at most the LUT for the way in."""
+    try:
+        for tool in find_board_router("tang-nano-20k")[1].tools:
+            find_open_tool(tool)
+    except ToolError as error:
+        pytest.skip(str(error))
+    project = tiny_project(tmp_path)
+    relu = tmp_path / "rtl/relu.v"
+    words = """    reg [59:0] memory [0:15];
+    wire [59:0] word = memory[s_axis_tdata[7:4]];
+    always @(posedge clk) if (s_axis_tvalid) memory[s_axis_tdata[3:0]] <= {4{s_axis_tdata[14:0]}};
+    assign m_axis_tdata = word[14:0] ^ word[29:15] ^ word[44:30] ^ word[59:45];"""
+    relu.write_text(re.sub(r"    assign m_axis_tdata .*", words, relu.read_text()))
+    made = make_bitstream(project, "tang-nano-20k", tmp_path / "tiny.fs")
+    counted = made.synthesised
+    assert counted.lut > 15 * 6
+    assert counted.lut <= made.used.lut <= counted.lut + counted.ff
