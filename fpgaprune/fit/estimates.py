@@ -149,7 +149,7 @@ class Estimates:
             return None
 
     def _config(self, knobs: Knobs) -> Flow:
-        return parse_config(joined(self._document, knobs.settings()), "fit")
+        return parse_config(joined(knobs.choice(self._document), self._document, knobs.settings()), "fit")
 
 
 def powers_of_two(design: Design) -> Design:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +26,10 @@ SPARSITIES = (
     *(0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99),
 )
 WIDTHS = (8, 7, 6, 5, 4, 3, 2)
+# With so many zeros, size scatters the weights that are left, and their paths keep them together:
+# docs/measurements/field.md, "How weights are chosen".
+_SCATTERED = 0.95
+_TOGETHER: Final[dict[str, Any]] = {"criterion": "synflow", "normalize": "none", "min_free_channels": 0.01}
 # Whole filters are locked before other units.
 FILTER = "filter"
 # The smallest network that is likely to succeed: shares of filters and of other units that are locked, and bits.
@@ -116,6 +120,12 @@ class Knobs:
             own = found.setdefault(name, {})
             own[role] = own.get(role, getattr(self, role)) - 1
         return found
+
+    def choice(self, document: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return what a flow file needs beside `settings` to choose units; nothing if `document` says some of it."""
+        scattered = self.granularity == "weight" and self.sparsity >= _SCATTERED
+        said = _TOGETHER.keys() & document.get("select", {}).keys()
+        return {"select": _TOGETHER} if scattered and not said else {}
 
     def settings(self) -> dict[str, dict[str, Any]]:
         """Return sections of a flow file to the keys that make this network."""

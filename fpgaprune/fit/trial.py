@@ -340,7 +340,9 @@ class TrialRunner:
         more = joined({"verdict": {"max_loss": self.limits.max_loss}}, more)
         if held := settings.get("quantise"):
             more["quantise"] = {"epochs": max(held["epochs"], epochs // 2)}
-        document = joined(self.training, self.document, settings, {"finetune": finetune}, more)
+        document = joined(
+            knobs.choice(self.document), self.training, self.document, settings, {"finetune": finetune}, more
+        )
         return Trial(
             self.route.name,
             self._target,

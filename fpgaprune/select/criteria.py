@@ -16,6 +16,7 @@ import numpy as np
 from fpgaprune.errors import MaskError
 from fpgaprune.network import CHANNELWISE, FlatStep, Network, Role, network_of, per_output
 from fpgaprune.select.data_criteria import Question, Scores, activation, fisher, taylor
+from fpgaprune.select.synflow import synflow
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ CRITERIA: Mapping[str, Criterion] = {
     "l1": Criterion(l1),
     "l2": Criterion(l2),
     "random": Criterion(random, pool="first"),
+    "synflow": Criterion(synflow),
     "bn_scale": Criterion(bn_scale),
     "geometric_median": Criterion(geometric_median),
     "taylor": Criterion(taylor, needs_data=True),

@@ -63,6 +63,44 @@ def test_geometric_median(model):
             assert np.allclose(scores("geometric_median", model)[path][..., o], sum(distances), rtol=1e-6)
 
 
+def test_synflow_is_the_share_of_all_paths_through_a_weight():
+    network = filled(
+        keras.Sequential(
+            [
+                keras.Input((4, 4, 2)),
+                keras.layers.Conv2D(3, 2, activation="relu", name="conv"),
+                keras.layers.Flatten(),
+                keras.layers.Dense(5, activation="relu", name="hidden"),
+                keras.layers.Dense(2, name="out"),
+            ]
+        ),
+        0,
+    )
+    paths = ["conv/kernel", "hidden/kernel", "out/kernel"]
+    weights = named_weights(network)
+    weights["hidden/kernel"].assign(weights["hidden/kernel"].numpy() * (np.arange(5) != 3))
+    found = scores("synflow", network, paths)
+    # A unit that reads nothing is on no path.
+    assert found["out/kernel"][3].tolist() == [0.0, 0.0]
+    assert scores("synflow", network, paths[:1])["conv/kernel"].tolist() == found["conv/kernel"].tolist()
+    for path, weight in weights.items():
+        weight.assign(abs(weight.numpy()) * (path in paths))
+    with tf.GradientTape() as tape:
+        through = tf.reduce_sum(network(np.ones((1, 4, 4, 2))))
+    for path, gradient in zip(paths, tape.gradient(through, [weights[path].value for path in paths]), strict=True):
+        wanted = weights[path].numpy() * gradient.numpy()
+        assert np.allclose(found[path], wanted / wanted.sum(), rtol=1e-4)
+
+
+def test_synflow_of_a_branch_and_of_a_layer_without_a_rule():
+    network = residual()
+    paths = ["stem/kernel", "branch/kernel", "depth/kernel", "point/kernel", "hidden/kernel"]
+    found = scores("synflow", network, paths)
+    assert all((found[path] > 0).all() and np.isclose(found[path].sum(), 1) for path in paths)
+    depth = abs(named_weights(network)["depth/kernel"].numpy())
+    assert np.allclose(found["depth/kernel"], depth / depth.sum())
+
+
 def test_bn_scale(model):
     gamma = named_weights(model)["bn2/gamma"].numpy()
     assert np.allclose(scores("bn_scale", model, ["conv2/kernel"])["conv2/kernel"][0, 0, 0], abs(gamma))

@@ -23,6 +23,8 @@ from fpgaprune.fit import (
     Limits,
     Ranking,
     SearchLog,
+    TrialRunner,
+    VerilogRoute,
     facts,
     front_rows,
     reasons,
@@ -31,6 +33,7 @@ from fpgaprune.fit import (
 from fpgaprune.flow import Dataset, RunDirectory, Silent, load_data, parse_config
 from fpgaprune.flow.run import FORMAT
 from fpgaprune.layout import joined
+from fpgaprune.target import find_part
 from tests.unit.fit.made_up import laid_out
 
 NAMES = ("sparsity", "filters", "weight_bits", "activation_bits")
@@ -196,6 +199,27 @@ def test_settings_join_key_by_key_and_a_schedule_is_one_value():
         "finetune": {"schedule": {"kind": "one_shot"}},
     }
     assert first["hls"]["layers"]["a"] == {"reuse_factor": 2}
+
+
+@pytest.mark.parametrize(
+    ("granularity", "sparsity", "select", "criterion"),
+    [
+        ("weight", 0.95, {}, "synflow"),
+        ("weight", 0.94, {}, None),
+        ("kernel", 0.95, {}, None),
+        ("weight", 0.95, {"criterion": "taylor"}, "taylor"),
+        ("weight", 0.95, {"normalize": "max"}, None),
+    ],
+)
+def test_the_last_weights_are_chosen_by_their_paths_unless_the_flow_says_how(
+    tmp_path, granularity, sparsity, select, criterion
+):
+    document = {"target": {"part": "xc7z020"}, "select": select, "finetune": {}}
+    route = VerilogRoute(find_part("xc7z020"), "xc7")
+    trials = TrialRunner(route, document, tmp_path, tmp_path / "x.npz", Limits(), None, "")
+    made = trials.trial(Knobs(granularity, sparsity), laid_out("all", {}, 0.5, 10, 10), 3)
+    assert made.document["select"].get("criterion") == criterion
+    assert made.document["select"].get("normalize") == ("none" if criterion == "synflow" else select.get("normalize"))
 
 
 def arrays(count, first=0):
