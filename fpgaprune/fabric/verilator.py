@@ -21,7 +21,7 @@ _PIP = "pip install 'fpgaprune[rtl]'"
 # A compiler takes seconds for C++ of this size: statements in a file, and bytes compiled together.
 _SPLIT = "4000"
 _UNIT_BYTES = 400_000
-_FLAGS = ("-std=c++20", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0")
+_FLAGS = ("-std=c++14", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0")
 _RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 
 
