@@ -22,6 +22,8 @@ _PIP = "pip install 'fpgaprune[rtl]'"
 _SPLIT = "4000"
 _UNIT_BYTES = 400_000
 _FLAGS = ("-std=c++14", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0")
+# How the names of files end whose code runs once, and what makes g++ compile the rest of a file without optimisation.
+_SLOW, _AS_IT_IS = "__Slow.cpp", '#pragma GCC optimize ("O0")\n'
 _RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 
 
@@ -126,10 +128,9 @@ def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) ->
 
     def compile_one(job: tuple[Path, str, Path]) -> None:
         place, source, target = job
-        level = "-O0" if source.startswith("slow") else "-O1"
         # Another process may compile the same file: the object gets its name once it is whole.
         partial = target.with_name(f".{target.name}.{os.getpid()}")
-        command = [*compiler, level, *_FLAGS, *includes, "-w", "-c", source, "-o", str(partial.resolve())]
+        command = [*compiler, "-O1", *_FLAGS, *includes, "-w", "-c", source, "-o", str(partial.resolve())]
         run_tool(command, place, timeout_s, log_name=f".{target.stem}.{os.getpid()}.log", product="C++")
         partial.replace(target)
         (place / f".{target.stem}.{os.getpid()}.log").unlink(missing_ok=True)
@@ -144,25 +145,23 @@ def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) ->
 def _units(model: Path) -> list[str]:
     """Names of new files that include the generated ones, because most of a small file's compilation is its headers.
 
-    The code in files that Verilator calls slow runs once: those are compiled without optimisation.
+    The code in files that Verilator calls slow runs once: it comes last, without optimisation.
     """
-    made: list[str] = []
-    for kind in ("slow", "fast"):
-        names = sorted(path.name for path in model.glob("*.cpp") if path.stem.endswith("__Slow") == (kind == "slow"))
-        groups: list[list[str]] = [[]]
-        size = 0
-        for name in [name for name in names if not name.startswith(("slow", "fast"))]:
-            length = (model / name).stat().st_size
-            if size + length > _UNIT_BYTES and groups[-1]:
-                groups.append([])
-                size = 0
-            groups[-1].append(name)
-            size += length
-        for number, group in enumerate(groups):
-            unit = f"{kind}{number}.cpp"
-            write_bytes(model / unit, "".join(f'#include "{name}"\n' for name in group).encode())
-            made.append(unit)
-    return made
+    names = sorted((path.name for path in model.glob("*.cpp")), key=lambda name: (name.endswith(_SLOW), name))
+    groups: list[list[str]] = [[]]
+    size = 0
+    for name in names:
+        length = (model / name).stat().st_size
+        if size + length > _UNIT_BYTES and groups[-1]:
+            groups.append([])
+            size = 0
+        groups[-1].append(name)
+        size += length
+    for number, group in enumerate(groups):
+        lines = [f'#include "{name}"\n' for name in group]
+        fast = sum(not name.endswith(_SLOW) for name in group)
+        write_bytes(model / f"unit{number}.cpp", "".join((*lines[:fast], _AS_IT_IS, *lines[fast:])).encode())
+    return [f"unit{number}.cpp" for number in range(len(groups))]
 
 
 def _shared_folder(compiler: list[str], root: Path) -> Path:
