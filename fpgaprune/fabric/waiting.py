@@ -32,7 +32,7 @@ _READ_BACK = {"gowin": (4.5, 1.1e-3), "ice40up": (3.0, 4e-4), "ecp5": (3.0, 6e-4
 _SYNTHESIS = {"xc7": (2.84, 1.86e-3), "xcup": (2.84, 1.86e-3)}
 _OTHER_SYNTHESIS, _SYNTHESIS_POWER = (1.26, 1.24e-3), 1.2
 # Seconds of the simulator's build, by each LUT more, and of a LUT in one cycle of a sample.
-_SIMULATOR = (4.6, 2e-4, 1e-9)
+_SIMULATOR = (2.3, 2e-4, 1e-9)
 
 
 def bitstream_seconds(family: str, luts: float) -> float | None:
