@@ -17,12 +17,15 @@ _REFERENCE_S = 0.0165
 # Family to seconds of the tools' start, the placed LUTs of one run, its further seconds of synthesis, place and route
 # on a free core, and the power of the LUTs by which they grow. Gowin: hw/synth/place_shares.csv, where the law is
 # within a factor of 1.5 of each row that ended; a GW5A is taken for one of these. ECP5: 2,232, 4,572, 5,355 and 10,250
-# LUTs took 47, 73, 100 and 183 s. UltraPlus: the networks of docs/measurements/boards.md on an iCEBreaker.
+# LUTs took 47, 73, 100 and 183 s. UltraPlus: the networks of docs/measurements/boards.md on an iCEBreaker. Nexus and
+# GateMate: the same file as Gowin; LUTs are those of its column `luts`, as the estimate has them.
 _LAWS = {
     "gowin": (0.0, 2851, 32.0, 1.3),
     "gw5a": (0.0, 2851, 32.0, 1.3),
     "ecp5": (16.0, 7000, 105.0, 1.2),
     "ice40up": (0.0, 2200, 12.0, 1.6),
+    "nexus": (12.0, 3580, 85.0, 1.2),
+    "gatemate": (23.0, 6382, 170.0, 1.2),
 }
 # Seconds of reading a bitstream back: its start, the compiler's among them, and those for each placed LUT.
 _READ_BACK = {"gowin": (4.5, 1.1e-3), "ice40up": (3.0, 4e-4), "ecp5": (3.0, 6e-4)}

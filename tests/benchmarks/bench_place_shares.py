@@ -4,8 +4,9 @@
 
 Every seed draws a network of each family (Dense, 1-D and 2-D convolutions, depthwise), and for it the layouts that take
 between --least and --most of the FPGA by their estimate. Each one is synthesised with the board's serial port, placed
-and routed. A row says the share of each kind of cell that nextpnr counts, the seconds, and how it ended; rows are
-appended to FOLDER/place_shares.csv.
+and routed. A row says the share of each kind of cell that nextpnr counts, the LUTs that were estimated, the processor
+seconds that are said for them (0: none), the seconds that it took, by the clock and of the processor, and how it ended.
+Processor seconds are those of the machine of the time laws. Rows are appended to FOLDER/place_shares.csv.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 # nextpnr's line for one kind of site: used, and how many the device has.
 _SITES = re.compile(r"^Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s")
 KINDS = {
-    "lut": ("LUT4", "TRELLIS_COMB", "ICESTORM_LC"),
-    "ff": ("DFF", "TRELLIS_FF"),
+    "lut": ("LUT4", "TRELLIS_COMB", "ICESTORM_LC", "OXIDE_COMB", "CPE_LT"),
+    "ff": ("DFF", "TRELLIS_FF", "OXIDE_FF", "CPE_FF"),
     "carry": ("ALU",),
     "lutram": ("RAM16SDP4", "TRELLIS_RAMW"),
-    "bram": ("BSRAM", "DP16KD", "ICESTORM_RAM"),
+    "bram": ("BSRAM", "DP16KD", "ICESTORM_RAM", "OXIDE_EBR", "RAM_HALF"),
     "dsp": ("MULT9X9", "MULT18X18", "MULT18X18D", "ICESTORM_DSP"),
 }
-COLUMNS = ("board", "network", "interval", *KINDS, "seconds", "cpu_seconds", "ended", "mhz")
+COLUMNS = ("board", "network", "interval", *KINDS, "luts", "said", "seconds", "cpu_seconds", "ended", "mhz")
 FAMILIES = ("dense", "conv1d", "conv2d", "depthwise")
 
 
@@ -82,8 +83,8 @@ def network(family: str, seed: int) -> Any:
     return net.design(net.dense(x, int(draw(4, 11))))
 
 
-def layouts(design: Any, board: str, least: float, most: float) -> Iterator[dict[str, Any]]:
-    """The fields of the layouts that take between `least` and `most` of the FPGA, by their estimate."""
+def layouts(design: Any, board: str, least: float, most: float) -> Iterator[tuple[dict[str, Any], int]]:
+    """The fields of the layouts that take between `least` and `most` of the FPGA, and the LUTs placed, as estimated."""
     from fpgaprune.fabric import find_board_router
     from fpgaprune.layout import at_interval, slower_layouts
     from fpgaprune.target import find_part
@@ -95,7 +96,7 @@ def layouts(design: Any, board: str, least: float, most: float) -> Iterator[dict
         shares = router.devices.shares(counts, part)
         if least <= max(shares.values()) <= most and tuple(counts.values()) not in seen:
             seen.add(tuple(counts.values()))
-            yield dict(laid.fields)
+            yield dict(laid.fields), round(router.devices.placed_luts(counts))
 
 
 def sites(folder: Path) -> dict[str, float | None]:
@@ -116,13 +117,20 @@ def sites(folder: Path) -> dict[str, float | None]:
     return shares
 
 
-def measure(design: Any, board: str, fields: dict[str, Any], folder: Path, minutes: float) -> dict[str, Any]:
+def measure(design: Any, board: str, fields: dict[str, Any], luts: int, folder: Path, minutes: float) -> dict[str, Any]:
     """The row of one layout without its names."""
     from fpgaprune import to_verilog
     from fpgaprune.errors import FpgaPruneError
-    from fpgaprune.fabric import bitstream_ending, make_bitstream
+    from fpgaprune.fabric import (
+        bitstream_ending,
+        bitstream_seconds,
+        find_board_router,
+        make_bitstream,
+        processor_slowness,
+    )
 
     project = to_verilog(design, folder, **fields)
+    slow = processor_slowness()
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     mhz: float | str = ""
     try:
@@ -133,12 +141,19 @@ def measure(design: Any, board: str, fields: dict[str, Any], folder: Path, minut
         ended = f"{type(error).__name__}: {str(error)[:90]}"
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     shares = {kind: "" if share is None else round(share, 3) for kind, share in sites(folder).items()}
-    times = {"seconds": time.monotonic() - started, "cpu_seconds": used.ru_utime - before.ru_utime}
-    return {**shares, **{name: round(value) for name, value in times.items()}, "ended": ended, "mhz": mhz}
+    slow = (slow + processor_slowness()) / 2
+    times = {
+        "said": bitstream_seconds(find_board_router(board)[1].family, luts) or 0,
+        "seconds": time.monotonic() - started,
+        "cpu_seconds": (used.ru_utime - before.ru_utime) / slow,
+    }
+    return {**shares, "luts": luts, **{name: round(value) for name, value in times.items()}, "ended": ended, "mhz": mhz}
 
 
 def main() -> None:
     """One row a layout, on standard output and in FOLDER/place_shares.csv."""
+    from fpgaprune.layout import board_design
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--board", default="tang-nano-9k")
@@ -157,11 +172,11 @@ def main() -> None:
             rows.writeheader()
         for seed in chosen.seeds:
             for family in chosen.families:
-                design = network(family, seed)
-                for fields in layouts(design, chosen.board, chosen.least, chosen.most):
+                design = board_design(network(family, seed))
+                for fields, luts in layouts(design, chosen.board, chosen.least, chosen.most):
                     interval = fields.get("interval", 0)
                     folder = chosen.folder / chosen.board / f"{family}{seed}-{interval}"
-                    row = measure(design, chosen.board, fields, folder, chosen.minutes)
+                    row = measure(design, chosen.board, fields, luts, folder, chosen.minutes)
                     named = {"board": chosen.board, "network": f"{family} {seed}", "interval": interval}
                     rows.writerow({**named, **row})
                     written.flush()

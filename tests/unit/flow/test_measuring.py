@@ -16,6 +16,7 @@ from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import OPEN_TOOLS, bitstream_seconds, read_back_seconds
+from fpgaprune.files import hardware_path
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.finished import settings_of
 from fpgaprune.flow.stages import kernels_kept, measure, measure_project, open_reports, verilog_measurements
@@ -88,8 +89,10 @@ def test_how_long_it_will_take_grows_with_work_and_with_what_else_the_machine_do
     luts = price.resources.lut.value + 0.7 * price.resources.ff.value
     more = bitstream_seconds("gowin", luts) + read_back_seconds("gowin", luts)
     assert expected(board="tang-nano-9k")[0] == pytest.approx(usual + more)
-    # There is no law for place and route on a Nexus.
-    assert expected(board="crosslink-nx-evn") == (pytest.approx(usual), False)
+    # There is no law for place and route on an iCE40 HX.
+    text = hardware_path("boards", "icebreaker.toml").read_text().replace("ice40up5k", "ice40hx8k")
+    (tmp_path / "hx8k.toml").write_text(text)
+    assert expected(board=tmp_path / "hx8k.toml") == (pytest.approx(usual), False)
 
 
 def test_the_stage_says_how_long_it_will_take(tmp_path):
