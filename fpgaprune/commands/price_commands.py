@@ -114,11 +114,15 @@ def measure(
         float | None, typer.Option(help="Clock that place and route aims at, in MHz; that of the flow if left out.")
     ] = None,
     interval: Annotated[
-        int, typer.Option(help="Cycles for each sample. More cycles give a smaller design. If 0, the number of pixels.")
-    ] = 0,
+        int | None,
+        typer.Option(help="Cycles for each sample. More cycles give a smaller design. If 0, the number of pixels."),
+    ] = None,
     part: Annotated[
         str | None,
-        typer.Option(help="Choose a layout for each layer so that the network fits this part with the fewest cycles."),
+        typer.Option(
+            help="Choose a layout for each layer so that the network fits this part with the fewest cycles. Without it "
+            "and --interval, the layout is that of the run's answer."
+        ),
     ] = None,
     simulate: Annotated[int, typer.Option(help="Number of held-out samples to simulate; 0 for none.")] = 360,
     timeout: Annotated[float, typer.Option(help="Time limit for each run of a tool, in seconds.")] = 3600.0,
@@ -138,7 +142,7 @@ def measure(
     from fpgaprune.report import measured_tables
 
     require_kind(run_dir, "run")
-    asked = {"seeds": seeds, "device": device, "board": board, "target_mhz": target_mhz}
+    asked: dict[str, Any] = {"seeds": seeds, "device": device, "board": board, "target_mhz": target_mhz}
     laid: dict[str, Any] = {"interval": interval, "part": part}
     settings = settings_of(run_dir, tuple(family or ()), **asked, **laid, simulate=simulate, timeout_s=timeout)
     with Watcher(quiet=quiet or as_json) as watcher:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
-from fpgaprune.errors import ConfigError, ToolError
+from fpgaprune.design import Design
+from fpgaprune.errors import ConfigError, DesignError, EstimateError, RtlError, ToolError, UnsupportedLayerError
 from fpgaprune.fabric import family_of
 from fpgaprune.flow.engine import parse_config, run_again
-from fpgaprune.flow.run import Progress, RunDirectory
+from fpgaprune.flow.file import TargetConfig
+from fpgaprune.flow.run import Progress, RunDirectory, fits_as_usual
 from fpgaprune.flow.stages import MeasureConfig, MeasureStage
 from fpgaprune.target import find_part
 
 
-def settings_of(run_dir: Path, families: tuple[str, ...], **asked: object) -> MeasureConfig:
+def settings_of(
+    run_dir: Path, families: tuple[str, ...], *, interval: int | None = None, **asked: object
+) -> MeasureConfig:
     """The settings of a command line; if they ask for nothing, the family of the run's part is added.
 
-    `asked` are other fields of `MeasureConfig`.
+    Without `interval` and `part` the layout is that of the run's answer. `asked` are other fields of `MeasureConfig`.
 
     Raises:
         RunError: there is no run.
@@ -27,7 +32,22 @@ def settings_of(run_dir: Path, families: tuple[str, ...], **asked: object) -> Me
         if own is None:
             raise ConfigError(f"part {part!r} is of no family that open synthesis knows; give one with --family")
         families = (own,)
-    return parse_config({"measure": {"families": families, **asked}}, "measure")[MeasureConfig]
+    if interval is None and asked.get("part") is None:
+        asked["part"] = _laid_out_for(RunDirectory.existing(run_dir), families)
+    fields = {"families": families, "interval": interval or 0, **asked}
+    return parse_config({"measure": fields}, "measure")[MeasureConfig]
+
+
+def _laid_out_for(run: RunDirectory, families: tuple[str, ...]) -> str | None:
+    """The part of `run` if its answer is that of Verilog which is laid out for the part; else None."""
+    target = parse_config({"target": run.manifest["config"]["target"]}, str(run.path))[TargetConfig]
+    part = find_part(target.part)
+    if target.makes_project or not {family_of(part)}.issuperset(families) or not run.file("design.json").is_file():
+        return None
+    with suppress(EstimateError, RtlError, UnsupportedLayerError, DesignError):
+        if not fits_as_usual(Design.load(run.file("design.json")), part):
+            return target.part
+    return None
 
 
 def measure_run(out: Path, settings: MeasureConfig, progress: Progress | None = None) -> RunDirectory:

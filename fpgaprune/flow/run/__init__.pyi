@@ -1,6 +1,7 @@
 from .digests import differences as differences
 from .digests import digest_network as digest_network
 from .digests import digest_tree as digest_tree
+from .pricing import fits_as_usual as fits_as_usual
 from .pricing import load_designs as load_designs
 from .pricing import price as price
 from .pricing import price_verilog as price_verilog

@@ -81,11 +81,20 @@ def verilog_on(design: Design, part: Part, measured: Mapping[str, Any] | None = 
     """
     if measured is not None:
         return verilog_price(design, require_family(part), **measured)
-    usual = verilog_price(design, require_family(part))
-    if occupancy_of(usual.resources, part).fits is False:
+    if not fits_as_usual(design, part):
         with suppress(EstimateError):
             return choose_layout(design, part).price
-    return usual
+    return verilog_price(design, require_family(part))
+
+
+def fits_as_usual(design: Design, part: Part) -> bool:
+    """Whether the Verilog of `design` fits `part` without a layout that is chosen for it, or nobody knows.
+
+    Raises:
+        EstimateError, RtlError, UnsupportedLayerError: as for `verilog_on`.
+    """
+    usual = verilog_price(design, require_family(part))
+    return occupancy_of(usual.resources, part).fits is not False
 
 
 def load_designs(source: Path) -> dict[str, Design]:

@@ -26,6 +26,7 @@ from fpgaprune.report import measured_tables
 from fpgaprune.target import find_part
 from fpgaprune.values import FixedType
 from fpgaprune.vendor import compare
+from tests.unit.layout.test_choice import network
 
 from ..emulate.designs import mlp
 from ..fabric.fake_tools import fake_ecppack, fake_nextpnr, fake_yosys
@@ -191,6 +192,24 @@ def test_a_command_without_options_takes_the_parts_own_family(tmp_path):
     for name in ("interval", "simulate"):
         with pytest.raises(ConfigError, match=rf"measure\.{name}"):
             settings_of(run, (), **{name: -1})
+
+
+@pytest.mark.parametrize(
+    ("part", "asked", "laid_out_for"),
+    [
+        ("gw1n-1", {}, "gw1n-1"),
+        ("gw1n-1", {"interval": 0}, None),
+        ("gw1n-1", {"part": "gw1n-4"}, "gw1n-4"),
+        ("gw5ast-138", {}, None),  # as it comes
+        ("xc7s6cpga196-1", {}, None),  # whose answer is about an hls4ml project
+    ],
+)
+def test_without_options_the_layout_is_that_of_the_answer_of_the_run(tmp_path, part, asked, laid_out_for):
+    run = run_with(tmp_path, part)
+    network().save(run / "design.json")
+    assert settings_of(run, (), **asked).part == laid_out_for
+    # For another family than the part's it is as it comes.
+    assert settings_of(run, ("ecp5",), **asked).part == asked.get("part")
 
 
 def test_a_part_without_family_asks_for_one(tmp_path):
