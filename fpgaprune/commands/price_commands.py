@@ -120,8 +120,8 @@ def measure(
     part: Annotated[
         str | None,
         typer.Option(
-            help="Choose a layout for each layer so that the network fits this part with the fewest cycles. Without it "
-            "and --interval, the layout is that of the run's answer."
+            help="Choose a layout for each layer so that the network fits this part with the fewest cycles. Without "
+            "it, --family and --interval the layout is that of the run's answer."
         ),
     ] = None,
     simulate: Annotated[int, typer.Option(help="Number of held-out samples to simulate; 0 for none.")] = 360,

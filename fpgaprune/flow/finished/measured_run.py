@@ -20,29 +20,30 @@ def settings_of(
 ) -> MeasureConfig:
     """The settings of a command line; if they ask for nothing, the family of the run's part is added.
 
-    Without `interval` and `part` the layout is that of the run's answer. `asked` are other fields of `MeasureConfig`.
+    Without `families`, `interval` and `part` the layout is that of the run's answer. `asked` are other fields of
+    `MeasureConfig`.
 
     Raises:
         RunError: there is no run.
         ConfigError: a setting is not allowed, or the part belongs to no family of open synthesis.
     """
+    if not families and interval is None and asked.get("part") is None:
+        asked["part"] = _laid_out_for(RunDirectory.existing(run_dir))
     if not (families or asked.get("seeds") or asked.get("board")):
         part = str(asked.get("part") or RunDirectory.existing(run_dir).manifest["config"]["target"]["part"])
         own = family_of(find_part(part))
         if own is None:
             raise ConfigError(f"part {part!r} is of no family that open synthesis knows; give one with --family")
         families = (own,)
-    if interval is None and asked.get("part") is None:
-        asked["part"] = _laid_out_for(RunDirectory.existing(run_dir), families)
     fields = {"families": families, "interval": interval or 0, **asked}
     return parse_config({"measure": fields}, "measure")[MeasureConfig]
 
 
-def _laid_out_for(run: RunDirectory, families: tuple[str, ...]) -> str | None:
+def _laid_out_for(run: RunDirectory) -> str | None:
     """The part of `run` if its answer is that of Verilog which is laid out for the part; else None."""
     target = parse_config({"target": run.manifest["config"]["target"]}, str(run.path))[TargetConfig]
     part = find_part(target.part)
-    if target.makes_project or not {family_of(part)}.issuperset(families) or not run.file("design.json").is_file():
+    if target.makes_project or not run.file("design.json").is_file():
         return None
     with suppress(EstimateError, RtlError, UnsupportedLayerError, DesignError):
         if not fits_as_usual(Design.load(run.file("design.json")), part):

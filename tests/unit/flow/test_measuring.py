@@ -208,7 +208,7 @@ def test_without_options_the_layout_is_that_of_the_answer_of_the_run(tmp_path, p
     run = run_with(tmp_path, part)
     network().save(run / "design.json")
     assert settings_of(run, (), **asked).part == laid_out_for
-    # For another family than the part's it is as it comes.
+    # For a family that is named it is as it comes.
     assert settings_of(run, ("ecp5",), **asked).part == asked.get("part")
 
 
