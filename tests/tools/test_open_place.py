@@ -99,6 +99,8 @@ NUMBERS = {
     "tang-primer-25k": 0x0001281B,
     "tang-mega-138k": 0x0001081B,
 }
+# The bitstream of a GateMate begins with a command and its one byte.
+GATEMATE = b"\xd9\x01"
 
 
 @pytest.mark.parametrize("board", sorted({*list_serial_boards()} - {"ulx3s"}))
@@ -112,8 +114,12 @@ def test_each_board_has_pins_that_its_package_has(project, tmp_path, board):
     ending = bitstream_ending(board)
     made = make_bitstream(project, board, tmp_path / f"tiny{ending}")
     assert made.fmax_mhz > made.clock_mhz
-    wanted = PREAMBLES.get(ending) or f"\n{0x06:08b}{0:024b}{NUMBERS[board]:032b}\n".encode()
-    assert wanted in made.path.read_bytes()[:4096]
+    content = made.path.read_bytes()
+    if router.family == "gatemate":
+        assert content.startswith(GATEMATE)
+    else:
+        wanted = PREAMBLES.get(ending) or f"\n{0x06:08b}{0:024b}{NUMBERS[board]:032b}\n".encode()
+        assert wanted in content[:4096]
     # nextpnr 0.11 sets a carry that comes from logic wrong on Gowin.
     assert all('"LOGIC"' not in path.read_text() for path in (project.path / "synth").rglob("board.json"))
     counted = synthesize(project, router.family).total
