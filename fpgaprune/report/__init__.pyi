@@ -33,6 +33,7 @@ from .front import LayerChange as LayerChange
 from .front import front_figure as front_figure
 from .front import share_text as share_text
 from .front import write_front as write_front
+from .layers import in_names_of as in_names_of
 from .layers import kernel_path as kernel_path
 from .layers import layer_reports as layer_reports
 from .measured import counts_tables as counts_tables

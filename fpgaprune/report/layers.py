@@ -28,6 +28,21 @@ def layer_reports(
     return tuple(_layer(path, before, after, masks, kept) for path in before if path.endswith("kernel"))
 
 
+def in_names_of(rounded: Arrays, before: Arrays) -> dict[str, Array]:
+    """`before` by the weight paths of `rounded`, the same network as it is trained while it rounds.
+
+    There a separable convolution is a layer for each of its two kernels.
+    """
+    paths = {(path.partition("/")[0], path.rpartition("/")[2]): path for path in rounded}
+    found = {}
+    for path, array in before.items():
+        layer, name = path.partition("/")[0], path.rpartition("/")[2]
+        if name in ("depthwise_kernel", "pointwise_kernel"):
+            layer, name = f"{layer}_depthwise" if name == "depthwise_kernel" else layer, "kernel"
+        found[path if path in rounded else paths.get((layer, name), path)] = array
+    return found
+
+
 def kernel_path(name: str, paths: Collection[str]) -> str:
     """The path of the kernel that the report `name` is about: `dense/kernel`, `separable/pointwise_kernel`."""
     return f"{name}/kernel" if f"{name}/kernel" in paths else f"{name}_kernel"

@@ -15,7 +15,7 @@ from fpgaprune.flow.stages.stage import FlowStage, NetworkFiles, ReportPart, Sta
 from fpgaprune.flow.task import Reading, for_keras, predict
 from fpgaprune.network import read_keras_weights, save_keras
 from fpgaprune.remove import read_plan
-from fpgaprune.report import Check, layer_reports
+from fpgaprune.report import Check, in_names_of, layer_reports
 from fpgaprune.values import MaskSet
 
 _LINKS = {
@@ -124,9 +124,12 @@ class RemoveStage(FlowStage[RemoveResult]):
                 yield f"removed_masks.npz: the mask for {path!r} is not the one of masks.npz, carried over by the plan"
 
     def part(self, context: StageContext, result: RemoveResult) -> ReportPart:
+        trained, tuned, removed = (
+            read_keras_weights(context.run.file(f"{name}.keras")) for name in ("trained", "finetuned", "removed")
+        )
         layers = layer_reports(
-            read_keras_weights(context.run.file("trained.keras")),
-            read_keras_weights(context.run.file("removed.keras")),
+            in_names_of(tuned, trained),
+            removed,
             context.masks("masks.npz"),
             read_plan(context.run.file("removal.json")).kept,
         )

@@ -1,0 +1,39 @@
+"""The report of a network that was trained while it rounded: its layers are those of the network before."""
+
+import keras
+import numpy as np
+
+import fpgaprune as fp
+from fpgaprune.flow.task import folded_under
+from fpgaprune.report import in_names_of, layer_reports
+from fpgaprune.values import MaskSet, weight_arrays
+
+
+def test_both_kernels_of_a_separable_convolution_are_there_after_training_that_rounds():
+    layers = keras.layers
+    stack = [
+        keras.Input((6, 6, 3)),
+        layers.SeparableConv2D(4, 3, name="both", use_bias=False),
+        layers.BatchNormalization(name="norm"),
+        layers.Conv2D(2, 2, name="plain"),
+        layers.DepthwiseConv2D(2, name="each"),
+        layers.Reshape((4, 2)),
+        layers.GRU(3, name="steps"),
+        layers.Dense(2, name="dense"),
+    ]
+    model = keras.Sequential(stack)
+    before = weight_arrays(model)
+    rounded, masks = folded_under(model, fp.MaskSet({"both/pointwise_kernel": np.eye(3, 4, dtype=bool)[None, None]}))
+    after = weight_arrays(rounded)
+    found = {report.name: report for report in layer_reports(in_names_of(after, before), after, masks, {})}
+    assert {name: report.channels_after for name, report in found.items()} == {
+        name: report.channels_before for name, report in found.items()
+    }
+    assert {"both_depthwise", "both", "plain", "each", "dense"} <= found.keys()
+    assert (found["both"].kernels_kept, found["both"].kernels_locked) == (3, 9)
+    # By its own names the separable convolution is gone.
+    wrong = layer_reports(before, after, MaskSet({}), {})
+    assert [report.name for report in wrong if report.channels_after is None][:2] == [
+        "both/depthwise",
+        "both/pointwise",
+    ]
