@@ -1,4 +1,5 @@
 from .apply import apply_removal as apply_removal
+from .plan import LayerChannels as LayerChannels
 from .plan import RemovalPlan as RemovalPlan
 from .plan import read_plan as read_plan
 from .planning import plan_removal as plan_removal

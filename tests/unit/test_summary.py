@@ -26,8 +26,7 @@ from fpgaprune.measure import (
     VerilogPrice,
     WeightCheck,
 )
-from fpgaprune.remove import RemovalPlan
-from fpgaprune.remove.plan import LayerChannels
+from fpgaprune.remove import LayerChannels, RemovalPlan
 from fpgaprune.rtl import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.values import LINES, FixedType, Summary
 from tests.unit.fit.made_up import LIMITS, made_point

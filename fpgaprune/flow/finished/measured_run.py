@@ -7,11 +7,13 @@ from pathlib import Path
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, DesignError, EstimateError, RtlError, ToolError, UnsupportedLayerError
+from fpgaprune.estimate import verilog_price
 from fpgaprune.fabric import family_of
 from fpgaprune.flow.engine import parse_config, run_again
 from fpgaprune.flow.file import TargetConfig
 from fpgaprune.flow.run import Progress, RunDirectory, fits_as_usual
 from fpgaprune.flow.stages import MeasureConfig, MeasureStage
+from fpgaprune.layout import require_family
 from fpgaprune.target import find_part
 
 
@@ -46,7 +48,8 @@ def _laid_out_for(run: RunDirectory) -> str | None:
     if target.makes_project or not run.file("design.json").is_file():
         return None
     with suppress(EstimateError, RtlError, UnsupportedLayerError, DesignError):
-        if not fits_as_usual(Design.load(run.file("design.json")), part):
+        usual = verilog_price(Design.load(run.file("design.json")), require_family(part))
+        if not fits_as_usual(usual, part):
             return target.part
     return None
 

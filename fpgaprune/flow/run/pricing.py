@@ -81,19 +81,15 @@ def verilog_on(design: Design, part: Part, measured: Mapping[str, Any] | None = 
     """
     if measured is not None:
         return verilog_price(design, require_family(part), **measured)
-    if not fits_as_usual(design, part):
+    usual = verilog_price(design, require_family(part))
+    if not fits_as_usual(usual, part):
         with suppress(EstimateError):
             return choose_layout(design, part).price
-    return verilog_price(design, require_family(part))
+    return usual
 
 
-def fits_as_usual(design: Design, part: Part) -> bool:
-    """Whether the Verilog of `design` fits `part` without a layout that is chosen for it, or nobody knows.
-
-    Raises:
-        EstimateError, RtlError, UnsupportedLayerError: as for `verilog_on`.
-    """
-    usual = verilog_price(design, require_family(part))
+def fits_as_usual(usual: VerilogPrice, part: Part) -> bool:
+    """Whether `part` takes the Verilog of a design in its `usual` layout, or nobody knows; else one is chosen."""
     return occupancy_of(usual.resources, part).fits is not False
 
 
