@@ -12,6 +12,9 @@ from fpgaprune.errors import HlsError
 from fpgaprune.lowering.folding import role_weights
 from fpgaprune.values import MAX_WIDTH, Array, FixedType, integer_bits
 
+# The emulator computes in 63 bits, one of them for the sign.
+_PRODUCT = 62
+
 
 def recurrent_accumulator(
     layer: keras.Layer,
@@ -22,6 +25,8 @@ def recurrent_accumulator(
     biases: Mapping[str, FixedType | None],
 ) -> FixedType:
     """The narrowest type that holds both products of `layer`, their sum, biases and gates, for any input and state.
+
+    Of weights that are all small it cuts off the last places: a gate times a sum shall have 63 bits.
 
     Args:
         layer: a GRU or LSTM.
@@ -41,12 +46,16 @@ def recurrent_accumulator(
         *(kind.fraction for kind in biases.values() if kind is not None),
         table.fraction,
     )
-    worst = np.zeros(weights["weight"].shape[-1])
-    for role, bias in (("weight", "bias"), ("recurrent_weight", "recurrent_bias")):
-        worst = worst + _largest_sums(weights[role], kinds[role], read[role], weights.get(bias), fraction)
+    sums = {
+        role: _largest_sums(weights[role], kinds[role], read[role], weights.get(bias), fraction)
+        for role, bias in (("weight", "bias"), ("recurrent_weight", "recurrent_bias"))
+    }
     # A gate is 1 at most, but relu has no upper bound, so the state may reach the largest value of its type.
-    largest = max(1.0, float(worst.max()), result.magnitude if layer.activation is keras.activations.relu else 0.0)
-    return _holding(layer.name, largest, fraction)
+    relu = layer.activation is keras.activations.relu
+    largest = max(1.0, float(np.add(*sums.values()).max()), result.magnitude if relu else 0.0)
+    # A gate scales a number of this type, at most the sums of the state.
+    scaled = max(1.0, float(sums["recurrent_weight"].max()), largest if relu else 0.0)
+    return _holding(layer.name, largest, min(fraction, (_PRODUCT - integer_bits(scaled)) // 2))
 
 
 def exact_accumulator(
