@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Literal
+from typing import Any, Literal
 
 from fpgaprune.design import Design, Input, LayerSpec, Reshape
 from fpgaprune.errors import EstimateError, TargetError
@@ -21,7 +21,7 @@ from fpgaprune.fabric import (
 )
 from fpgaprune.layout.choice import choose_layout
 from fpgaprune.layout.design_layout import DesignLayout, at_interval, slower_layouts
-from fpgaprune.measure import LABELS, interval_words
+from fpgaprune.measure import LABELS, capacity_of, interval_words
 from fpgaprune.target import Part, find_part
 
 # Minutes for a bitstream unless said. A layout is offered if its bitstream takes this share of them on a free core, or,
@@ -29,8 +29,10 @@ from fpgaprune.target import Part, find_part
 _MINUTES, _SHARE, _MANY = 5.0, 0.7, 7000
 # A layout that is tried after another one takes at most this much of what that one takes.
 _LESS = 0.85
-# Shares of the FPGA to choose a layout of each layer for, where no interval is enough for all layers alike.
-SHARES = (0.6, 0.4, 0.25)
+# Shares of the room to choose a layout of each layer for, where no interval is enough for all layers alike.
+SHARES = (1.0, 0.75, 0.5, 0.3)
+# So often a layout is chosen for one share.
+_TIMES = 3
 
 
 def board_design(design: Design) -> Design:
@@ -93,13 +95,17 @@ def layouts_for_board(
     if room.holds(usual):
         yield usual, f"parallel, {_often(usual)}, takes {room.amounts(usual)}"
         before = usual
-    for found in _slower(design, room.part):
+    for found in _slower(design, room):
         if room.holds(found) and (before is None or room.fullness(found) <= _LESS * room.fullness(before)):
             yield found, f"{said}; {_often(found)} takes {room.amounts(found)}"
             before = found
-        smallest = min(smallest, found, key=lambda laid: sorted(room.shares(laid).values(), reverse=True))
+        smallest = min(smallest, found, key=room.order)
     if before is not None:
         return
+    # What fills more than the room may still fit.
+    with suppress(EstimateError):
+        fills = DesignLayout.of_chosen(choose_layout(design, room.part, share=1.0), room.part)
+        smallest = min(smallest, fills, key=room.order)
     if room.exceeded(smallest):
         raise TargetError(
             f"{design.name} fits {room.board} at no interval: {_often(smallest)} still takes {room.amounts(smallest)}; "
@@ -135,7 +141,7 @@ def larger_board(design: Design, board: str) -> str:
     for name, other in sorted(rooms.items(), key=lambda item: item[1].part.lut or 0):
         if (other.part.lut or 0) <= (room.part.lut or 0):
             continue
-        layouts = chain([at_interval(design, other.part)], _slower(design, other.part))
+        layouts = chain([at_interval(design, other.part)], _slower(design, other))
         found = next((laid for laid in layouts if other.holds(laid)), None)
         if found is not None:
             return f"{find_board(name).name} ({name}) would take it: {_often(found)} takes {other.amounts(found)}"
@@ -173,6 +179,17 @@ class _Room:
         taken = (share / self.devices.room[name] for name, share in self.shares(laid).items())
         return max(self.luts(laid) / self.many, *taken)
 
+    def order(self, laid: DesignLayout) -> list[float]:
+        """Its shares, the largest first: the smallest layout has the least of them."""
+        return sorted(self.shares(laid).values(), reverse=True)
+
+    @property
+    def usable(self) -> Part:
+        """The FPGA, less what place and route needs to spare."""
+        there = capacity_of(self.part)
+        counts: dict[str, Any] = {name: int(share * (there[name] or 0)) for name, share in self.devices.room.items()}
+        return replace(self.part, **{**counts, "lut": int(min(counts["lut"], self.many))})
+
     def exceeded(self, laid: DesignLayout) -> bool:
         """Whether the FPGA is too small even if the lower end of the estimate is true."""
         return any(share > 1 for share in self.shares(laid, "low").values())
@@ -205,10 +222,23 @@ def _often(laid: DesignLayout) -> str:
     return f"a sample {interval_words(laid.interval_cycles)}"
 
 
-def _slower(design: Design, part: Part) -> Iterator[DesignLayout]:
+def _slower(design: Design, room: _Room) -> Iterator[DesignLayout]:
     """Slower layouts: first all layers by one rule, then a rule for each layer."""
-    yield from islice(slower_layouts(design, part), 1, None)
-    # This takes seconds, so it comes last. Where one share is too little, a smaller one is as well.
+    yield from islice(slower_layouts(design, room.part), 1, None)
+    # This takes seconds, so it comes last.
+    # Where one share is too little, a smaller one is as well.
     with suppress(EstimateError):
         for share in SHARES:
-            yield DesignLayout.of_chosen(choose_layout(design, part, share=share), part)
+            yield from _chosen(design, room, share)
+
+
+def _chosen(design: Design, room: _Room, share: float) -> Iterator[DesignLayout]:
+    """Layouts of each layer, until one takes at most `share` of the room."""
+    part = room.usable
+    for _ in range(_TIMES):
+        yield (laid := DesignLayout.of_chosen(choose_layout(design, part, share=share), room.part))
+        over = room.fullness(laid) / share
+        if over <= 1:
+            return
+        # Registers may take LUTs too, which the choice does not count.
+        part = replace(part, lut=int((part.lut or 0) / over))
