@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import MOVES, Design, Input, LayerSpec, LookUp, Map, Pooling
+from fpgaprune.design import FUNCTIONS, MOVES, Design, Input, LayerSpec, LookUp, Map, Pooling
 from fpgaprune.layout import products, with_layers
 from fpgaprune.values import MAX_WIDTH, FixedType, integer_bits
 
@@ -29,7 +29,8 @@ def retyped(
 
     `of_layers` has the widths of the layers whose activations are to be others.
 
-    Sums get the narrowest type that holds every partial sum, if it is narrower than the type they have.
+    Sums get the narrowest type that holds every partial sum, if it is narrower than the type they have. A table keeps
+    the entries that its narrower input and result can tell apart.
     """
     made: dict[str, LayerSpec] = {}
     multiplying = {layer.name for layer in products(design)}
@@ -49,6 +50,8 @@ def retyped(
             bits = (of_layers or {}).get(layer.name, activation_bits)
             if bits is not None and result.width > bits:
                 types["result"] = replace(result, width=bits, rounding="RND", overflow="SAT")
+            if isinstance(layer.operation, LookUp) and now is not None:
+                new = replace(layer, operation=_with_fewer_entries(layer.operation, now, types["result"]))
         elif _moves(layer) and was is not None and now is not None and result == was:
             types["result"] = now
             if "accum" in types:
@@ -115,6 +118,13 @@ def _bias(layer: LayerSpec, types: Mapping[str, FixedType]) -> dict[str, NDArray
     """The raw bias of `layer` in its type of `types`."""
     raw = layer.weights.get("bias")
     return {} if raw is None else {"bias": types["bias"].to_raw(layer.types["bias"].to_float(raw))}
+
+
+def _with_fewer_entries(operation: LookUp, source: FixedType, result: FixedType) -> LookUp:
+    """Return `operation` with at most the entries that a table from `source` to `result` gets."""
+    table = FUNCTIONS[operation.function].table
+    size = operation.table_size if table is None else table.entries(source, result, operation.table_size)
+    return replace(operation, table_size=min(size, operation.table_size))
 
 
 def _moves(layer: LayerSpec) -> bool:

@@ -5,6 +5,7 @@ from .functions import FUNCTIONS as FUNCTIONS
 from .functions import NEGATIVE as NEGATIVE
 from .functions import RECTIFIED as RECTIFIED
 from .functions import SELU_SCALE as SELU_SCALE
+from .functions import USUAL_SIZE as USUAL_SIZE
 from .functions import FunctionTable as FunctionTable
 from .functions import ScalarFunction as ScalarFunction
 from .functions import function_named as function_named

@@ -24,6 +24,9 @@ Values = Callable[[Array], Array]
 # RECTIFIED: f(-|x|) for magnitudes from 0 to reach, to which a positive x is added, of f with f(x) = x + f(-x).
 CENTRED, NEGATIVE, RECTIFIED = "centred", "negative", "rectified"
 
+# hls4ml's size of a table, which is the smallest chosen here: in 8 bits it is one block memory.
+USUAL_SIZE = 1024
+
 
 @dataclass(frozen=True)
 class FunctionTable:
@@ -59,6 +62,10 @@ class FunctionTable:
         """
         every, enough = self.span / source.lsb, self.span * self._steepest(result) / (result.lsb / 2)
         return 1 << max(math.ceil(math.log2(min(every, enough))), 0)
+
+    def entries(self, source: FixedType, result: FixedType, most: int) -> int:
+        """Return the number of entries that a table gets: those that are needed, at most `most`, or the usual ones."""
+        return max(min(self.needed(source, result), most), USUAL_SIZE)
 
     def _steepest(self, result: FixedType) -> float:
         return result.magnitude if self.slope is None else self.slope

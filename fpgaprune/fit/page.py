@@ -153,7 +153,7 @@ def front_rows(answer: Fit) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         (
             f"{point.number}. {_APART.sub(chr(10), str(point.knobs))}",
             f"{100 * point.lost:.2f} ± {100 * point.lost_error:.2f} %",
-            f"{point.share:.0%} {LABELS[point.resource]}",
+            f"{point.share_text()} {LABELS[point.resource]}",
             f"{point.latency_cycles:,}",
             "yes" if point.meets_limits else "no",
         )
@@ -190,7 +190,7 @@ def facts(best: FitPoint, answer: Fit) -> list[tuple[str, str]]:
         *([("measured", f"{', '.join(measured)} ({answer.counted_by})")] if measured else []),
         (
             "nearest limit",
-            f"{best.share:.0%} of the {LABELS[best.resource]}s{'' if measured else ', by the upper end'}",
+            f"{best.share_text()} of the {LABELS[best.resource]}s{'' if measured else ', by the upper end'}",
         ),
         ("latency", f"{best.latency_cycles:,} cycles, {latency}; a sample {interval_words(best.interval_cycles)}"),
         ("run", best.folder),

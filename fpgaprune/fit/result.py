@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,7 +86,7 @@ class FitPoint(Struct, frozen=True):
 
     def figures(self) -> str:
         """Return loss, share and cycles in words, and the limits that they break."""
-        taken = f"{self.share:.0%} of the {LABELS[self.resource]}s, {self.latency_cycles:,} cycles"
+        taken = f"{self.share_text()} of the {LABELS[self.resource]}s, {self.latency_cycles:,} cycles"
         reasons = [
             *([] if self.loses_little else ["loses too much"]),
             *([] if self.fits else ["does not fit"]),
@@ -99,6 +100,10 @@ class FitPoint(Struct, frozen=True):
         percent = round(100 * self.lost, 2)
         text = f"{abs(percent):.2f} ± {100 * self.lost_error:.2f} %"
         return f"{text} better" if percent < 0 else f"lost {text}"
+
+    def share_text(self) -> str:
+        """Return the share in per cent, rounded up: one beyond its limit never reads as the limit."""
+        return f"{math.ceil(round(100 * self.share, 6)):,}%"
 
     def dominates(self, other: FitPoint) -> bool:
         """Tell whether it is nowhere worse than `other`, and better in loss, share or latency."""
@@ -146,7 +151,7 @@ class Fit(Summarised, Struct, frozen=True):
             (
                 str(point.knobs),
                 point.loss_text(),
-                f"{point.share:.0%} {LABELS[point.resource]}",
+                f"{point.share_text()} {LABELS[point.resource]}",
                 f"{point.latency_cycles:,}",
                 "yes" if point.meets_limits else "no",
             )
@@ -175,10 +180,13 @@ class Fit(Summarised, Struct, frozen=True):
         best, limits = self.best, self.limits
         name, by = metric_label(best.metric), f"upper end of the {self.price}"
         loss = f"{best.loss_text()} on {best.samples:,} {best.judged_on} samples; {limits['max_loss']} may be lost"
-        share = f"{best.share:.0%} of the {LABELS[best.resource]}s, of at most {100 * float(limits['share'] or 0):g} %"
+        counted = best.measured is not None and self.counted_by
+        share = (
+            f"{best.share_text()} of the {LABELS[best.resource]}s, of at most {100 * float(limits['share'] or 0):g} %"
+        )
         said: list[tuple[About, bool, str]] = [
             ("metric", best.loses_little, f"{name} {'kept' if best.loses_little else 'not kept'} ({loss})"),
-            ("fit", best.fits, f"Fits {self.part}: {_reply(best.fits)} ({share}; {self.counted_by or by})"),
+            ("fit", best.fits, f"Fits {self.part}: {_reply(best.fits)} ({share}; {counted or by})"),
         ]
         if any(limits[limit] is not None for limit in ("latency_us", "interval_cycles", "samples_per_s")):
             cycles = f"{best.latency_cycles:,} cycles, a sample {interval_words(best.interval_cycles)}"

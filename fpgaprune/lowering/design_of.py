@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import fpgaprune.design as op
 from fpgaprune.backends import AP_BACKENDS, as_built
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import USUAL_SIZE, Design, LayerSpec
 from fpgaprune.lowering.folding import DEPTHWISE, PRODUCTS
 from fpgaprune.lowering.layer_names import names_of
 from fpgaprune.lowering.layer_operations import operation_of
@@ -21,7 +21,6 @@ from fpgaprune.lowering.layout import Layout
 from fpgaprune.lowering.precision import TABLE, Types
 from fpgaprune.lowering.shaped import shaped
 from fpgaprune.lowering.softmax_types import softmax_table_sizes
-from fpgaprune.lowering.table_sizes import USUAL_SIZE
 from fpgaprune.network import LINEAR, activation_of, producer, scale_and_shift
 from fpgaprune.target import Target
 from fpgaprune.values import Array, FixedType

@@ -16,15 +16,13 @@ import keras
 import numpy as np
 
 from fpgaprune.backends import AP_BACKENDS
-from fpgaprune.design import CENTRED, FUNCTIONS, ScalarFunction
+from fpgaprune.design import CENTRED, FUNCTIONS, USUAL_SIZE, ScalarFunction
 from fpgaprune.errors import HlsError
 from fpgaprune.lowering.gru_lstm import RECURRENT, functions_of
 from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.network import activation_in, producer
 from fpgaprune.values import Array, FixedType
 
-# hls4ml's size of a table, which is the smallest chosen here: in 8 bits it is one block memory.
-USUAL_SIZE = 1024
 _LARGEST = 1 << 14
 # A template of ours holds its entries as text, of which g++ compiles a few hundred a second.
 _LARGEST_OWN = 1 << 12
@@ -95,7 +93,8 @@ def table_sizes(
         # A recurrent layer looks sums up, which are finer than its input.
         source = types[layer.name]["accum"] if isinstance(layer, RECURRENT) else source
         needed = function.table.needed(source, result)
-        size = given or _affordable(layer, function, needed, backend, io_type)
+        most = _affordable(layer, function, backend, io_type)
+        size = given or function.table.entries(source, result, most)
         if size != USUAL_SIZE:
             entries[layer.name] = size
         if size < needed:
@@ -140,14 +139,15 @@ def _coarsest(layer: keras.Layer) -> ScalarFunction | None:
     return max(tables, key=lambda found: found[0])[1] if tables else None
 
 
-def _affordable(layer: keras.Layer, function: ScalarFunction, needed: int, backend: str, io_type: str) -> int:
+def _affordable(layer: keras.Layer, function: ScalarFunction, backend: str, io_type: str) -> int:
+    """The most entries that the table of `layer` may have."""
     if isinstance(layer, RECURRENT) or backend not in AP_BACKENDS:
         # Each gate of each unit has a copy, and hls4ml's other backends have ready-made tables.
         return USUAL_SIZE
     shape = layer.output.shape[1:]
     copies: int = shape[-1] if io_type == "io_stream" else math.prod(shape)
     most = min(_LARGEST_TOGETHER // copies, _LARGEST_OWN if function.has_exact_table else _LARGEST)
-    return max(min(needed, 1 << max(most.bit_length() - 1, 0)), USUAL_SIZE)
+    return 1 << max(most.bit_length() - 1, 0)
 
 
 def _one_size_each(folded: keras.Model, entries: Mapping[str, int]) -> dict[str, int]:

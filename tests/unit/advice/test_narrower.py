@@ -51,3 +51,20 @@ def test_a_bias_with_a_type_of_its_own_has_no_bit_below_the_narrower_sum(wide):
     for name, role, bits in widths_of(design):
         narrow = with_widths(design, 64, 64, of_layers={name: {role: bits - 1}})
         assert np.abs(np.asarray(fp.emulate(narrow, x)) - before).max() < 2.0**-8
+
+
+@pytest.mark.parametrize("activation", ["silu", "gelu", "sigmoid", "tanh", "elu"])
+def test_a_table_has_the_entries_that_the_flow_gives_it_with_so_few_bits(activation):
+    keras.utils.set_random_seed(4)
+    layers = [keras.layers.Dense(4, activation=activation, name="d"), keras.layers.Dense(2, name="out")]
+    model = keras.Sequential([keras.Input((6,)), *layers])
+    x = np.random.default_rng(0).normal(size=(64, 6)).astype(np.float32)
+    target = fp.Target.of("xc7z020clg400-1", io_type="io_parallel", backend="Verilog")
+    sizes = {}
+    for bits in (6, 8, 10, 16):
+        made = fp.make_design(model, target, x, fp.Precision(bits, bits), "mine")
+        sizes[bits] = next(layer.operation.table_size for layer in made.layers if layer.name == f"d_{activation}")
+    wide = fp.make_design(model, target, x, fp.Precision(16, 16), "mine")
+    narrow = {bits: with_widths(wide, bits, bits)[f"d_{activation}"].operation.table_size for bits in sizes}
+    assert narrow == sizes
+    assert len(set(sizes.values())) > 1

@@ -347,7 +347,7 @@ def test_a_search_begins_with_the_answers_of_a_run_and_none_is_green_where_one_i
     assert said == [
         f"Accuracy {'kept' if replies[0] == 'yes' else 'not kept'} (lost 0.50 ± 0.20 % on 100 held-out samples; 0.5 % "
         "may be lost)",
-        f"Fits xc7z020: {replies[1]} (62% of the LUTs, of at most 70 %; upper end of the estimate)",
+        f"Fits xc7z020: {replies[1]} (63% of the LUTs, of at most 70 %; upper end of the estimate)",
         f"Fast enough: {replies[2]} (900 cycles, a sample every 900 cycles)",
     ]
     assert {about: one["reply"] for about, one in found.to_json()["verdicts"].items()} == dict(
@@ -355,7 +355,14 @@ def test_a_search_begins_with_the_answers_of_a_run_and_none_is_green_where_one_i
     )
     untimed = Fit("n", "xc7z020", 5.0, "verilog", "estimate", asdict(Limits()), best, (best,), counted_by="synthesis")
     assert [one.about for one in untimed.verdicts()] == ["metric", "fit"]
-    assert untimed.verdicts()[1].text.endswith("; synthesis)")
+    assert untimed.verdicts()[1].text.endswith("; upper end of the estimate)")
+    counted = structs.replace(untimed, best=structs.replace(best, measured={"lut": 5}))
+    assert counted.verdicts()[1].text.endswith("; synthesis)")
+
+
+@pytest.mark.parametrize(("share", "words"), [(0.8, "80%"), (0.800001, "81%"), (0.07, "7%"), (12.62, "1,262%")])
+def test_a_share_beyond_its_limit_never_reads_as_the_limit(share, words):
+    assert f", {words} of the LUTs, " in point(share=share).summary()
 
 
 @pytest.mark.parametrize(
