@@ -214,7 +214,10 @@ def _ends(config: dict[str, Any]) -> Ends:
     found = {name: shapes.get(name) for name in order}
     last = [layer for layer in layers if layer["class_name"] not in ("Activation", "Softmax", "Dropout")][-1:]
     units = [layer["config"]["units"] for layer in last if layer["class_name"] == "Dense" and _is_known(layer)]
-    outputs = _names(config.get("output_layers")) or [layer["config"].get("name", "output") for layer in layers[-1:]]
+    last_layers = config.get("output_layers")
+    # Losses, metrics and labels are named by the keys of a mapping.
+    keys = sorted(last_layers) if isinstance(last_layers, Mapping) else _names(last_layers)
+    outputs = keys or [layer["config"].get("name", "output") for layer in layers[-1:]]
     sizes = {name: None if shape is None else tuple(shape[1:]) for name, shape in found.items()}
     return Ends(sizes, tuple(outputs), units[0] if units and len(outputs) == 1 else None)
 
@@ -285,9 +288,12 @@ def _saved_layers(config: dict[str, Any]) -> Iterator[SavedLayer]:
 
 
 def _names(ends: object) -> list[str]:
-    """The names of the layers in `ends`: Keras writes one as [name, node, tensor], several as a list or a mapping."""
+    """The names of the layers in `ends`: Keras writes one as [name, node, tensor], several as a list or a mapping.
+
+    A model has those of a mapping in the order of its keys.
+    """
     if isinstance(ends, Mapping):
-        return [name for end in ends.values() for name in _names(end)]
+        return [name for _, end in sorted(ends.items()) for name in _names(end)]
     if not isinstance(ends, list) or not ends:
         return []
     if isinstance(ends[0], str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from fpgaprune.errors import ConfigError
+from fpgaprune.errors import CertificateError, ConfigError
 from fpgaprune.files import PARSER_ERRORS, check_names, in_a_line, read_configuration
 from fpgaprune.flow.file import TrainConfig, is_function_name, named_function
 from fpgaprune.flow.task.data import Dataset
@@ -19,7 +20,7 @@ from fpgaprune.flow.task.labels import check_labels
 from fpgaprune.flow.task.sample_weights import training_weights
 from fpgaprune.flow.task.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.frontends import is_onnx
-from fpgaprune.network import activation_in, is_of_keras, producer
+from fpgaprune.network import activation_in, is_of_keras, producer, read_keras_ends
 from fpgaprune.values import class_numbers
 
 # Learning rates if neither the model nor the flow names one.
@@ -184,12 +185,14 @@ def some_outputs(model: keras.Model, samples: int) -> Samples:
 def read_task(settings: TrainConfig, model: keras.Model, data: Dataset) -> Task:
     """The task of `model`: from `settings`, else from its compilation, else from the labels of `data`.
 
-    The last activations of the model decide whether its outputs are probabilities.
+    The last activations of the model decide whether its outputs are probabilities. Its outputs get the names that they
+    have in the file of the trained network, by which losses, metrics and labels call them.
 
     Raises:
         ConfigError: a loss, metric or optimizer is unknown, or nothing fits the labels.
         DataError: the labels are not those that the loss takes.
     """
+    _name_outputs(model, settings.model)
     said = {"loss": settings.loss, "metrics": settings.metric, "optimizer": settings.optimizer}
     own = _own_compilation(settings.model, {key for key, value in said.items() if value is None} | {"loss_weights"})
     loss = _loss(settings, own, model, data)
@@ -211,6 +214,19 @@ def read_task(settings: TrainConfig, model: keras.Model, data: Dataset) -> Task:
         has_rate="optimizer" in own and settings.optimizer is None,
         weights=training_weights(data.sample_weight_train, settings.class_weight, data.y_train, kinds, model),
     )
+
+
+def _name_outputs(model: keras.Model, trained: Path | None) -> None:
+    """Give the outputs of `model` the names that they have in the file `trained`.
+
+    A network that rounds has a layer of its own for a softmax, whose name Keras would look up in the losses.
+    """
+    if trained is None or trained.is_dir() or is_onnx(trained) or not hasattr(model, "output_names"):
+        return
+    with suppress(CertificateError):
+        names = read_keras_ends(trained).outputs
+        if len(names) == len(model.outputs) and list(names) != list(model.output_names):
+            model.output_names = list(names)
 
 
 def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:

@@ -6,10 +6,12 @@ import keras
 import numpy as np
 import pytest
 
+import fpgaprune as fp
 from fpgaprune.errors import ConfigError, DataError
 from fpgaprune.flow.file import TrainConfig
 from fpgaprune.flow.stages import doubts
 from fpgaprune.flow.task import Judge, Loss, check_data, read_task
+from fpgaprune.network import read_keras_ends
 
 RNG = np.random.default_rng(1)
 X = RNG.random((40, 4)).astype("float32")
@@ -203,6 +205,29 @@ def test_each_output_has_its_loss(tmp_path):
             continue
         with pytest.raises(DataError, match=r"y_train\.a holds 0 to 2"):
             read_task(settings, mine, check_data("d", arrays))
+
+
+@pytest.mark.parametrize(("classes", "number"), [("kind", "size"), ("z", "a")])
+def test_a_network_that_rounds_has_the_losses_and_metrics_of_the_keys_of_its_outputs(tmp_path, classes, number):
+    """Its softmax is a layer of its own, and Keras has the outputs of a mapping in the order of the keys."""
+    entry = keras.Input((4,))
+    kind = keras.layers.Dense(3, activation="softmax", name="kind")(entry)
+    mine = keras.Model(entry, {classes: kind, number: keras.layers.Dense(2, name="size")(entry)})
+    loss = {classes: "sparse_categorical_crossentropy", number: "mse"}
+    mine.compile("adam", loss, metrics={classes: ["accuracy"]})
+    mine.save(tmp_path / "mine.keras")
+    assert read_keras_ends(tmp_path / "mine.keras").outputs == tuple(sorted(loss))
+    parts = {"train": slice(20), "test": slice(20, 40)}
+    arrays = {f"x_{part}": X[rows] for part, rows in parts.items()}
+    arrays |= {f"y_{part}.{classes}": CLASSES[rows] for part, rows in parts.items()}
+    arrays |= {f"y_{part}.{number}": X[rows, :2] for part, rows in parts.items()}
+    found = check_data("d", arrays).in_order(["input"], sorted(loss))
+    rounded = fp.quantize(mine, fp.Target.of("xc7z020clg400-1"), X, fp.Precision(8, 8))
+    settings = TrainConfig(model=tmp_path / "mine.keras")
+    task = read_task(settings, rounded, found)
+    judge = Judge(settings, task, rounded, found.y_test)
+    assert judge.name == f"{classes}_accuracy"
+    task.check_loss(rounded, found.y_train)
 
 
 def test_a_void_class_is_no_mistake(tmp_path):
