@@ -6,7 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fpgaprune.advice.retype import Weight, activation_bits, requantised, retyped, sum_bits, trimmed, weight_bits
+from fpgaprune.advice.retype import (
+    WEIGHTS,
+    Weight,
+    activation_bits,
+    requantised,
+    retyped,
+    sum_bits,
+    trimmed,
+    weight_bits,
+)
 from fpgaprune.design import Design
 from fpgaprune.layout import Edit, products
 
@@ -62,17 +71,21 @@ def widths_of(design: Design) -> list[tuple[str, str, int]]:
 
 
 def _has_wider(design: Design, bits: int) -> bool:
-    return any(trimmed(layer)[1].width > bits for layer in products(design))
+    return any(kind.width > bits for roles in _weights(design).values() for _, kind in roles.values())
 
 
 def _weights(
     design: Design, bits: int = 64, clips: bool = False, of_layers: Mapping[str, int] | None = None
-) -> dict[str, Weight]:
-    """Weights by layer: at most `bits` wide, or as `of_layers` says, and no wider than they need."""
-    own = {layer.name: trimmed(layer) for layer in products(design)}
-    most = {name: (of_layers or {}).get(name, bits) for name in own}
-    wide = {name for name, (_, kind) in own.items() if kind.width > most[name]}
-    return {name: requantised(design[name], most[name], clips) if name in wide else have for name, have in own.items()}
+) -> dict[str, dict[str, Weight]]:
+    """Weights by layer and role: at most `bits` wide, or as `of_layers` says, and no wider than they need."""
+    found: dict[str, dict[str, Weight]] = {}
+    for layer in products(design):
+        most = (of_layers or {}).get(layer.name, bits)
+        own = {role: trimmed(layer, role) for role in WEIGHTS if role in layer.weights}
+        found[layer.name] = {
+            role: requantised(layer, role, most, clips) if have[1].width > most else have for role, have in own.items()
+        }
+    return found
 
 
 def _edit(knobs: tuple[str, ...], before: Design, after: Design) -> Edit:

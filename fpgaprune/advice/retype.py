@@ -12,20 +12,22 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import FUNCTIONS, MOVES, Design, Input, LayerSpec, LookUp, Map, Pooling
+from fpgaprune.design import FUNCTIONS, MOVES, Design, Input, LayerSpec, LookUp, Map, Pooling, Recurrent
 from fpgaprune.layout import products, with_layers
 from fpgaprune.values import MAX_WIDTH, FixedType, integer_bits
 
 Weight = tuple[NDArray[np.int64], FixedType]
+# What a layer multiplies by, and what it adds.
+WEIGHTS, _BIASES = ("weight", "recurrent_weight"), ("bias", "recurrent_bias")
 
 
 def retyped(
     design: Design,
-    weights: Mapping[str, Weight],
+    weights: Mapping[str, Mapping[str, Weight]],
     activation_bits: int | None = None,
     of_layers: Mapping[str, int] | None = None,
 ) -> Design:
-    """`design` with other raw `weights` by layer name, and with no activation wider than `activation_bits`.
+    """`design` with other raw `weights` by layer and role, and with no activation wider than `activation_bits`.
 
     `of_layers` has the widths of the layers whose activations are to be others.
 
@@ -42,10 +44,15 @@ def retyped(
         result = types.get("result")
         new = layer
         if layer.name in multiplying and now is not None:
-            raw, kind = weights.get(layer.name, (layer.weights["weight"], types["weight"]))
-            types["weight"] = kind
-            _narrow_sums(types, _exact_sum(layer, raw, kind, now))
-            new = replace(layer, weights={**layer.weights, "weight": raw, **_bias(layer, types)})
+            given = weights.get(layer.name, {})
+            raws = {role: raw for role, (raw, _) in given.items()}
+            types |= {role: kind for role, (_, kind) in given.items()}
+            if isinstance(layer.operation, Recurrent):
+                _narrow_steps(types, now)
+            else:
+                raw = raws.get("weight", layer.weights["weight"])
+                _narrow_sums(types, _exact_sum(layer, raw, types["weight"], now))
+            new = replace(layer, weights={**layer.weights, **raws, **_biases(layer, types)})
         elif is_activation(layer) and result is not None:
             bits = (of_layers or {}).get(layer.name, activation_bits)
             if bits is not None and result.width > bits:
@@ -67,21 +74,21 @@ def is_activation(layer: LayerSpec) -> bool:
     return isinstance(operation, Input | Map | LookUp) or average
 
 
-def trimmed(layer: LayerSpec) -> Weight:
-    """The weights of `layer`, in the narrowest type that holds them and has the same point."""
-    kind, raw = layer.types["weight"], layer.weights["weight"]
+def trimmed(layer: LayerSpec, role: str) -> Weight:
+    """The weights of `layer` in `role`, in the narrowest type that holds them and has the same point."""
+    kind, raw = layer.types[role], layer.weights[role]
     width = integer_bits(float(np.abs(raw).max(initial=0))) + 1
     if width >= kind.width:
         return raw, kind
     return raw, replace(kind, width=max(width, 2), integer=max(width, 2) - kind.fraction)
 
 
-def requantised(layer: LayerSpec, bits: int, clips: bool = False) -> Weight:
-    """The weights of `layer` rounded to `bits`, with as many fraction bits as the largest weight allows.
+def requantised(layer: LayerSpec, role: str, bits: int, clips: bool = False) -> Weight:
+    """The weights of `layer` in `role` rounded to `bits`, with as many fraction bits as the largest weight allows.
 
     With `clips` the largest few weights may be cut off, where that changes all weights less.
     """
-    values = layer.types["weight"].to_float(layer.weights["weight"])
+    values = layer.types[role].to_float(layer.weights[role])
     largest = float(np.abs(values).max(initial=0.0))
     kind = FixedType.with_least_error(values, bits) if clips else FixedType.holding(largest, bits)
     return kind.to_raw(values), kind
@@ -114,10 +121,29 @@ def _narrow_sums(types: dict[str, FixedType], exact: FixedType | None) -> None:
         types["result"] = replace(exact, rounding=result.rounding, overflow=result.overflow)
 
 
-def _bias(layer: LayerSpec, types: Mapping[str, FixedType]) -> dict[str, NDArray[np.int64]]:
-    """The raw bias of `layer` in its type of `types`."""
-    raw = layer.weights.get("bias")
-    return {} if raw is None else {"bias": types["bias"].to_raw(layer.types["bias"].to_float(raw))}
+def _narrow_steps(types: dict[str, FixedType], incoming: FixedType) -> None:
+    """Narrow `accum` and the biases of a recurrent layer to the last place of its products and of its table.
+
+    Its state, which is also its result, keeps its type.
+    """
+    accum = types["accum"]
+    products = (
+        types["weight"].fraction + incoming.fraction,
+        types["recurrent_weight"].fraction + types["result"].fraction,
+    )
+    fraction = max(*products, types["table"].fraction if "table" in types else 0)
+    if fraction >= accum.fraction:
+        return
+    types["accum"] = replace(accum, width=accum.integer + fraction)
+    for role in _BIASES:
+        if role in types and types[role].fraction > fraction:
+            types[role] = replace(types["accum"], rounding="RND", overflow="SAT")
+
+
+def _biases(layer: LayerSpec, types: Mapping[str, FixedType]) -> dict[str, NDArray[np.int64]]:
+    """The raw biases of `layer` in their types of `types`."""
+    found = {role: layer.weights[role] for role in _BIASES if role in layer.weights}
+    return {role: types[role].to_raw(layer.types[role].to_float(raw)) for role, raw in found.items()}
 
 
 def _with_fewer_entries(operation: LookUp, source: FixedType, result: FixedType) -> LookUp:

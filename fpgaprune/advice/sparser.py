@@ -33,12 +33,12 @@ def sparser(design: Design, trained: Design | None = None, flow: OwnFlow | None 
         settings = flow.sparser(sparsity)
         if settings is None:
             continue
-        weights: dict[str, Weight] = {}
+        weights: dict[str, dict[str, Weight]] = {}
         for layer in products(design):
             raw = layer.weights["weight"]
             kept = max(round((1 - sparsity) * counts.get(layer.name, _count(raw))), 1)
             if kept < np.count_nonzero(_sizes(raw)):
-                weights[layer.name] = (_pruned(raw, kept), layer.types["weight"])
+                weights[layer.name] = {"weight": (_pruned(raw, kept), layer.types["weight"])}
         if weights:
             yield Edit(("sparsity",), settings, retyped(design, weights), keeps_function=False)
 
