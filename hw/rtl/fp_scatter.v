@@ -35,9 +35,10 @@ module fp_scatter #(
     assign s_ready = (to_go == 0) | ((to_go == 1'b1) & m_ready);
 
     always @(posedge clk) begin
-        // What is taken without s_valid leaves nothing to go, so one signal chooses: one small table a bit.
+        // What is taken without s_valid leaves nothing to go, so the count alone chooses: with m_ready in it, too, synthesis
+        // for an ECP5 makes eight tables of each bit.
         if ((s_valid & s_ready) | (m_valid & m_ready)) begin
-            beats <= s_ready ? s_data : beats >> WIDTH;
+            beats <= (to_go <= 1) ? s_data : beats >> WIDTH;
         end
         if (rst) begin
             to_go <= 0;

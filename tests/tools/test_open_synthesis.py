@@ -189,6 +189,16 @@ def test_a_memory_becomes_a_block_where_its_estimate_says_so_and_takes_nothing_b
     assert (found.lut == found.ff == 0) == bool(blocks), "what is read while it is written costs logic"
 
 
+@pytest.mark.parametrize("family", ["ecp5", "gowin"])
+def test_each_bit_of_a_beat_that_is_split_takes_one_small_table(tmp_path, family):
+    """On an ECP5 each took eight tables while what the reader takes chose as well."""
+    ports = "input ready, output [7:0] q, output there, output taken"
+    body = "fp_scatter #(.WIDTH(8), .BEATS(4)) split (clk, b[0], a, b[1], taken, q, there, ready);"
+    sources = {"top.v": _top(ports, body), "fp_scatter.v": hardware_path("rtl", "fp_scatter.v").read_bytes()}
+    kind = find_family(family)
+    assert kind.count(make_netlist(sources, "top", kind, tmp_path, find_open_tool(YOSYS), 600).types).lut <= 2 * 32
+
+
 @pytest.mark.parametrize("family", ["gowin", "ecp5", "nexus"])
 def test_a_table_becomes_a_block_where_its_estimate_says_so(tmp_path, family):
     """256 entries of 8 bits stay in LUTs, of 9 bits they do not."""
