@@ -45,6 +45,8 @@ class Finalists:
         notes: sentences on what stopped it.
         has_time_for_two: tells whether a second whole training ends in the time that is left: without it the first one
             takes no risk.
+        has_time_to_count: tells whether a tool counts what a layout takes in the time that is left after a training of
+            so many epochs.
     """
 
     trials: TrialRunner
@@ -55,6 +57,7 @@ class Finalists:
     untried: Callable[[Sequence[FitPoint], float], Candidate | None]
     notes: list[str] = field(default_factory=list)
     has_time_for_two: Callable[[], bool] = lambda: True
+    has_time_to_count: Callable[[Sized, int], bool] = lambda *_: True
     _trained: list[FitPoint] = field(default_factory=list, init=False)
     """The networks that were trained whole."""
     _loss_shifts: list[float] = field(default_factory=list, init=False)
@@ -63,6 +66,8 @@ class Finalists:
     """Correction factor for estimates: counted / estimated resources of the last finalist."""
     _failed: list[str] = field(default_factory=list, init=False)
     """Why networks could not be trained whole."""
+    _without_time: set[str] = field(default_factory=set, init=False)
+    """Folders of networks that no tool has counted, because it would have taken longer than the search may."""
     _between: Candidate | None = field(default=None, init=False)
     """The network between refuted ones and the next one: one of a search at most."""
 
@@ -100,9 +105,9 @@ class Finalists:
             raise RunError(f"no network of the search could be trained whole: {reasons}")
         best = min(self._trained, key=self.ranking.rank)
         if best.measured is None and self.trials.counting(best.design()) is not None:
-            far = self.ranking.limits.is_far(best.share)
-            why = "it is far beyond the part" if far else "why: its report"
-            self.notes.append(f"no tool has counted what the best network takes, so its estimate says that; {why}")
+            self.notes.append(
+                f"no tool has counted what the best network takes, so its estimate says that; {self._uncounted(best)}"
+            )
         self._keep(Path(best.folder))
         return structs.replace(best, folder=str(self.out / BEST))
 
@@ -133,14 +138,26 @@ class Finalists:
         """Train `candidate` for `epochs` on all samples; None if that is impossible."""
         name = f"{BEST} {len(self._trained) + 1}" if self._trained else BEST
         self.progress.stage(name, "running")
-        point = self.trials.whole(candidate, self._layout_of(candidate), epochs)
+        layout = self._layout_of(candidate)
+        counts = self.has_time_to_count(layout, epochs)
+        point = self.trials.whole(candidate, layout, epochs, counts=counts)
         if point is None:
             self._failed.append(self.trials.impossible[candidate.knobs])
             self.progress.stage(name, "skipped", self._failed[-1])
             return None
         self._trained.append(point)
+        if not counts:
+            self._without_time.add(point.folder)
         self.progress.stage(name, "done", point.summary())
         return point
+
+    def _uncounted(self, point: FitPoint) -> str:
+        """Return why no tool has counted `point`, in words."""
+        if self.ranking.limits.is_far(point.share):
+            return "it is far beyond the part"
+        if point.folder in self._without_time:
+            return f"that takes longer than --minutes allows: 'fpgaprune measure {self.out / BEST}' does it"
+        return "why: its report"
 
     def _learn(self, candidate: Candidate, point: FitPoint) -> None:
         """Correct losses and estimates by `point`, the whole training of `candidate`; note if it broke a limit."""

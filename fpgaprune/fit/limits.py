@@ -160,6 +160,13 @@ class Ranking:
         return self.limits.margin(point.lost, point.lost_error, searching=True)
 
 
+def luts_of(layout: Sized) -> float:
+    """Return the LUTs of a layout, by the middle of its estimate; 0 if they are unknown."""
+    if isinstance(layout, FitPoint):
+        return float(layout.used.get("lut") or 0)
+    return 0.0 if layout.used.lut is None else float(layout.used.lut.value)
+
+
 def size_of(layout: Sized) -> float:
     """Return the sum of the shares of all resources, which is minimised.
 

@@ -14,6 +14,7 @@ from fpgaprune.fit.budget import Deadline, Training
 from fpgaprune.fit.descent import STEP, Descent, Evaluate
 from fpgaprune.fit.estimates import Estimates
 from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit.limits import Sized
 from fpgaprune.fit.log import SearchLog, seen_samples
 from fpgaprune.fit.neighbours import FEWEST, Neighbourhood
 from fpgaprune.fit.result import FitPoint
@@ -41,6 +42,8 @@ _LIKELY_AT_LAST = 0.5
 _CHOICE = 10.0
 # The share that locking filters of a large network may take, and the step that is too small for it.
 NARROW, _FINEST_NARROW = 0.25, 0.8
+# The share of a search by which the tool that counts its answer may end late.
+_LATE = 0.1
 # File of the network of a run after dead channels were removed.
 _SMALL = "removed.keras"
 
@@ -272,6 +275,15 @@ class Phases:
     def has_time_for_two(self) -> bool:
         """Tell whether two final runs with the fewest epochs end in the time left."""
         return 2 * self.log.final()[1] <= self.log.seconds_left
+
+    def has_time_to_count(self, samples: float, layout: Sized, epochs: int) -> bool:
+        """Tell whether a tool counts what `layout` takes after a final run of `epochs` on `samples` times the samples.
+
+        It may end a tenth of the search late. Where nobody knows how long a tool takes, it has time.
+        """
+        times, allowed = self.log.times, _LATE * 60 * self.log.ranking.limits.minutes
+        counting = times.counting_seconds(self.trials.route.counting_seconds(layout))
+        return not counting or times.seconds(epochs, samples) + counting <= self.log.seconds_left + allowed
 
     def _deadline(self, share: float, epochs: int) -> Deadline:
         return Deadline(self.log.at(share), epochs, self._slowest, self.log.times.seconds)

@@ -13,8 +13,7 @@ from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, DesignError, EstimateError, RtlError, UnsupportedLayerError
 from fpgaprune.estimate import estimate
 from fpgaprune.fabric import family_of
-from fpgaprune.fit.limits import Limits, Ranking
-from fpgaprune.fit.result import FitPoint
+from fpgaprune.fit.limits import Limits, Ranking, Sized, luts_of
 from fpgaprune.flow import Flow, HlsConfig, MeasureConfig, RunDirectory, TargetConfig
 from fpgaprune.hls import COUNTING, can_count
 from fpgaprune.layout import (
@@ -78,8 +77,8 @@ class Route(Protocol):
             ToolError: a variable points to a tool that is not there.
         """
 
-    def counting_seconds(self, point: FitPoint) -> float:
-        """Estimate the seconds in which a tool counts what the network of `point` takes; 0 if nobody knows."""
+    def counting_seconds(self, layout: Sized) -> float:
+        """Estimate the seconds in which a tool counts what `layout` takes; 0 if nobody knows."""
 
     def measured(self, run: RunDirectory, config: Flow) -> Resources[int] | None:
         """Return what a tool counted in `run`, whose flow is `config`; None if none did."""
@@ -135,7 +134,7 @@ class HlsRoute:
             return {"hls": {"build": list(COUNTING)}} if can_count(design) else None
         return {} if asked else None
 
-    def counting_seconds(self, point: FitPoint) -> float:  # noqa: ARG002
+    def counting_seconds(self, layout: Sized) -> float:  # noqa: ARG002
         """Return 0: minutes or hours, and nothing says how many."""
         return 0.0
 
@@ -210,9 +209,9 @@ class VerilogRoute:
         """Ask for nothing more: each layout asks for open synthesis."""
         return {}
 
-    def counting_seconds(self, point: FitPoint) -> float:
+    def counting_seconds(self, layout: Sized) -> float:
         """Estimate the seconds of synthesis and simulation on a calm machine, by the LUTs of the estimate."""
-        return _SYNTHESIS + _SYNTHESIS_OF_A_LUT * (point.used.get("lut") or 0.0)
+        return _SYNTHESIS + _SYNTHESIS_OF_A_LUT * luts_of(layout)
 
     def measured(self, run: RunDirectory, config: Flow) -> Resources[int] | None:  # noqa: ARG002
         """Return what open synthesis counted."""

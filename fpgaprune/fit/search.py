@@ -129,7 +129,15 @@ class FitSearch:
             log.progress.stage(BEST, "warning", overrun)
         epochs = partial(phases.final_epochs, more)
         finalists = Finalists(
-            trials, log.ranking, epochs, self.out, self.progress, phases.untried, self.notes, phases.has_time_for_two
+            trials,
+            log.ranking,
+            epochs,
+            self.out,
+            self.progress,
+            phases.untried,
+            self.notes,
+            phases.has_time_for_two,
+            partial(phases.has_time_to_count, more),
         )
         best = finalists.best(points)
         if warning := few_samples(best, self.limits):

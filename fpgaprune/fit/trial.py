@@ -283,13 +283,13 @@ class TrialRunner:
         searched = {**self.route.searched, "data": {"source": str(self.source)}}
         return self._trial(settings, epochs, searched, knobs, VALIDATION, parent)
 
-    def whole(self, candidate: Candidate, layout: Sized, epochs: int) -> FitPoint | None:
+    def whole(self, candidate: Candidate, layout: Sized, epochs: int, *, counts: bool = True) -> FitPoint | None:
         """Train a candidate in `layout` for `epochs` on all samples, judged on held-out ones; None if impossible.
 
-        A tool counts what it takes, unless its estimate is far beyond the part: that takes minutes, and changes
-        nothing.
+        A tool counts what it takes if it `counts`, unless its estimate is far beyond the part: that takes minutes, and
+        changes nothing.
         """
-        counting = None if self.limits.is_far(layout.share) else self.counting(candidate.design)
+        counting = None if not counts or self.limits.is_far(layout.share) else self.counting(candidate.design)
         more = self.route.searched if counting is None else counting
         settings = joined(candidate.settings, layout.settings)
         return self.evaluate(self._trial(settings, epochs, more, candidate.knobs, HELD_OUT, candidate.parent))

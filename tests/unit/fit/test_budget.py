@@ -5,8 +5,10 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from msgspec import structs
 
 from fpgaprune.fit import (
+    HlsRoute,
     Knobs,
     Limits,
     Phases,
@@ -15,10 +17,12 @@ from fpgaprune.fit import (
     SearchLog,
     Training,
     TrialRunner,
+    VerilogRoute,
     run_seconds,
     seconds_of_training,
 )
 from fpgaprune.flow import Silent
+from fpgaprune.target import Target, find_part
 from tests.unit.fit.made_up import made_point
 
 
@@ -145,6 +149,20 @@ def test_the_final_run_has_the_epochs_for_which_there_is_time(tmp_path, left, fi
     log = SimpleNamespace(times=times, seconds_left=left, counting=lambda: 10.0, final=lambda: final)
     phases = Phases(None, None, log, (), [], Training(1, 4, 16))
     assert phases.final_epochs(1.0, first) == epochs
+
+
+@pytest.mark.parametrize(("luts", "left", "counts"), [(1000, 30.4, True), (1000, 30.2, False), (9000, 30.4, False)])
+def test_a_tool_counts_the_answer_if_it_ends_in_time(tmp_path, luts, left, counts):
+    """14.3 seconds of the run and 22 of the synthesis of 1,000 LUTs, of which 6 may be late."""
+    times = RunTimes()
+    times.record(ran(tmp_path / "a", 4, 4.0))
+    log = SimpleNamespace(times=times, seconds_left=left, ranking=Ranking(Limits(minutes=1.0), 5.0))
+    trials = SimpleNamespace(route=VerilogRoute(find_part("xc7z020"), "xc7"))
+    layout = structs.replace(point(), used={"lut": luts})
+    assert Phases(trials, None, log, (), []).has_time_to_count(1.0, layout, 8) == counts
+    # Nobody knows how long a vendor's tool takes, and it takes extra time.
+    trials.route = HlsRoute(Target.of("xc7z020clg400-1"))
+    assert Phases(trials, None, log, (), []).has_time_to_count(1.0, layout, 8)
 
 
 def test_an_end_that_is_asked_for_has_its_epochs():

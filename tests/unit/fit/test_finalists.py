@@ -33,7 +33,7 @@ def chosen(folder, shares, counted, counts=True, priced=0.0):
         point = made(knobs, MadeUp().best_layout(knobs), (0.9, 1, 1))
         points.append(structs.replace(point, share=share, used={"lut": 100}, fits=share <= 0.8, folder=str(home)))
 
-    def whole(candidate, laid, epochs):
+    def whole(candidate, laid, epochs, counts=True):
         point = candidate.parent
         count = counted[points.index(point)]
         chosen_names.append(laid.name)
@@ -146,7 +146,7 @@ def bold(folder, lost_later, price=0.5, epochs=lambda first: 9, time_for_two=Tru
     points[1] = structs.replace(points[1], lost=limit + 0.002, lost_error=0.0025, loses_little=False)
     asked = []
 
-    def whole(candidate, laid, epochs):
+    def whole(candidate, laid, epochs, counts=True):
         point = candidate.parent
         asked.append(point.knobs)
         if point is points[1]:
@@ -198,7 +198,7 @@ def test_after_a_network_that_loses_too_much_a_milder_one_comes_before_a_far_lar
         points[name] = structs.replace(point, share=share, used={"lut": 9}, fits=True, folder=str(tmp_path / name))
     asked, refuted = [], []
 
-    def whole(candidate, laid, epochs):
+    def whole(candidate, laid, epochs, counts=True):
         name = next(name for name, knobs in kinds.items() if knobs == candidate.knobs)
         asked.append(name)
         more = {"good": 0.0, "small": 0.1, "milder": lost}[name]
@@ -241,7 +241,7 @@ def test_after_a_network_that_keeps_the_limits_smaller_ones_are_trained(
         more = {"lost": less * limit, "loses_little": little, "fits": True, "folder": str(tmp_path / str(number))}
         points.append(made_point(knobs, (0.9, 1, 1), share=size, used={"lut": 9}, **more))
 
-    def trained(candidate, laid, epochs):
+    def trained(candidate, laid, epochs, counts=True):
         number = points.index(candidate.point)
         asked.append(number)
         loss = whole[number]
@@ -277,7 +277,7 @@ def test_what_the_samples_of_the_search_hid_of_one_network_they_hid_of_the_next(
         points.append(structs.replace(point, lost=lost * limit, used={"lut": 9}, fits=True, folder=str(home)))
     asked = []
 
-    def whole(candidate, laid, epochs):
+    def whole(candidate, laid, epochs, counts=True):
         asked.append(candidate.knobs)
         lost = candidate.parent.lost + 2 * limit
         return structs.replace(candidate.parent, lost=lost, loses_little=lost <= limit)
@@ -304,7 +304,7 @@ def test_a_network_that_was_tried_twice_is_trained_whole_once(tmp_path):
     )
     asked = []
 
-    def whole(candidate, laid, epochs):
+    def whole(candidate, laid, epochs, counts=True):
         asked.append(candidate.knobs)
         return structs.replace(candidate.parent, loses_little=False, lost=1.0)
 
@@ -323,6 +323,25 @@ def test_what_no_tool_has_counted_is_said(tmp_path, counts):
     assert len(notes) == counts
 
 
+def test_an_answer_that_no_tool_counts_in_time_is_not_counted_and_says_so(tmp_path):
+    parallel_design(3, 3).save(tmp_path / "design.json")
+    knobs, asked = Knobs("weight"), []
+    tried = made_point(knobs, (0.9, 1, 1), fits=True, share=0.5, folder=str(tmp_path))
+
+    def whole(candidate, laid, epochs, counts):
+        asked.append(counts)
+        return candidate.parent
+
+    route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 10, 10)])
+    trials, notes = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: {}), []
+    late = Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_untried, notes)
+    late.has_time_to_count = lambda layout, epochs: False
+    late.best([tried])
+    assert asked == [False]
+    (note,) = notes
+    assert note.endswith(f"that takes longer than --minutes allows: 'fpgaprune measure {tmp_path / BEST}' does it")
+
+
 @pytest.mark.parametrize(("share", "counted"), [(3.1, True), (3.3, False)])
 def test_no_tool_counts_what_is_far_beyond_the_part(tmp_path, share, counted):
     trials_run, limits = [], Limits(share=0.8)
@@ -334,8 +353,10 @@ def test_no_tool_counts_what_is_far_beyond_the_part(tmp_path, share, counted):
         route, {"target": {"part": "xc7z020"}, "finetune": {}}, tmp_path, tmp_path / "x.npz", limits, executor, ""
     )
     asked = {"measure": {"families": ["xc7"], "interval": 0}}
-    trials.whole(Candidate.tried(point), laid_out("all", asked, share, 10, 10), 3)
-    assert trials_run[0].document["measure"]["families"] == (["xc7"] if counted else [])
+    for counts in (True, False):
+        trials.whole(Candidate.tried(point), laid_out("all", asked, share, 10, 10), 3, counts=counts)
+    families = [trial.document["measure"]["families"] for trial in trials_run]
+    assert families == [["xc7"] if counted else [], []]
 
 
 def test_no_network_at_all_is_an_error_that_says_why(tmp_path):
