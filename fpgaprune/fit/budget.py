@@ -15,6 +15,7 @@ from fpgaprune.fit.knobs import RECIPE_BATCH, RECIPE_TRAINING, Knobs, recipe_sui
 from fpgaprune.fit.result import FitPoint
 from fpgaprune.flow import Dataset, FinetuneConfig, Flow, TrainConfig, count_of
 from fpgaprune.layout import joined
+from fpgaprune.values import weight_shapes
 
 if TYPE_CHECKING:
     import keras
@@ -35,6 +36,9 @@ _LONGER = 3
 # weights is trained anew, not only refined: docs/measurements/fit_training.md, "How a trial is trained".
 _FASTER, _HIGHEST, _USUAL = 5.0, 0.015, 1e-3
 _ADAPTIVE = {"Adam", "AdamW", "Nadam", "RMSprop"}
+# The share of its rate with which any other optimizer begins where BatchNorm, which let it take such steps, is folded
+# away: with SGD(0.05, momentum=0.9) a network lost 49 points at its own rate, 3.7 if it fell, and 0.7 at a tenth.
+_CALMER = 0.1
 # A whole training is expected to take so long at most on one core: more epochs of a large network would leave a search
 # time for a few trials only. It has so many epochs at least.
 _SECONDS, _LEAST_EPOCHS = 120.0, 4
@@ -190,12 +194,15 @@ class Training:
         """Train as the flow says; what it leaves out is its default, with more epochs of few samples.
 
         Epochs that the flow says are kept, whatever they take; others take at most `seconds`, as far as it is known.
+        Where BatchNorm is folded away, an optimizer that does not scale its steps takes smaller ones.
         """
         settings = config[FinetuneConfig]
+        asked = _calmer(config, data, model)
         if "epochs" in settings.model_fields_set:
-            return cls(_short(settings.epochs), settings.epochs, settings.epochs, wanted_epochs=settings.epochs)
+            return cls(_short(settings.epochs), settings.epochs, settings.epochs, asked, wanted_epochs=settings.epochs)
         steps = -(-count_of(data.x_train) // settings.batch_size)
-        return cls(0, 0, 0, wanted_epochs=max(settings.epochs, -(-_STEPS // steps)), seconds=seconds).of(data, model)
+        epochs = max(settings.epochs, -(-_STEPS // steps))
+        return cls(0, 0, 0, asked, wanted_epochs=epochs, seconds=seconds).of(data, model)
 
     @classmethod
     def at_higher_rate(
@@ -204,7 +211,7 @@ class Training:
         """Train at a higher rate, which falls, with larger batches; None if this does not suit the network or the data.
 
         A Dense network is trained as the recipe for adders says. What the flow says of epochs, batches, rates or of a
-        training loop of its own is kept. Optimizers that do not scale their steps, as SGD, keep their rate. So do few
+        training loop of its own is kept. It suits no optimizer that does not scale its steps, as SGD, and no few
         samples of a convolution, of which a network would forget the others.
         """
         from fpgaprune.flow import learning_rate_of
@@ -226,6 +233,19 @@ class Training:
         rate = max(rate, min(max(rate, _USUAL) * _FASTER * math.sqrt(batch_size / usual), _HIGHEST))
         asked = {"finetune": {"batch_size": batch_size, "learning_rate": rate}, "quantise": {"learning_rate": rate}}
         return cls(0, 0, 0, asked, restarts=True, wanted_epochs=_EPOCHS, seconds=seconds).of(data, model)
+
+
+def _calmer(config: Flow, data: Dataset, model: keras.Model) -> dict[str, Any]:
+    """Return sections of a flow file with a lower rate, which falls; empty where the network's own one suits."""
+    from fpgaprune.flow import learning_rate_of
+
+    if config[FinetuneConfig].model_fields_set & {"learning_rate", "fit"}:
+        return {}
+    if not any(path.endswith("/moving_variance") for path in weight_shapes(model)):
+        return {}
+    kind, rate = learning_rate_of(config[TrainConfig], model, data)
+    calmer = {"learning_rate": _CALMER * rate}
+    return {} if kind in _ADAPTIVE else {"finetune": calmer, "quantise": calmer}
 
 
 def seconds_of_training(minutes: float) -> float:

@@ -47,6 +47,28 @@ def test_of_few_samples_the_best_network_sees_each_more_often(samples, finetune,
     assert made.settings == {}
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "norm", "said", "rate"),
+    [
+        (keras.optimizers.SGD(0.05, momentum=0.9), True, {}, 0.005),
+        (keras.optimizers.SGD(0.05, momentum=0.9), True, {"epochs": 3}, 0.005),
+        (keras.optimizers.SGD(0.05, momentum=0.9), True, {"learning_rate": 0.02}, None),
+        (keras.optimizers.SGD(0.05, momentum=0.9), False, {}, None),
+        (keras.optimizers.Adam(0.05), True, {}, None),
+    ],
+)
+def test_where_batchnorm_is_folded_away_sgd_takes_smaller_steps(tmp_path, optimizer, norm, said, rate):
+    inner = keras.Sequential([keras.Input((1,)), *[keras.layers.BatchNormalization()] * norm, keras.layers.Dense(2)])
+    mine = keras.Sequential([keras.Input((1,)), inner])
+    mine.compile(optimizer, "mse")
+    save_keras(mine, tmp_path / "mine.keras")
+    asked = {"train": {"model": str(tmp_path / "mine.keras")}, "finetune": said}
+    found = Training.from_flow(parse_config(asked, "flow.toml"), data(100), mine).settings
+    assert found == (
+        {} if rate is None else {part: {"learning_rate": pytest.approx(rate)} for part in ("finetune", "quantise")}
+    )
+
+
 @pytest.mark.parametrize(("whole", "short"), [(16, 4), (3, 2), (1, 1), (0, 0)])
 def test_a_first_trial_takes_a_fourth_of_the_epochs(whole, short):
     assert Training.from_flow(flow(epochs=whole), data(100), dense()).short == short
