@@ -155,6 +155,7 @@ class Training:
             starts from the network before it in the search: at a low rate it would not find the way.
         wanted_epochs: epochs of a usual trial if they took no time.
         seconds: what a whole training may take in the time of the search.
+        keeps_epochs: whether the flow says the epochs of the final run, whatever they take.
     """
 
     short: int
@@ -164,6 +165,7 @@ class Training:
     restarts: bool = False
     wanted_epochs: int = 0
     seconds: float = _SECONDS
+    keeps_epochs: bool = False
 
     @property
     def is_cut(self) -> bool:
@@ -177,6 +179,17 @@ class Training:
             yield epochs
             epochs //= 2
         yield self.whole
+
+    def late_epochs(self) -> Iterator[int]:
+        """Yield the epochs of a final run that begins too late, from most to fewest: `whole`, its halves, and `short`.
+
+        It goes on from a network that was trained.
+        """
+        epochs = self.whole
+        while epochs > self.short and not self.keeps_epochs:
+            yield epochs
+            epochs //= 2
+        yield self.whole if self.keeps_epochs else self.short
 
     def of(self, data: Dataset, model: keras.Model) -> Training:
         """Return the same training for `model`, for as many of the wanted epochs as there is time for."""
@@ -199,7 +212,8 @@ class Training:
         settings = config[FinetuneConfig]
         asked = _calmer(config, data, model)
         if "epochs" in settings.model_fields_set:
-            return cls(_short(settings.epochs), settings.epochs, settings.epochs, asked, wanted_epochs=settings.epochs)
+            epochs = settings.epochs
+            return cls(_short(epochs), epochs, epochs, asked, wanted_epochs=epochs, keeps_epochs=True)
         steps = -(-count_of(data.x_train) // settings.batch_size)
         epochs = max(settings.epochs, -(-_STEPS // steps))
         return cls(0, 0, 0, asked, wanted_epochs=epochs, seconds=seconds).of(data, model)

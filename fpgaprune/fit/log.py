@@ -121,9 +121,8 @@ class SearchLog:
                 "ends as early as it can",
             )
 
-    def overrun(self) -> str | None:
-        """Return a sentence if no final run ends in the time that is left; None if one can."""
-        final = self.final()[1]
+    def overrun(self, final: float) -> str | None:
+        """Return a sentence if a final run of `final` seconds does not end in the time that is left; None if it can."""
         late = final - self.seconds_left
         if late < 1.0:
             return None

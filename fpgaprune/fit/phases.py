@@ -262,7 +262,7 @@ class Phases:
     def final_epochs(self, samples: float, first: bool) -> int | None:
         """Return the most epochs of a final run that ends in the time left, on `samples` times the samples of a trial.
 
-        The `first` one leaves time for a second one if it can, and has the fewest epochs if there is no time at all.
+        The `first` one leaves time for a second one if it can, and has the fewest epochs if there is hardly time.
         """
         left = self.log.seconds_left - self.log.counting()
         second = self.log.final()[1] if first else 0.0
@@ -270,7 +270,11 @@ class Phases:
             for epochs in self.training.final_epochs():
                 if self.log.times.seconds(epochs, samples) <= seconds:
                     return epochs
-        return self.training.whole if first else None
+        if not first:
+            return None
+        late = list(self.training.late_epochs())
+        ends = (epochs for epochs in late if self.log.times.seconds(epochs, samples) <= self.log.seconds_left)
+        return next(ends, late[-1])
 
     def has_time_for_two(self) -> bool:
         """Tell whether two final runs with the fewest epochs end in the time left."""

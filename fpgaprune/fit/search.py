@@ -125,7 +125,8 @@ class FitSearch:
         if not points:
             reason = "; ".join(trials.left_out()) or "no trial came to its end"
             raise RunError(f"the search found no network: {reason}")
-        if (overrun := log.overrun()) is not None:
+        *_, fewest = phases.training.late_epochs()
+        if (overrun := log.overrun(log.times.seconds(fewest, more))) is not None:
             log.progress.stage(BEST, "warning", overrun)
         epochs = partial(phases.final_epochs, more)
         finalists = Finalists(

@@ -103,11 +103,11 @@ def test_the_search_ends_before_its_time_by_what_the_end_takes(most, fewest, res
 
 def test_what_the_end_takes_beyond_the_time_is_said_before_it(monkeypatch):
     log = log_of(1.0, 90.0, 30.0)
-    assert log.overrun() is None
+    assert log.overrun(30.0) is None
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 50.0)
-    assert log.overrun().startswith("the shortest training of the best network takes about 30 s, ")
-    assert log.overrun().endswith(" s more than are left of 1 min")
+    assert log.overrun(30.0).startswith("the shortest training of the best network takes about 30 s, ")
+    assert log.overrun(30.0).endswith(" s more than are left of 1 min")
 
 
 @pytest.mark.parametrize(("minutes", "said"), [(1.0, []), (0.5, ["about 33 s at least, and 0.5 min were asked for"])])
@@ -137,7 +137,10 @@ def test_a_tool_takes_longer_where_the_last_trial_took_longer_beside_its_trainin
         (45.0, False, 16),
         (22.0, True, 4),
         (22.0, False, 4),
+        # Too late for a tool to count it as well: 4, 2 or 1 epochs take 9.9, 7.7 or 6.6 s.
         (15.0, True, 4),
+        (8.0, True, 2),
+        (3.0, True, 1),
         (15.0, False, None),
     ],
 )
@@ -168,6 +171,9 @@ def test_a_tool_counts_the_answer_if_it_ends_in_time(tmp_path, luts, left, count
 def test_an_end_that_is_asked_for_has_its_epochs():
     assert list(Training(1, 5, 5).final_epochs()) == [5]
     assert list(Training(1, 9, 118).final_epochs()) == [118, 59, 29, 14, 9]
+    assert list(Training(2, 9, 118).late_epochs()) == [9, 4, 2]
+    assert list(Training(2, 9, 9, keeps_epochs=True).late_epochs()) == [9]
+    assert list(Training(0, 0, 0).late_epochs()) == [0]
 
 
 @pytest.mark.parametrize(("minutes", "seconds"), [(0.01, 0.0), (1.0, 4.0), (3.0, 28.0), (20.0, 120.0)])

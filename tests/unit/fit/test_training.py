@@ -44,6 +44,7 @@ def flow(**finetune):
 def test_of_few_samples_the_best_network_sees_each_more_often(samples, finetune, epochs):
     made = Training.from_flow(flow(**finetune), data(samples), dense())
     assert made.whole == made.long == epochs
+    assert made.keeps_epochs == ("epochs" in finetune)
     assert made.settings == {}
 
 
