@@ -41,6 +41,7 @@ from fpgaprune.flow import (
     parse_config,
     start_session,
     starting_model,
+    unlike_columns,
 )
 from fpgaprune.layout import joined
 from fpgaprune.measure import LABELS
@@ -108,6 +109,9 @@ class FitSearch:
         split = load_data(str(source))
         more = count_of(data.x_train) / count_of(split.x_train)
         content = flow_key(self.config, data)
+        for sentence in unlike_columns(model, data.x_train):
+            log.warn_of_samples(sentence)
+            self.notes.append(sentence)
         trials = TrialRunner(self.route, document, self.out / TRIALS, source, self.limits, executor, content)
         estimates = Estimates(self.route, document, split, model, self.limits)
         start, names = self._start(document)

@@ -66,3 +66,4 @@ from .task.selecting import measure_sensitivity as measure_sensitivity
 from .task.selecting import select_masks as select_masks
 from .task.session import start_session as start_session
 from .task.task import learning_rate_of as learning_rate_of
+from .task.unlike_columns import unlike_columns as unlike_columns

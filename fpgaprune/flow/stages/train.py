@@ -183,7 +183,14 @@ class TrainStage(FlowStage[TrainResult]):
 
         `early.npz` holds its weights after the epoch that a schedule goes back to, if there is one.
         """
-        from fpgaprune.flow.task import TRAIN_RATE, Resume, read_model, shuffled_batches, steps_in_epoch
+        from fpgaprune.flow.task import (
+            TRAIN_RATE,
+            Resume,
+            read_model,
+            shuffled_batches,
+            steps_in_epoch,
+            unlike_columns,
+        )
 
         settings, data = context.config[TrainConfig], context.data
         imported, checkpoint = None, context.checkpoint("train")
@@ -227,9 +234,8 @@ class TrainStage(FlowStage[TrainResult]):
         write_npz(context.run.file("trained_outputs.npz"), {f"{n:03}": a for n, a in enumerate(arrays_of(outputs))})
         judge = context.judge(model)
         notes = None if imported is None else tuple(imported.pop("notes", ()))
-        return TrainResult(
-            metric=judge.reading(outputs), warnings=tuple(doubts(judge, outputs)), notes=notes, imported=imported
-        )
+        warnings = (*doubts(judge, outputs), *unlike_columns(model, data.x_train))
+        return TrainResult(metric=judge.reading(outputs), warnings=warnings, notes=notes, imported=imported)
 
     def settings(self, config: Flow) -> object:
         return [section_json(config[TrainConfig]), judging(config), config[FinetuneConfig].rewind_epoch]

@@ -45,3 +45,4 @@ from .task import TRAIN_RATE as TRAIN_RATE
 from .task import Task as Task
 from .task import learning_rate_of as learning_rate_of
 from .task import read_task as read_task
+from .unlike_columns import unlike_columns as unlike_columns
