@@ -9,6 +9,7 @@ from .first_files import config as config
 from .first_files import examples as examples
 from .fit_command import fit as fit
 from .next_step import print_next_of_run as print_next_of_run
+from .next_step import receiver_of as receiver_of
 from .price_commands import calibrate as calibrate
 from .price_commands import compare as compare
 from .price_commands import estimate as estimate

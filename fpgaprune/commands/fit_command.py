@@ -84,7 +84,8 @@ def fit(
     """
     from fpgaprune.fabric import family_of
     from fpgaprune.fit import Limits, WorkerOptions, fit_flow
-    from fpgaprune.flow import VerdictConfig, flow_from_options, kind_of
+    from fpgaprune.flow import TargetConfig, VerdictConfig, flow_from_options, kind_of
+    from fpgaprune.measure import to_plain
     from fpgaprune.target import find_part
 
     loss = read_max_loss(max_loss)
@@ -111,7 +112,8 @@ def fit(
     folder = out or Path("runs") / f"{config.name}-fit"
     on_trial = _print_status if as_json and not quiet else None
     with Watcher(quiet=quiet or as_json) as watcher:
-        watcher.stage("time", "said", f"about {minutes:g} min, with the final run; what a tool counts comes after that")
+        included = "with the final run and its open synthesis; a vendor's tool takes extra time"
+        watcher.stage("time", "said", f"about {minutes:g} min, {included}")
         found = fit_flow(
             config, folder, limits, watcher, route, options, on_trial, replace=replace, log_trials=log_trials
         )
@@ -120,7 +122,8 @@ def fit(
     elif not quiet:
         _print_answer(found, folder)
         if found.meets_limits:
-            to = receiver_of({"name": found.part, "vendor": find_part(found.part).vendor})
+            target = config[TargetConfig].target()
+            to = receiver_of({"part": to_plain(target.part), "order_number": target.order_number})
             print_next("export", found.best.folder, "--for", to)
         elif found.route == "hls" and family_of(find_part(found.part)) is not None:
             given = {"--data": data, "--part": part, "--max-loss": max_loss}

@@ -33,7 +33,7 @@ def print_next_of_run(run: Path, report: Mapping[str, Any]) -> None:
     elif report["verdicts"]["fit"]["reply"] != "yes" and _first_of_flow(report) is not None:
         print_next("apply", run, str(_first_of_flow(report)))
     else:
-        print_next("export", run, "--for", receiver_of(report["target"]["part"]))
+        print_next("export", run, "--for", receiver_of(report["target"]))
 
 
 def _first_of_flow(report: Mapping[str, Any]) -> int | None:
@@ -42,12 +42,14 @@ def _first_of_flow(report: Mapping[str, Any]) -> int | None:
     return next((n for n, one in enumerate(suggestions, start=1) if one["place"] == "flow file"), None)
 
 
-def receiver_of(part: Mapping[str, Any]) -> str:
-    """What `export --for` takes for a run on `part`: a board with that part, else the vendor's tool, else `BOARD`."""
+def receiver_of(target: Mapping[str, Any]) -> str:
+    """What `export --for` takes for a run on `target`: a board with its part, else the vendor's tool, else `BOARD`."""
     from fpgaprune.fabric import list_overlays
     from fpgaprune.target import find_part, list_boards
 
-    boards = [board.name for board in list_boards() if find_part(board.part).name == part["name"]]
-    # A board with a driver of ours is first.
-    boards.sort(key=lambda name: name not in (*list_overlays(), *SERIAL_BOARDS))
-    return boards[0] if boards else _TOOLS.get(part["vendor"], "BOARD")
+    part, order_number = target["part"], target.get("order_number", "").lower()
+    boards = [board for board in list_boards() if find_part(board.part).name == part["name"]]
+    # The board that the run names is first, by the order number that it stands for; then one with a driver of ours.
+    drivers = (*list_overlays(), *SERIAL_BOARDS)
+    boards.sort(key=lambda board: (board.part.lower() != order_number, board.name not in drivers))
+    return boards[0].name if boards else _TOOLS.get(part["vendor"], "BOARD")

@@ -162,7 +162,7 @@ def measure(
         if measured.bitstream is not None:
             print_bitstream(run_dir, measured.bitstream)
         print_line(f"time        {watcher.where_the_time_went()}")
-        print_next("export", run_dir, "--for", receiver_of(report["target"]["part"]))
+        print_next("export", run_dir, "--for", receiver_of(report["target"]))
     end_by_verdict(report, about="measured")
 
 

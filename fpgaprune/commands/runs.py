@@ -151,8 +151,7 @@ def verify(
             if found is not None:
                 print_next("load", run_dir)
             else:
-                part = RunDirectory(run_dir).read_report()["target"]["part"]
-                print_next("export", run_dir, "--for", receiver_of(part))
+                print_next("export", run_dir, "--for", receiver_of(RunDirectory(run_dir).read_report()["target"]))
     for problem in problems:
         print_problem("violation", problem)
     if problems:

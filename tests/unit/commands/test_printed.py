@@ -11,11 +11,19 @@ from msgspec import structs
 from typer.testing import CliRunner
 
 from fpgaprune.cli import app
-from fpgaprune.commands import by_pattern, parse_sparsity, print_advice, print_next_of_run, read_max_loss
+from fpgaprune.commands import (
+    by_pattern,
+    parse_sparsity,
+    print_advice,
+    print_next_of_run,
+    read_max_loss,
+    receiver_of,
+)
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow import RunDirectory
 from fpgaprune.layout import Advice, DesignLayout, Shortage
 from fpgaprune.measure import Figure, Resources
+from fpgaprune.target import Target
 from fpgaprune.values import MaskSet
 
 LONG = "a sentence of a hundred words and more, 12 % of which are 'numbers', goes on behind the 80th column of a line"
@@ -188,6 +196,16 @@ def test_the_next_command_follows_from_the_two_answers(capsys, kept, lost, fits,
     }
     print_next_of_run(Path("r"), report)
     assert capsys.readouterr().out == f"next        fpgaprune {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "board"),
+    [("basys3", "basys3"), ("arty-a7-35", "arty-a7-35"), ("xc7a35t", "arty-a7-35"), ("xc7z020clg400-1", "pynq-z2")],
+)
+def test_a_run_for_a_board_is_exported_for_that_board(asked, board):
+    target = Target.of(asked)
+    found = {"part": {"name": target.part.name, "vendor": target.part.vendor}, "order_number": target.order_number}
+    assert receiver_of(found) == board
 
 
 def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
