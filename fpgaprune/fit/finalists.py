@@ -45,6 +45,7 @@ class Finalists:
         notes: sentences on what stopped it.
         has_time_for_two: tells whether a second whole training ends in the time that is left: without it the first one
             takes no risk.
+        first: a network that is trained before all of the search; None if there is none.
         has_time_to_count: tells whether a tool counts what a layout takes in the time that is left after a training of
             so many epochs.
     """
@@ -57,6 +58,7 @@ class Finalists:
     untried: Callable[[Sequence[FitPoint], float], Candidate | None]
     notes: list[str] = field(default_factory=list)
     has_time_for_two: Callable[[], bool] = lambda: True
+    first: Candidate | None = None
     has_time_to_count: Callable[[Sized, int], bool] = lambda *_: True
     _trained: list[FitPoint] = field(default_factory=list, init=False)
     """The networks that were trained whole."""
@@ -121,6 +123,8 @@ class Finalists:
 
         None if a network keeps the limits, and none that is much smaller is likely to.
         """
+        if self.first is not None and not self._trained and not self._failed:
+            return self.first
         kept = self._kept
         if kept is None and riskier is not None and riskier in left:
             return Candidate.tried(riskier, "lost hardly too much in the search, and broke a limit")

@@ -90,10 +90,13 @@ class Phases:
         if len(ways) == 1 and not has_seen_samples:
             return None
         knobs = replace(start, weight_bits=_WIDE, activation_bits=_WIDE) if has_seen_samples else start
-        trained = []
+        trained: list[tuple[Training, FitPoint]] = []
         for way in ways:
             self.use(way)
             deadline = self._deadline(1.0, way.whole if has_seen_samples else way.short)
+            if trained and not deadline.has_time(_FEWEST_WHOLE):
+                # A network that may be the answer needs a trial too.
+                break
             point = self._evaluator(deadline)(knobs, self.estimates.best_layout(knobs), parent)
             if point is not None:
                 trained.append((way, point))
@@ -241,6 +244,21 @@ class Phases:
                     deadline.record(seconds)
                 self.trials.note(trial, outcome)
                 self.log.end(trial, outcome, len(began), seconds)
+
+    def unfitting(self, start: Knobs) -> Candidate | None:
+        """Return the network `start`, untried, if it fits by its estimate and no network of the search does; else None.
+
+        A search with time for nothing else has only measured a network of many bits.
+        """
+        points, ranking = list(self.log.points.values()), self.log.ranking
+        design = self.estimates.design(start)
+        if design is None or any(point.fits or point.knobs == start for point in points):
+            return None
+        layout = self.estimates.best_layout(start)
+        if layout.share > ranking.limits.share or not ranking.keeps_time(layout):
+            return None
+        parent = min(points, key=ranking.rank)
+        return Candidate.untried(start, design, self.training.starts_from(parent, start, self.training.long))
 
     def untried(self, trained: Sequence[FitPoint], shift: float) -> Candidate | None:
         """Suggest a network smaller than the best one, and larger than those that lost too much when `trained` whole.

@@ -142,6 +142,7 @@ class FitSearch:
             phases.untried,
             self.notes,
             phases.has_time_for_two,
+            phases.unfitting(start),
             partial(phases.has_time_to_count, more),
         )
         best = finalists.best(points)

@@ -359,6 +359,24 @@ def test_no_tool_counts_what_is_far_beyond_the_part(tmp_path, share, counted):
     assert families == [["xc7"] if counted else [], []]
 
 
+def test_a_network_that_fits_is_trained_before_those_of_a_search_that_do_not(tmp_path):
+    asked, design = [], parallel_design(3, 3)
+    design.save(tmp_path / "design.json")
+    wide = made_point(Knobs("weight"), (0.9, 1, 1), fits=False, share=9.0, folder=str(tmp_path))
+    first = Candidate.untried(Knobs("weight", weight_bits=4), design, None)
+
+    def whole(candidate, laid, epochs, counts):
+        asked.append(candidate.knobs)
+        return structs.replace(wide, knobs=candidate.knobs, fits=True, share=0.5)
+
+    route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 10, 10)])
+    trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: None)
+    epochs = lambda first: 9 if first else None  # noqa: E731
+    best = Finalists(trials, RANKING, epochs, tmp_path, Silent(), no_untried, first=first).best([wide])
+    assert asked == [first.knobs] == [best.knobs]
+    assert best.meets_limits
+
+
 def test_no_network_at_all_is_an_error_that_says_why(tmp_path):
     with pytest.raises(RunError, match="no such network"):
         chosen(tmp_path, [0.7], [0])

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from fpgaprune.fit import Knobs, LayerSensitivity, Limits, Phases, Ranking, RunTimes, Training
 from fpgaprune.values import loss_text
-from tests.unit.fit.made_up import LIMIT, MadeUp, made
+from tests.unit.fit.made_up import LIMIT, MadeUp, laid_out, made
 
 TOLERANCE = (0.6, 3, 3)
 TRAINING = Training(1, 1, 3)
@@ -320,6 +320,47 @@ def test_a_milder_network_lies_between_the_refuted_one_and_the_best_other_one():
     bad = [structs.replace(one, epochs=TRAINING.long, lost=9 * LIMIT, loses_little=False) for one in points.values()]
     assert phases.untried(bad, 0.0) is None
     assert phases.untried([refuted], 9 * LIMIT) is None
+
+
+@pytest.mark.parametrize(
+    ("fits", "share", "tried", "found"),
+    [
+        (False, 0.5, False, True),
+        (True, 0.5, False, False),
+        (False, 0.9, False, False),
+        (False, 0.5, True, False),
+    ],
+)
+def test_where_no_network_of_the_search_fits_the_one_it_starts_from_may(fits, share, tried, found):
+    start, wide = Knobs("weight"), Knobs("weight", weight_bits=16, activation_bits=16)
+    points = {"wide": structs.replace(point(wide), fits=fits)}
+    if tried:
+        points["start"] = structs.replace(point(start), fits=False)
+    phases = phases_of(None, points, time.monotonic())
+    layout = laid_out("all", {}, share, 10, 10)
+    phases.estimates = SimpleNamespace(design=lambda knobs: knobs, best_layout=lambda knobs: layout)
+    candidate = phases.unfitting(start)
+    assert (candidate is not None) == found
+    assert candidate is None or (candidate.knobs, candidate.design, candidate.point) == (start, start, None)
+
+
+@pytest.mark.parametrize(("left", "ways"), [(100.0, 2), (19.0, 1)])
+def test_another_way_to_train_is_tried_if_the_network_itself_can_be_too(left, ways, monkeypatch):
+    """Each trial takes ten seconds."""
+    now, asked = [0.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def judge(job):
+        asked.append(job)
+        now[0] += 10
+        return structs.replace(point(job[0]), lost=1.0)
+
+    phases = phases_of(judge, {}, 10 + left)
+    phases.log.change_limits, phases.log.warn_of_samples = (lambda limits: None), (lambda text: None)
+    phases.trials.limits = phases.log.ranking.limits
+    both = (Training(1, WHOLE, WHOLE), Training(1, WHOLE, WHOLE))
+    phases.first(Knobs("weight"), both, has_seen_samples=True)
+    assert len(asked) == ways
 
 
 @pytest.mark.parametrize("slots", [1, 3])
