@@ -25,6 +25,8 @@ KEYS = ("x_train", "y_train", "x_test", "y_test")
 OPTIONAL = ("x_valid", "y_valid")
 WEIGHTS = ("sample_weight_train", "sample_weight_test", "sample_weight_valid")
 _PARTS = ("train", "test", "valid")
+# What others call the part `valid`.
+_OF_VALID = ("val", "validation", "dev")
 # Labels that are whole numbers as large as this are a mistake, whatever their shape.
 _WIDE = 1 << 24
 
@@ -136,6 +138,7 @@ def check_data(name: str, arrays: Mapping[str, object]) -> Dataset:
     Raises:
         DataError: a key is missing, a shape or a dtype is wrong, or a value is not finite.
     """
+    _refuse_other_spellings(name, arrays)
     found = {f"{axis}_{part}": _parts_of(arrays, f"{axis}_{part}") for part in _PARTS for axis in "xy"}
     if not found["y_train"] and not found["y_test"]:
         found.update({f"y_{part}": found[f"x_{part}"] for part in _PARTS})
@@ -166,6 +169,17 @@ def check_data(name: str, arrays: Mapping[str, object]) -> Dataset:
     for kind, key in (("inputs", "x_train"), ("outputs", "y_train")):
         loaded[kind] = tuple(label for label in found[key] if label)
     return Dataset(name, **loaded)
+
+
+def _refuse_other_spellings(name: str, arrays: Mapping[str, object]) -> None:
+    """Refuse keys as `X_train` and `x_val`: arrays that someone gives shall not be left out in silence."""
+    known = {f"{axis}_{part}" for axis in ("x", "y", "sample_weight") for part in _PARTS}
+    for key in map(str, arrays):
+        stem = key.partition(".")[0]
+        axis, _, part = stem.lower().rpartition("_")
+        meant = f"{axis}_{'valid' if part in _OF_VALID else part}"
+        if stem not in known and meant in known and meant not in arrays:
+            raise DataError(f"data {name!r} names an array {stem!r}; wanted {meant!r}")
 
 
 def _parts_of(arrays: Mapping[str, object], key: str) -> dict[str, Array]:

@@ -77,3 +77,18 @@ def test_datasets_of_another_form_are_refused(change, message, monkeypatch):
     )
     with pytest.raises(DataError, match=message):
         load_data("a.b:c")
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("x_val", "x_valid"), ("y_validation.left", "y_valid"), ("X_train", "x_train"), ("sample_weight_dev", None)],
+)
+def test_an_array_in_another_spelling_is_not_left_out_in_silence(key, meant):
+    x, y = RNG.random((5, 4)), np.arange(5) % 2
+    arrays = {"x_train": x, "y_train": y, "x_test": x, "y_test": y, "x_names": np.arange(4)}
+    assert check_data("d", arrays).x_valid is None
+    if key == "X_train":
+        arrays = {key if name == "x_train" else name: array for name, array in arrays.items()}
+    stem = key.partition(".")[0]
+    with pytest.raises(DataError, match=f"names an array '{stem}'; wanted '{meant or 'sample_weight_valid'}'"):
+        check_data("d", {**arrays, key: x})
