@@ -29,17 +29,20 @@ module fp_scatter #(
 
     reg [BEATS*WIDTH-1:0] beats;
     reg [bits_of(BEATS)-1:0] to_go;
+    // At most one beat is to go.
+    reg few;
 
     assign m_data = beats[WIDTH-1:0];
     assign m_valid = to_go != 0;
     assign s_ready = (to_go == 0) | ((to_go == 1'b1) & m_ready);
 
     always @(posedge clk) begin
-        // What is taken without s_valid leaves nothing to go, so the count alone chooses: with m_ready in it, too, synthesis
-        // for an ECP5 makes eight tables of each bit.
+        // What is taken without s_valid leaves nothing to go, so one register chooses: of more than that, synthesis for an
+        // ECP5 makes up to eight tables for each bit.
         if ((s_valid & s_ready) | (m_valid & m_ready)) begin
-            beats <= (to_go <= 1) ? s_data : beats >> WIDTH;
+            beats <= few ? s_data : beats >> WIDTH;
         end
+        few <= rst | (s_ready ? ~s_valid | (BEATS == 1) : (to_go - m_ready) <= 1);
         if (rst) begin
             to_go <= 0;
         end else if (s_valid & s_ready) begin
