@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from fpgaprune.design.network import Design
-from fpgaprune.design.operations import Convolution, Dense, Recurrent
+from fpgaprune.design.operations import Convolution, Dense, Recurrent, Scale
 from fpgaprune.errors import RtlError
 
 ADDERS = ("shared", "plain", "da4ml")
@@ -21,7 +21,8 @@ class VerilogLayout:
             (a tree for each output), `da4ml` (its solver; needs the package and minutes on its first use).
         levels: adder levels between two registers. One gives the highest clock frequency; more give fewer registers
             and a shorter latency. Where a slice has as many registers as LUTs, one takes the fewest LUTs as well.
-        fold: for a Dense layer by name, in how many cycles its products are made, weights in memory; 1 is at once.
+        fold: for a Dense layer by name, in how many cycles its products are made, weights in memory; those of a pixel
+            for a Normalization or BatchNormalization. 1 is at once.
         multipliers: for a layer with products by name (Dense, convolution, recurrent), how many multipliers it has:
             they take the kernels kept one after another, by a schedule, with weights in memory. A convolution takes all
             taps of a kernel at once, so the number is rounded down to whole kernels; below that, a kernel is taken part
@@ -76,7 +77,7 @@ class VerilogLayout:
                 f"take it out of {'multipliers' if self.loadable else 'paired'}"
             )
         for field_name, kinds, words in (
-            ("fold", Dense, "Dense layer"),
+            ("fold", Dense | Scale, "Dense layer, Normalization or BatchNormalization"),
             ("multipliers", Dense | Convolution | Recurrent, "Dense layer, convolution or recurrent layer"),
         ):
             named = getattr(self, field_name)

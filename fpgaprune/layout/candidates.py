@@ -7,7 +7,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cache
 
-from fpgaprune.design import Design, Input, LayerSpec, Recurrent, VerilogLayout
+from fpgaprune.design import Design, Input, LayerSpec, Recurrent, Scale, VerilogLayout
 from fpgaprune.estimate import Counts, DigitCounter, Fabric, count_layer, timed
 from fpgaprune.rtl import cycles_of, is_schedulable, may_be_paired, most_beats, plan_verilog, program_of
 
@@ -21,12 +21,15 @@ _MANY = 1024
 class Way:
     """One way to lay a layer out: `multipliers` of a schedule, or 0 for as it comes; what it takes, by resource.
 
+    What comes in turn may also be laid out `at_once`.
+
     What it takes includes the layers without weights that follow: they compute as many values at a time as it sends.
     """
 
     multipliers: int
     paired: bool
     takes: Mapping[str, float]
+    at_once: bool = False
 
 
 class Candidates:
@@ -38,7 +41,11 @@ class Candidates:
         # Steps that wait for each other take cycles however they are laid out.
         self.looped = [layer for layer in every if isinstance(layer.operation, Recurrent)]
         self.layers = [layer for layer in every if not (layout.loadable and isinstance(layer.operation, Recurrent))]
-        self.leaders = _leaders(design, {layer.name for layer in self.layers})
+        named = {layer.name for layer in self.layers}
+        behind = _leaders(design, named)
+        # Behind other layers it depends on those how a layer that scales each channel comes.
+        self.scales = [la.name for la in design.layers if isinstance(la.operation, Scale) and la.name not in behind]
+        self.leaders = _leaders(design, named.union(self.scales))
         self.cycles = cache(self._cycles)
         self.many = cache(lambda name: program_of(design[name], 1).weights.size > _MANY)
         self.ladder = cache(self._ladder)
@@ -62,7 +69,7 @@ class Candidates:
 
         A layer of many weights comes as it is only where no schedule keeps the interval; anywhere, if `every`.
         """
-        found: dict[str, list[Way]] = {layer.name: [] for layer in self.layers}
+        found: dict[str, list[Way]] = {name: [] for name in (*self.scales, *(layer.name for layer in self.layers))}
         rest = Counts()
         for paired in (False, True):
             chosen = {
@@ -73,18 +80,23 @@ class Candidates:
             if paired and not chosen:
                 continue
             own, others = self._taken(chosen, tuple(chosen) if paired else (), interval)
-            rest = rest if paired else others
+            if not paired:
+                rest = others
+                for name in self.scales:
+                    found[name].append(Way(0, False, own[name]))
             for name, number in chosen.items():
                 found[name].append(Way(number, paired, own[name]))
         if self.layout.loadable:
             # What cannot be scheduled cannot be loaded either, and everything else shall be.
             return found, rest
         # The adders of many weights are not counted in vain.
-        scheduled = (
-            {} if every else {name: rows[0].multipliers for name, rows in found.items() if rows and self.many(name)}
-        )
-        own, _ = self._taken(scheduled, (), interval)
-        for name in found.keys() & own.keys() - scheduled.keys():
+        first = {name: rows[0].multipliers for name, rows in found.items() if rows and name not in self.scales}
+        scheduled = {} if every else {name: number for name, number in first.items() if self.many(name)}
+        own, _ = self._taken(scheduled, (), interval, dict.fromkeys(self.scales, 1) | dict(self.layout.fold))
+        for name in self.scales:
+            if own[name] != found[name][0].takes:
+                found[name].append(Way(0, False, own[name], at_once=True))
+        for name in own.keys() - scheduled.keys() - set(self.scales):
             # At once, too, the steps of a recurrent layer wait for each other.
             if not isinstance(self.design[name].operation, Recurrent) or self.cycles(name, 0, False) <= interval:
                 found[name].append(Way(0, False, own[name]))
@@ -137,12 +149,23 @@ class Candidates:
         return cycles_of(self.design, self.design[name], layout)
 
     def _taken(
-        self, multipliers: Mapping[str, int], paired: tuple[str, ...], interval: int
+        self,
+        multipliers: Mapping[str, int],
+        paired: tuple[str, ...],
+        interval: int,
+        fold: Mapping[str, int] | None = None,
     ) -> tuple[Mapping[str, Counts], Counts]:
         """What each layer with weights takes with the layers that follow it, and all others together."""
         loadable = self.layout.loadable and bool(multipliers)
-        layout = replace(self.layout, multipliers=multipliers, paired=paired, loadable=loadable, interval=interval)
-        own = {layer.name: Counts() for layer in self.layers}
+        layout = replace(
+            self.layout,
+            multipliers=multipliers,
+            paired=paired,
+            loadable=loadable,
+            interval=interval,
+            fold=self.layout.fold if fold is None else fold,
+        )
+        own = {name: Counts() for name in (*self.scales, *(layer.name for layer in self.layers))}
         rest = Counts()
         for part in plan_verilog(self.design, layout, DigitCounter(layout.levels)).layers:
             leader = self.leaders.get(part.layer)

@@ -220,7 +220,8 @@ def _explained(
 ) -> ChosenLayout:
     multipliers = {name: way.multipliers for name, way in chosen.items() if way.multipliers}
     paired = tuple(name for name, way in chosen.items() if way.paired)
-    layout = replace(ways.layout, multipliers=multipliers, paired=paired, interval=allowed)
+    fold = {**ways.layout.fold, **{name: 1 for name, way in chosen.items() if way.at_once}}
+    layout = replace(ways.layout, multipliers=multipliers, paired=paired, interval=allowed, fold=fold)
     hardware = plan_verilog(design, layout, DigitCounter(layout.levels))
     price = price_hardware(design, hardware, ways.fabric)
     made = {part.layer: part for part in hardware.layers}
@@ -236,7 +237,7 @@ def _explained(
             cycles = ways.cycles(layer.name, number, way.paired) if number else None
             rows.append(LaidLayer(layer.name, _way(made[layer.name]), number, way.paired, cycles))
     used = {row.resource: row.share() for row in occupancy_of(price.resources, part).taken if row.capacity}
-    return ChosenLayout(part.name, share, price.interval_cycles, allowed, tuple(rows), used, price, None, None)
+    return ChosenLayout(part.name, share, price.interval_cycles, allowed, tuple(rows), used, price, None, None, fold)
 
 
 def _way(layer: LayerHardware) -> str:

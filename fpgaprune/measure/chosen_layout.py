@@ -47,6 +47,7 @@ class ChosenLayout(Summarised, Struct, frozen=True):
         faster: multipliers that the slowest layer would take more, to be faster; None where none can be, or where
             nobody asked.
         then_cycles: the interval with them.
+        fold: as in `VerilogLayout`; a layer that scales each channel is at once where that takes smaller shares.
     """
 
     part: str
@@ -58,6 +59,7 @@ class ChosenLayout(Summarised, Struct, frozen=True):
     price: VerilogPrice
     faster: int | None
     then_cycles: int | None
+    fold: Mapping[str, int] = {}
 
     def _summary(self) -> Summary:
         rows = [
@@ -83,6 +85,7 @@ class ChosenLayout(Summarised, Struct, frozen=True):
         """The fields of `VerilogLayout` that make it."""
         rows = [row for row in self.layers if row.way == SCHEDULED]
         return {
+            **({"fold": dict(self.fold)} if self.fold else {}),
             "multipliers": {row.layer: row.multipliers for row in rows},
             "paired": tuple(row.layer for row in rows if row.paired),
             "interval": self.allowed,

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from fpgaprune.design import LookUp, Map, Merge, Quantise
 from fpgaprune.emulate import Exact, Step, constant
-from fpgaprune.errors import UnsupportedLayerError
+from fpgaprune.errors import RtlError, UnsupportedLayerError
 from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.links import Computation
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.solve import Context
 from fpgaprune.rtl.sums import scaled_each
 from fpgaprune.rtl.tables import look_up
+
+# A multiplier outside a DSP block takes as many LUTs as so many adders, with its memory and the way of the values there
+# and back.
+_ADDERS = 16
+# Values that come one by one pass a border of zeros one by one too, and the layers behind pause: they get so many times
+# the cycles.
+_LEFT = 3
 
 
 def look_up_each(context: Context, chain: Chain) -> None:
@@ -71,30 +82,66 @@ def _prelu(context: Context, chain: Chain) -> None:
 
 
 def batch_normalization(context: Context, chain: Chain) -> None:
-    """`nnet::normalize`: scale times x plus bias; only the assignment to the result rounds."""
+    """`nnet::normalize`: all channels at once, or a few values at a time as the layout says, or where that pays.
+
+    It pays where a sample leaves time, and a multiplier that takes scales from memory costs less than its adders.
+
+    Raises:
+        RtlError: the layout folds the layer less than once, or more often than it has channels.
+    """
+    layer = context.step.layer
+    have, channels, turns = chain.stream.lanes, layer.output_shape[-1], context.layout.fold.get(layer.name)
+    if turns is not None and not 1 <= turns <= channels:
+        raise RtlError(
+            f"the layout folds it {turns} times; fold it 1 to {channels} times, as it has {channels} channels"
+        )
+    every = channels if context.step.weight("scale").size == channels and have != 1 else have
+
+    def in_time(lanes: int) -> bool:
+        if turns is not None:
+            return every <= turns * lanes
+        return math.prod(layer.output_shape) // lanes * _LEFT <= context.beats
+
+    # Some part of a beat, and of a pixel.
+    few = (n for n in range(1, every) if have % n == 0 == channels % n and in_time(n))
+    lanes = next(few, every)
+    if lanes < every and turns is None:
+        at_once = replace(chain, links=list(chain.links))
+        _scaled(context, at_once, every)
+        lanes = lanes if lanes * _ADDERS < _adders(at_once) else every
+    if lanes < every:
+        chain.notes.append(f"{lanes} of {have} values at a time, as a sample leaves time for that")
+    _scaled(context, chain, lanes)
+
+
+def _adders(chain: Chain) -> int:
+    """Additions of what `chain` computes, and multiplications as so many additions."""
+    circuits = [link.circuit for link in chain.links if isinstance(link, Computation)]
+    ops = Counter(circuit.nodes[place].op for circuit in circuits for place in circuit.alive())
+    return ops["add"] + ops["sub"] + _ADDERS * ops["mul"]
+
+
+def _scaled(context: Context, chain: Chain, lanes: int) -> None:
+    """Scale times x plus bias, `lanes` values at a time; only the assignment to the result rounds."""
     step = context.step
     scale, bias = step.weight("scale").reshape(-1), step.weight("bias").reshape(-1)
     scale_type, bias_type = step.type("scale"), step.type("bias")
-    channels = step.layer.output_shape[-1]
-    if scale.size == channels and chain.stream.lanes != 1:
-        chain.relaid(channels)
-    if scale.size == chain.stream.lanes:
+    chain.relaid(lanes)
+    scales = scale.reshape(-1, lanes)
+    biases = np.broadcast_to(bias, scale.shape).reshape(scales.shape)
+    if (scales == scales[0]).all() and (biases == biases[0]).all():
 
-        def at_once(values: list[Number]) -> list[Number]:
-            products = scaled_each(values, [int(s) for s in scale], scale_type, context.solve)
+        def by_adders(values: list[Number]) -> list[Number]:
+            products = scaled_each(values, scales[0].tolist(), scale_type, context.solve)
             return [
-                (p + Number.constant(p.circuit, int(b), bias_type.fraction)).into(step.result)
-                for p, b in zip(products, bias, strict=True)
+                (p + Number.constant(p.circuit, b, bias_type.fraction)).into(step.result)
+                for p, b in zip(products, biases[0].tolist(), strict=True)
             ]
 
-        chain.compute("normalize", at_once, step.result)
+        chain.compute("normalize", by_adders, step.result)
         chain.kept = int(np.count_nonzero(scale))
         chain.dropped = scale.size - chain.kept
         return
-    # Single values need the scale of their channel, or each its own.
-    period = scale.size if chain.stream.lanes == 1 else chain.stream.beats
-    scales = scale.reshape(period, chain.stream.lanes)
-    biases = np.broadcast_to(bias, scale.shape).reshape(scales.shape)
 
     def from_memory(values: list[Number], number: Number) -> list[Number]:
         found = []
@@ -104,7 +151,8 @@ def batch_normalization(context: Context, chain: Chain) -> None:
             found.append((product + offset).into(step.result))
         return found
 
-    chain.compute_numbered("normalize", from_memory, step.result, period)
+    chain.compute_numbered("normalize", from_memory, step.result, len(scales))
+    chain.kept, chain.dropped = scale.size, 0
 
 
 def merge(context: Context, chain: Chain) -> None:

@@ -266,3 +266,23 @@ def test_layers_without_weights_cost_what_the_layer_before_them_makes_of_them():
     assert rest["dsp"] + scheduled.takes["dsp"] <= 4
     few = replace(find_part("gw2a-55"), name="few multipliers", dsp=4)
     assert fp.choose_layout(design, few, share=1.0).layers[0].multipliers
+
+
+@pytest.mark.parametrize(("dsp", "fold"), [(2, {"batchnormalization1": 1}), (40, {})])
+def test_an_input_is_scaled_in_turn_where_that_takes_smaller_shares(dsp, fold):
+    """Never at the price of cycles: its multiplier may be one that another layer wants."""
+    net = Network(3)
+    net.bits, net.weight_bits, net.zeros, net.powers = 8, 12, 0.0, False
+    net.input(8, 8, 8)
+    net.normalise()
+    net.layers[-1].weights["bias"][:] = 5
+    net.pool(False, whole=True)
+    net.dense(5)
+    design = net.design("scaled")
+    small = part(lut=20000, ff=40000, dsp=dsp, bram18=90)
+    found = fp.choose_layout(design, small, "xc7", interval=3000)
+    assert found.settings.get("fold", {}) == fold
+    assert verilog_price(design, "xc7", layout=VerilogLayout(**found.settings)) == found.price
+    at_once = fp.choose_layout(design, small, "xc7", layout=VerilogLayout(fold={"batchnormalization1": 1}))
+    assert at_once.settings["fold"] == {"batchnormalization1": 1}
+    assert fp.choose_layout(design, small, "xc7").interval <= at_once.interval

@@ -231,7 +231,7 @@ def test_layouts_that_cannot_be_met_are_refused(tmp_path):
         VerilogLayout(levels=0)
     with pytest.raises(RtlError, match=r"the interval is -1 cycles; wanted 0 \(as a sample's pixels take\) or more"):
         VerilogLayout(interval=-1)
-    with pytest.raises(RtlError, match="fold names conv, which is no Dense layer of design 'net'"):
+    with pytest.raises(RtlError, match="fold names conv, which is no Dense layer, Normalization or BatchN"):
         to_verilog(design, tmp_path, fold={"conv": 2})
     with pytest.raises(RtlError, match=f"layer '{dense}'.*: the layout folds it 1000 times; fold it 1 to 27 times"):
         to_verilog(design, tmp_path, fold={dense: 1000})
