@@ -48,7 +48,7 @@ def unlike_columns(model: keras.Model, x: Samples) -> list[str]:
         if flat > _FEW * varying:
             found.append(
                 f"input {network.tensors[tensor].name!r} holds values up to {largest:.4g}, and {flat} of its "
-                f"{columns.shape[1]} columns have fewer than {2**_LEAST} steps of one type of {_BITS} bits: let the "
-                "network begin with keras.layers.Normalization, adapted to x_train, or train it on scaled columns"
+                f"{columns.shape[1]} columns have fewer than {2**_LEAST} steps of one type of {_BITS} bits: train "
+                "it on columns scaled alike, or let it begin with keras.layers.Normalization, adapted to x_train"
             )
     return found
