@@ -21,7 +21,7 @@ from fpgaprune.rtl.tables import look_up
 
 # A multiplier outside a DSP block takes as many LUTs as so many adders, with its memory and the way of the values there
 # and back.
-_ADDERS = 16
+_ADDERS = 12
 # Values that come one by one pass a border of zeros one by one too, and the layers behind pause: they get so many times
 # the cycles.
 _LEFT = 3

@@ -42,7 +42,7 @@ module fp_scatter #(
         if ((s_valid & s_ready) | (m_valid & m_ready)) begin
             beats <= few ? s_data : beats >> WIDTH;
         end
-        few <= rst | (s_ready ? ~s_valid | (BEATS == 1) : (to_go - m_ready) <= 1);
+        few <= rst | (s_ready ? ~s_valid | (BEATS == 1) : (to_go == 1) | (m_ready & (to_go == 2)));
         if (rst) begin
             to_go <= 0;
         end else if (s_valid & s_ready) begin

@@ -108,8 +108,8 @@ def test_a_wrong_scale_shift_channel_or_value_is_seen(name, old, new, tmp_path):
 
 
 def test_scales_of_few_digits_need_no_multiplier():
-    """A multiplier stands for 16 additions: six channels take 15, and with a digit more 23."""
-    assert [turns_of(*network(6, digits=digits), interval=1000) for digits in (1, 2)] == [(1, 1), (6, 6)]
+    """A multiplier stands for 12 additions: four channels take 8, and with a digit more 14."""
+    assert [turns_of(*network(4, digits=digits), interval=1000) for digits in (1, 2)] == [(1, 1), (4, 4)]
 
 
 def test_one_scale_for_all_channels_needs_adders_once():
