@@ -37,8 +37,8 @@ from fpgaprune.target import Part
 
 # Two intervals this close are as good as one; intervals that are tried first lie so far apart.
 _CLOSE, _STEP = 1.01, 1.5
-# So often a layout is chosen anew because it takes too much, or too many cycles; where the upper end of its price takes
-# too much, each time for so much less.
+# So often a layout is chosen anew because it takes too much, or too many cycles; where it takes too much, each time for
+# so much less.
 _TIMES, _LESS = 5, 0.97
 
 
@@ -140,8 +140,8 @@ class _Question:
                 over = {name: share / used for name, used in found.used.items() if used > share}
                 if not over:
                     return found
-                # What stands between two layers depends on both.
-                room = {name: count * over.get(name, 1.0) for name, count in room.items()}
+                # What stands between two layers depends on both. For as much less alone the same might be chosen again.
+                room = {name: count * _LESS * over.get(name, 1 / _LESS) for name, count in room.items()}
         return None
 
     def _settled(self, allowed: int, share: float, room: Mapping[str, float], every: bool) -> ChosenLayout | None:

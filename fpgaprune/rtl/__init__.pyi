@@ -30,6 +30,7 @@ from .pipelining import Schedule as Schedule
 from .pipelining import Timing as Timing
 from .pipelining import quick_schedule as quick_schedule
 from .pipelining import schedule as schedule
+from .planned import CONTROLS as CONTROLS
 from .planned import DesignHardware as DesignHardware
 from .planned import Instance as Instance
 from .planned import LayerHardware as LayerHardware

@@ -125,7 +125,7 @@ class Datapath:
             return
         circuit = Circuit()
         circuit.output(circuit.input(s.width, s.signed, s.low, s.high), width)
-        self.links.append(Computation("widen", circuit, s.lanes))
+        self.links.append(Computation("widen", circuit, s.lanes, s.beats))
         self.stream = replace(s, width=width, signed=True)
 
     def pack(self) -> None:
@@ -170,7 +170,7 @@ class Datapath:
         if last is not None and copies == 1 and trees is None:
             self.links[-1] = replace(last, circuit=circuit)
             return
-        self.links.append(Computation(role, circuit, copies, trees))
+        self.links.append(Computation(role, circuit, copies, self.stream.beats, trees))
         self.held += 1
 
     def _inputs(self, circuit: Circuit, count: int) -> list[Number]:

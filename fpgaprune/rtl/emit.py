@@ -27,7 +27,7 @@ def datapath(module: str, circuit: Circuit, plan: Schedule, header: str) -> dict
         gate="if (ce) ",
         bits_in=max(1, sum(width for width, _ in circuit.inputs)),
         bits_out=max(1, sum(width for _, width in circuit.outputs)),
-        leaving={value_name(place, plan.depth - plan.stage[place]) for place, _ in circuit.outputs},
+        leaving={value_name(place, plan.lag(place, plan.depth)) for place, _ in circuit.outputs},
         ending=_outputs(circuit, plan),
     )
     return dict(sorted({**files, **files_of(module, body, header)}.items()))
@@ -40,7 +40,7 @@ def _outputs(circuit: Circuit, plan: Schedule) -> str:
         if node.op == "const":
             wires += f"    wire [{width - 1}:0] y{number} = {sized(node.low, width)};\n"
         else:
-            source = value_name(place, plan.depth - plan.stage[place] if plan.depth else 0)
+            source = value_name(place, plan.lag(place, plan.depth))
             if node.width > width:
                 source = f"{source}[{width - 1}:0]"
             wires += f"    wire signed [{width - 1}:0] y{number} = {source};\n"

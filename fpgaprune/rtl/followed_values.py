@@ -85,6 +85,9 @@ class FollowedValues:
         for name, (width, tree) in text.wires.items():
             self.known[name] = self._of(tree, width, name)
             self._delayed(name)
+        late = max((one.stage or 0 for one in self.known.values()), default=0)
+        if text.settles is not None and late > text.settles:
+            raise CertificateError(f"its registers take {late} cycles, and its input stands still for {text.settles}")
 
     def known_of(self, tree: Tree, width: int, name: str) -> Known:
         """What is known of an expression that is assigned to `name`, of `width` bits."""
@@ -129,9 +132,9 @@ class FollowedValues:
             return Known(0, ((taken, 1),), Sum(((taken, 1),), 1, 0))
         used = [self._read(one, name) for one in names_of(tree)]
         stages = {one.stage for one in used if one.stage is not None}
-        if len(stages) > 1:
+        if len(stages) > 1 and self.text.settles is None:
             raise CertificateError(f"{name} joins values of samples that came {max(stages) - min(stages)} cycles apart")
-        stage = stages.pop() if stages else None
+        stage = max(stages, default=None)
         found = self._sum(tree, width)
         if found is not None and self._fits(found, width):
             return Known(stage, found.base, found)

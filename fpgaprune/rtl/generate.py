@@ -265,6 +265,7 @@ class _Network:
             self.wiring.waits,
             any(pads(reader) for reader in self.design.layers if last in reader.inputs),
             names.of_layer(self.design, layer, shapes, chain) if self.writes else "",
+            self.beats,
             self.schedule,
         )
 

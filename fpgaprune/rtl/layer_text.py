@@ -10,7 +10,7 @@ from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.emit import datapath
 from fpgaprune.rtl.links import Computation, Link, Loop, Module, SerialTrees, queue_depth
-from fpgaprune.rtl.pipelining import Schedule, schedule
+from fpgaprune.rtl.pipelining import Schedule, quick_schedule, schedule
 from fpgaprune.rtl.planned import CONTAINED, Instance, Looped, Part, Pipeline
 from fpgaprune.rtl.scheduled_sums import MODULE, ScheduledSums
 from fpgaprune.rtl.scheduled_text import CONTAINS, load_ports, memory_files, scheduled_text
@@ -22,6 +22,10 @@ from fpgaprune.rtl.serial_text import LIBRARY, serial_datapath
 # as much as one of so many bits.
 _FREE_RUNNING = 8
 _NARROW = 32
+# A pipeline that one beat at a time can pass does so if that saves as many register bits, for a counter takes some.
+_SAVES = 64
+# Cycles of a step of a loop, at most, from when its sums are there until the next step has their unit's outputs.
+AROUND = 64
 _WINDOW = "fp_window"
 # The most registers between a pixel that enters `fp_window` and the window that leaves.
 _WINDOW_CYCLES = 3
@@ -71,6 +75,7 @@ def layer_text(
     waits: bool,
     reader_pauses: bool,
     head: str,
+    cycles: int,
     schedule: Scheduler = schedule,
 ) -> LayerText:
     """The module of a layer.
@@ -84,9 +89,10 @@ def layer_text(
         waits: whether every pipeline stops as a whole while its output cannot leave, so that none needs a queue.
         reader_pauses: whether the reader of the layer stops now and then, as padding does.
         head: the comment at the top of each file.
+        cycles: that a sample may take.
         schedule: chooses the stages of a circuit.
     """
-    writer = _Writer(module, levels, waits, _PAUSE if reader_pauses else 0, head, schedule)
+    writer = _Writer(module, levels, waits, _PAUSE if reader_pauses else 0, head, cycles, schedule)
     ends = [writer.row(links, prefix, bits) for prefix, bits, links in ports]
     rows = tuple(map(tuple, writer.rows))
     if meeting is not None:
@@ -128,9 +134,9 @@ class _Writer:
     """The body of a layer's module as it grows."""
 
     def __init__(
-        self, module: str, levels: int, waits: bool, slack: int, head: str, schedule: Scheduler = schedule
+        self, module: str, levels: int, waits: bool, slack: int, head: str, cycles: int, schedule: Scheduler
     ) -> None:
-        self.module, self.levels, self.waits = module, levels, waits
+        self.module, self.levels, self.waits, self.cycles = module, levels, waits, cycles
         self.slack, self.head, self.schedule = slack, head, schedule
         self.body = ""
         self.datapaths: list[Callable[[], Mapping[str, str]]] = []
@@ -142,6 +148,8 @@ class _Writer:
         self.count = 0
         self._names: set[str] = set()
         self._plans: dict[int, Schedule] = {}
+        # What comes in a burst shall not wait for long.
+        self.spare = cycles // 2
 
     def row(self, links: Sequence[Link], start: str, bits: int) -> tuple[str, int]:
         """Add `links` to the body, in order, behind stream `start`; return name and bits of the last stream."""
@@ -153,6 +161,7 @@ class _Writer:
         rest = list(links)
         while rest:
             run = [rest.pop(0)]
+            self._let_settle(run[0], self.spare)
             freely = self._runs_freely(run[0])
             while freely and rest and not isinstance(rest[0], Module | ScheduledSums | Loop):
                 run.append(rest.pop(0))
@@ -195,8 +204,27 @@ class _Writer:
         if isinstance(link, SerialSums | SerialTrees):
             return True
         plan = self._plan(link)
+        if plan.settles:
+            return False
         bits = plan.register_bits(link.circuit) * link.copies + (link.trees.register_bits if link.trees else 0)
         return not self.waits and bits > _FREE_RUNNING * max(link.after, _NARROW)
+
+    def _let_settle(self, link: Link, cycles: int) -> int:
+        """Let one beat at a time pass `link` if that saves registers and takes at most `cycles`; return what it takes.
+
+        Weighted sums stay as they are: their adders may be counted and not made.
+        """
+        if not isinstance(link, Computation) or link.role == "sums":
+            return 0
+        # An estimate and the text must agree, whichever way both choose stages.
+        quick = quick_schedule(link.circuit, self.levels)
+        settled = quick.settled(link.circuit)
+        taken = link.beats * (quick.depth + 1)
+        saved = (quick.register_bits(link.circuit) - settled.register_bits(link.circuit)) * link.copies
+        if taken > cycles or saved < _SAVES:
+            return 0
+        self._plans[id(link)] = self._plan(link).settled(link.circuit)
+        return taken
 
     def _plan(self, link: Computation) -> Schedule:
         if id(link) not in self._plans:
@@ -217,8 +245,12 @@ class _Writer:
             f"        .m_data({after}_data), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
         )
 
-    def _computed(self, link: Computation, plan: Schedule, enable: str, arriving: str, leaving: str) -> None:
-        """Write the datapath of `link` between two buses; `enable` is used if it has registers."""
+    def _computed(self, link: Computation, plan: Schedule, enable: str, arriving: str, leaving: str) -> str:
+        """Write the datapath of `link` between two buses; `enable` is used if it has registers.
+
+        Returns:
+            The suffix of its name behind the layer's.
+        """
         name, label = self._named(link.role)
         self.clocked = self.clocked or plan.depth > 0
         self.rows[-1].append(Pipeline(link.circuit, plan, link.copies, link.trees))
@@ -226,7 +258,7 @@ class _Writer:
         clock = f".clk(clk), .ce({enable}), " if plan.depth else ""
         if link.copies == 1:
             self.body += f"    {name} {label}_i ({clock}.in_data({arriving}), .out_data({leaving}));\n"
-            return
+            return label
         a, b = link.before // link.copies, link.after // link.copies
         lane = f"lane_{label}"
         self.body += (
@@ -237,6 +269,7 @@ class _Writer:
             f"                .out_data({leaving}[{lane}*{b} +: {b}])\n"
             "            );\n        end\n    endgenerate\n"
         )
+        return label
 
     def _named(self, role: str) -> tuple[str, str]:
         """New name for a module of this layer, and the suffix behind the layer's name."""
@@ -279,11 +312,15 @@ class _Writer:
         module, number = link.module, self.count
         self.clocked = True
         self.library.update((module.name, *CONTAINED[module.name]))
+        left = self.cycles - _cycles_of(link)
+        for one in (*link.state, *link.sums):
+            left -= self._let_settle(one, left)
         # One step at a time is under way, so a queue behind a pipeline would stay empty.
-        waits, self.waits = self.waits, True
+        waits, spare = self.waits, self.spare
+        self.waits, self.spare = True, 0
         sums, g = self._looped(link.sums, f"{after}_x")
         state, r = self._looped(link.state, f"{after}_n")
-        self.waits = waits
+        self.waits, self.spare = waits, spare
         self.rows[-1].append(Looped(_instance(module), sums, state))
         streams = (("s", before), ("x", f"{after}_x"), ("g", g), ("n", f"{after}_n"), ("r", r), ("m", after))
         ports = ",\n".join(
@@ -306,17 +343,22 @@ class _Writer:
     def _stopping(self, link: Computation, before: str, after: str) -> None:
         """Write `link` as a pipeline whose registers all stop while a beat cannot leave."""
         plan = self._plan(link)
-        if plan.depth == 0:
+        control, enable = ("fp_settle", "1'b1") if plan.settles else ("fp_pipeline", f"{after}_ce")
+        depth = plan.settles or plan.depth
+        if depth:
+            self.depth += depth
+            self._placed(Instance(control, {"DEPTH": depth}))
+            self.body += "" if plan.settles else f"    wire {enable};\n"
+        label = self._computed(link, plan, enable, f"{before}_data", f"{after}_data")
+        if depth == 0:
             self.body += f"    assign {after}_valid = {before}_valid;\n    assign {before}_ready = {after}_ready;\n"
-        else:
-            self.depth += plan.depth
-            self._placed(Instance("fp_pipeline", {"DEPTH": plan.depth}))
-            self.body += (
-                f"    wire {after}_ce;\n    fp_pipeline #(.DEPTH({plan.depth})) control{self.count} (\n"
-                f"        .clk(clk), .rst(rst), .s_valid({before}_valid), .s_ready({before}_ready),\n"
-                f"        .ce({after}_ce), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
-            )
-        self._computed(link, plan, f"{after}_ce", f"{before}_data", f"{after}_data")
+            return
+        port = "" if plan.settles else f".ce({enable}), "
+        self.body += (
+            f"    {control} #(.DEPTH({depth})) {control[3:]}_{label} (\n"
+            f"        .clk(clk), .rst(rst), .s_valid({before}_valid), .s_ready({before}_ready),\n"
+            f"        {port}.m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
+        )
 
     def _freely(self, run: Sequence[Link], before: str, after: str) -> None:
         """Write computations that never stop, the window before them if any, and a queue in which beats wait."""
@@ -384,6 +426,14 @@ class _Writer:
             f"        .clk(clk), .rst(rst), .in({valid}), .out({after}_leaves)\n    );\n"
         )
         return f"{after}_leaves"
+
+
+def _cycles_of(link: Loop) -> int:
+    """At most so many cycles a sample takes in a loop whose pipelines take a beat in every cycle."""
+    of = _instance(link.module)
+    parts = [one.parameters for one in link.sums if isinstance(one, ScheduledSums)]
+    sums = sum(part["STEPS"] + part["TURNS"] for part in parts)
+    return of["STEPS"] * (of["INPUTS"] + of["UNITS"] + sums + AROUND)
 
 
 def _instance(link: Module) -> Instance:

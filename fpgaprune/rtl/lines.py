@@ -48,7 +48,7 @@ def line_of(module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
         source = circuit.nodes[arg]
         if source.op == "const":
             return literal(source.low)
-        name = value_name(arg, plan.stage[place] - plan.stage[arg])
+        name = value_name(arg, plan.lag(arg, plan.stage[place]))
         line.uses.add(name)
         return name
 
@@ -102,7 +102,7 @@ def _with_delays(line: Line, plan: Schedule, place: int, width: int) -> Line:
 def _rom_line(line: Line, module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
     node = circuit.nodes[place]
     source = circuit.nodes[node.args[0]]
-    address = value_name(node.args[0], plan.stage[place] - plan.stage[node.args[0]])
+    address = value_name(node.args[0], plan.lag(node.args[0], plan.stage[place]))
     rom, width = f"{module}_rom{node.params[0]}", node.width
     bits = _address_bits(circuit, node.params[0])
     have = max(1, source.width - 1)

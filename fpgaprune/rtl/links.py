@@ -206,12 +206,14 @@ class Computation:
         role: what it computes, part of its module's name.
         circuit: what is computed.
         copies: how many circuits compute side by side.
+        beats: of a sample.
         trees: counted sums that are the circuit's inputs; None where it reads what comes in.
     """
 
     role: str
     circuit: Circuit
     copies: int
+    beats: int
     trees: Trees | None = None
 
     @property

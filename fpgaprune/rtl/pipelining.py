@@ -10,7 +10,7 @@ once (C. Leiserson and J. Saxe, Retiming Synchronous Circuitry, 1991).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,11 +200,13 @@ class Schedule:
         stage: of each node that is needed; inputs arrive in stage 0.
         depth: registers between input and output; 0 where nothing is computed.
         delays: for each node, after how many registers it is still read.
+        settles: clocks after which the outputs stand still, if the inputs do; 0 where another input may follow each.
     """
 
     stage: dict[int, int]
     depth: int
     delays: dict[int, int]
+    settles: int = 0
 
     @classmethod
     def of(cls, circuit: Circuit, stage: dict[int, int], depth: int) -> Schedule:
@@ -222,6 +224,21 @@ class Schedule:
         for place, _ in circuit.outputs:
             read(place, depth)
         return cls(stage, depth, delays)
+
+    def lag(self, place: int, when: int) -> int:
+        """Behind how many registers the value of `place` is read in stage `when`."""
+        return min(when - self.stage[place], self.delays.get(place, 0))
+
+    def settled(self, circuit: Circuit) -> Schedule:
+        """The same stages for an input that stands still: a value needs one register however long it is read."""
+        most = {"input": 0, "rom": _MEMORY_STAGES}
+        delays = {place: min(delay, most.get(circuit.nodes[place].op, 1)) for place, delay in self.delays.items()}
+        plan = replace(self, delays=delays)
+        clocks: dict[int, int] = {}
+        for place, stage in self.stage.items():
+            clocks[place] = max((clocks[arg] + plan.lag(arg, stage) for arg in circuit.nodes[place].args), default=0)
+        settles = max((clocks[place] + plan.lag(place, self.depth) for place, _ in circuit.outputs), default=0)
+        return replace(plan, settles=settles)
 
     def register_bits(self, circuit: Circuit) -> int:
         """Bits of all registers of `circuit`."""

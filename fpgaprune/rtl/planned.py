@@ -20,6 +20,10 @@ CONTAINED = {
 }
 
 
+# Modules of `hw/rtl` that move the registers of a datapath, and through which no data passes.
+CONTROLS = ("fp_pipeline", "fp_settle")
+
+
 @dataclass(frozen=True)
 class Instance:
     """A module of `hw/rtl`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fpgaprune.errors import CertificateError
 from fpgaprune.rtl.project import RtlLayer, VerilogProject
@@ -24,6 +24,7 @@ class DatapathText:
         registers: name -> width and the name that it takes.
         outputs: width and expression of each output, the one in the lowest bits first.
         tables: the entries of each memory.
+        settles: cycles for which its input stands still; None if another one may come in every cycle.
     """
 
     bits_in: int
@@ -32,6 +33,7 @@ class DatapathText:
     registers: dict[str, tuple[int, str]] = field(default_factory=dict)
     outputs: list[tuple[int, Tree]] = field(default_factory=list)
     tables: dict[str, list[int]] = field(default_factory=dict)
+    settles: int | None = None
 
     @classmethod
     def read(cls, project: VerilogProject, row: RtlLayer, role: str) -> DatapathText:
@@ -49,7 +51,8 @@ class DatapathText:
             except (KeyError, FileNotFoundError):
                 raise CertificateError(f"{project.path}: module {name} is gone; write the Verilog again") from None
 
-        return _Reader(module, text_of).read()
+        control = re.search(rf"fp_settle #\(\.DEPTH\((\d+)\)\) settle_{role} ", text_of(row.module))
+        return replace(_Reader(module, text_of).read(), settles=int(control[1]) if control else None)
 
 
 _HEADER = re.compile(

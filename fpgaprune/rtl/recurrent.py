@@ -19,6 +19,7 @@ from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import width_of
 from fpgaprune.rtl.folded import WORTH
 from fpgaprune.rtl.gate_weights import by_unit, joined_weights
+from fpgaprune.rtl.layer_text import AROUND
 from fpgaprune.rtl.links import Loop, Module
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.program import Program
@@ -31,8 +32,6 @@ from fpgaprune.rtl.tables import centred, table_in
 # The gate that proposes a new state: it has the layer's activation, all others its recurrent activation.
 _PROPOSES = 2
 _GATES = {"gru": 3, "lstm": 4}
-# Cycles of a step, at most, from when its sums are there until the next step has their unit's outputs.
-_AROUND = 64
 
 
 def recurrent(context: Context, chain: Chain) -> None:
@@ -162,7 +161,7 @@ def _multipliers(context: Context, products: _Products) -> int | None:
     if wanted is not None or not products.any_order:
         return wanted
     steps, outputs = context.step.sources[0].output_shape[0], 2 * len(products.x.starts)
-    room = max(context.beats // steps - outputs - _AROUND, 1)
+    room = max(context.beats // steps - outputs - AROUND, 1)
     fewest, most = -(-products.kept // room), context.layout.parallel_products
     if products.kept > most:
         return min(fewest, -(-products.kept // most))

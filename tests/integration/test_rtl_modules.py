@@ -173,6 +173,19 @@ PIPELINE = """\
 """
 
 
+SETTLE = """\
+    fp_settle #(.DEPTH(2)) {name} (.clk(clk), .rst(rst), .s_valid({0}_valid), .s_ready({0}_ready),
+        .m_valid({1}_valid), .m_ready({1}_ready));
+    reg [5:0] {name}_a;
+    reg [5:0] {name}_b;
+    always @(posedge clk) begin
+        {name}_a <= ~{0}_data;
+        {name}_b <= {name}_a ^ {0}_data;
+    end
+    assign {1}_data = {name}_b ^ {0}_data;
+"""
+
+
 def credit_bench(depth, room):
     """A pipeline that never stops, and its queue."""
     top = 6 * depth - 1
@@ -248,6 +261,7 @@ BENCHES = {
         [(10, 1)],
         lambda a, b: [np.concatenate([a[:2], b[:3], a[2:], b[3:]])],
     ),
+    "fp_settle": Bench(SETTLE, [(5, 1)], [(5, 1)], lambda x: [-1 - x], paced=True),
     "fp_pipeline": Bench(PIPELINE, [(5, 1)], [(5, 1)], lambda x: [-1 - x]),
     "fp_credit": credit_bench(3, 6),
     "fp_delay": credit_bench(5, 9),

@@ -224,9 +224,9 @@ def _count_registers(path: Pipeline, needed: Needed, found: Counts) -> None:
         node = circuit.nodes[place]
         for arg in node.args:
             if needed.top[place] > 0:
-                read[arg].add(plan.stage[place] - plan.stage.get(arg, 0))
+                read[arg].add(plan.lag(arg, plan.stage[place]))
     for place, _ in circuit.outputs:
-        read[place].add(own - plan.stage[place])
+        read[place].add(plan.lag(place, own))
     for place, delay in plan.delays.items():
         node = circuit.nodes[place]
         # What is never negative has a sign that is 0.

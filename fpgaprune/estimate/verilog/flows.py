@@ -15,12 +15,17 @@ from fpgaprune.estimate.verilog.passing import (
     Ints,
     Passing,
     Ticks,
+    apart,
     by_sample,
     later,
     one_by_one,
     scheduled,
 )
-from fpgaprune.rtl import Instance, LayerHardware, Looped, Part, Pipeline, completing
+from fpgaprune.estimate.verilog.streams import Step, Stream, settled
+from fpgaprune.rtl import CONTROLS, Instance, LayerHardware, Looped, Part, Pipeline, completing
+
+# Passes forwards and backwards over one step of a loop, at most.
+_PASSES = 300
 
 
 def flows_of(layer: LayerHardware, beats: Mapping[str, int]) -> list[tuple[Passing, list[str], list[str]]]:
@@ -68,10 +73,9 @@ def _runs(parts: tuple[Part, ...]) -> list[list[Part]]:
         head = runs[-1][0] if runs else None
         name = part.module if isinstance(part, Instance) else ""
         is_open = isinstance(head, Instance) and (
-            (head.module == "fp_credit" and not _ends(runs[-1]))
-            or (head.module == "fp_pipeline" and len(runs[-1]) == 1)
+            (head.module == "fp_credit" and not _ends(runs[-1])) or (head.module in CONTROLS and len(runs[-1]) == 1)
         )
-        if is_open and not (isinstance(head, Instance) and head.module == "fp_pipeline" and name):
+        if is_open and not (isinstance(head, Instance) and head.module in CONTROLS and name):
             runs[-1].append(part)
         elif not isinstance(part, Pipeline) or part.plan.depth:
             runs.append([part])
@@ -93,6 +97,8 @@ def _flow(run: list[Part], beats: int) -> Passing:
             return _credit(run, beats)
         case "fp_pipeline":
             return _pipeline(beats, head["DEPTH"])
+        case "fp_settle":
+            return _settle(beats, head["DEPTH"])
         case "fp_register":
             return Passing((beats,), lambda ins, _: [ins[0][1] + 1], lambda _, outs: [later(outs[0][1], 2) + 1])
         case "fp_fifo":
@@ -127,15 +133,28 @@ def _flow(run: list[Part], beats: int) -> Passing:
 def _looped(part: Looped) -> Passing:
     """A loop, from the cycles in which one step alone passes its parts."""
     beats = part.module["INPUTS"] + part.module["UNITS"]
-    cycles, busy = np.arange(1 - beats, 1), beats
-    for run in (*_runs(part.sums), *_runs(part.state)):
+    first = busy = beats
+    stream = Stream(np.arange(beats), beats)
+    steps: list[Step] = []
+    runs = [*_runs(part.sums), *_runs(part.state)]
+    for run in runs:
         alone = [replace(one, parameters={**one.parameters, "PLACES": 1}) if _schedules(one) else one for one in run]
         flow = _flow(alone, beats)
         beats = flow.beats[0]
-        still = np.zeros(beats, np.int64)
-        cycles = one_by_one(flow.offers([(cycles, cycles)], [(still, still)])[0])
+        before, stream = stream, Stream(np.zeros(beats, np.int64), beats)
+        steps.append(Step(flow, [before], [stream]))
         busy = max([busy, beats, *(max(one["STEPS"], one["TURNS"]) for one in run if _schedules(one))])
-    return looped(part.module, cycles, busy)
+    settled(steps, _PASSES, stops=True)
+    for step, run in zip(steps, runs, strict=True):
+        taken = step.reads[0].taken
+        if any(_settles(one) for one in run) and taken.size > 1:
+            span = int(taken[-1] - taken[0])
+            busy = max(busy, span + -(-span // (taken.size - 1)))
+    return looped(part.module, stream.offered - (first - 1), busy)
+
+
+def _settles(part: Part) -> TypeGuard[Instance]:
+    return isinstance(part, Instance) and part.module == "fp_settle"
 
 
 def _schedules(part: Part) -> TypeGuard[Instance]:
@@ -159,6 +178,15 @@ def _pipeline(beats: int, depth: int) -> Passing:
         return [np.maximum(ticks.cycles(ticks.before(ins[0][0])), later(outs[0][1], depth))]
 
     return Passing((beats,), offers, takes)
+
+
+def _settle(beats: int, depth: int) -> Passing:
+    """A beat stays at the input until what is made of it leaves."""
+
+    def offers(ins: list[Cycles], _: list[Cycles]) -> list[Ints]:
+        return [apart(ins[0][0], np.full(ins[0][0].size, depth + 1)) + depth]
+
+    return Passing((beats,), offers, lambda _, outs: [outs[0][1]])
 
 
 def _fifo(beats: int, depth: int) -> Passing:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fpgaprune.estimate.verilog.datapaths import Counts, Needed, count_datapath
 from fpgaprune.estimate.verilog.modules import count_gather, count_instance, count_signed_accumulate, count_window
-from fpgaprune.rtl import Instance, LayerHardware, Looped, Part, Pipeline, SerialSums, SerialTrees
+from fpgaprune.rtl import CONTROLS, Instance, LayerHardware, Looped, Part, Pipeline, SerialSums, SerialTrees
 
 # Modules that move values from place to place; those of which nothing is read need no registers.
 _SHIFTING = {"fp_window": count_window, "fp_gather": count_gather}
@@ -54,7 +54,7 @@ def _count_row(row: Sequence[Part], found: Counts, ends: _Ends | None = None) ->
                 found.more(count_signed_accumulate(part))
             else:
                 found.more(count_instance(part))
-            if part.module != "fp_pipeline":
+            if part.module not in CONTROLS:
                 ends = []
         elif isinstance(part, Looped):
             found.more(count_instance(part.module))
@@ -77,7 +77,7 @@ def _datapath(parts: Sequence[Part]) -> Pipeline | None:
     for part in parts:
         if not isinstance(part, Instance):
             return part if isinstance(part, Pipeline) else None
-        if part.module != "fp_pipeline":
+        if part.module not in CONTROLS:
             return None
     return None
 

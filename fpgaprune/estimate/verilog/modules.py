@@ -257,6 +257,7 @@ _COUNTED: Mapping[str, Callable[[Instance], Mapping[str, float]]] = {
     "fp_repeat": lambda i: _counters(i["BEATS"] - 1),
     "fp_scatter": _scatter,
     "fp_scheduled": count_scheduled,
+    "fp_settle": lambda i: _counters(i["DEPTH"]),
     "fp_sequence": lambda i: _counters(i["BEATS"] - 1),
     "fp_upsample": _upsample,
     "fp_window": _window,

@@ -104,12 +104,12 @@ def scheduled(i: Instance) -> Passing:
         left = ticks.before(by_sample(ticks.offered, places * outputs)[:, last_out].reshape(-1))
         free = ticks.cycles(left - SUMS_FREE) + 1
         first[i["BUFFERS"] :] = np.maximum(first[i["BUFFERS"] :], free[: -i["BUFFERS"]])
-        return _apart(first, np.full(first.size, steps))
+        return apart(first, np.full(first.size, steps))
 
     def offers(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
         ticks = Ticks(outs[0])
         begin = ticks.before(starts(ins[0][1], ticks) + steps + i["LEVELS"] + together + LEAVES - TURNING) + TURNING
-        rows = _apart(begin, np.tile(lasts, begin.size // groups)).reshape(-1, groups)
+        rows = apart(begin, np.tile(lasts, begin.size // groups)).reshape(-1, groups)
         return [ticks.cycles((rows[:, group_of] + turn_of).reshape(-1) - 1) + 1]
 
     def takes(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
@@ -122,7 +122,7 @@ def scheduled(i: Instance) -> Passing:
     return Passing((places * outputs,), offers, takes)
 
 
-def _apart(cycles: Ints, lengths: Ints) -> Ints:
+def apart(cycles: Ints, lengths: Ints) -> Ints:
     """The first cycles not before `cycles`, in order, of which each is at least its length before the next."""
     base = np.cumsum(lengths) - lengths
     found: Ints = np.maximum.accumulate(cycles - base) + base
