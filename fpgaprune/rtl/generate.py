@@ -18,7 +18,8 @@ from fpgaprune.files import PARSER_ERRORS, hardware_path, in_a_line
 from fpgaprune.rtl import names
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, READS_PACKED, RULES, require_kinds
-from fpgaprune.rtl.layer_text import LayerText, Scheduler, layer_text
+from fpgaprune.rtl.layer_text import LayerText, layer_text
+from fpgaprune.rtl.layer_writer import Scheduler
 from fpgaprune.rtl.links import Module, Need, Stream
 from fpgaprune.rtl.loads import gate_parts, gate_text, load_port, loads_of, open_input, passed_on
 from fpgaprune.rtl.names import verilog_names

@@ -227,6 +227,10 @@ class Computation:
         return self.copies * sum(width for _, width in self.circuit.outputs)
 
 
+# Cycles of a step of a loop, at most, from when its sums are there until the next step has their unit's outputs.
+AROUND = 64
+
+
 @dataclass(frozen=True)
 class Loop:
     """Links whose results come back to them a step later, in a chain.

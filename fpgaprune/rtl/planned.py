@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fpgaprune.rtl.circuit import Circuit
-from fpgaprune.rtl.links import SerialTrees, Trees
+from fpgaprune.rtl.links import Module, SerialTrees, Trees
 from fpgaprune.rtl.pipelining import Schedule
 from fpgaprune.rtl.serial import SerialSums
 
@@ -35,6 +35,11 @@ class Instance:
 
     module: str
     parameters: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, link: Module) -> Instance:
+        """The instance of `link`."""
+        return cls(link.name, {name: int(value) for name, value in link.parameters if name != "FILL"})
 
     def __getitem__(self, name: str) -> int:
         return self.parameters[name]

@@ -19,8 +19,7 @@ from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import width_of
 from fpgaprune.rtl.folded import WORTH
 from fpgaprune.rtl.gate_weights import by_unit, joined_weights
-from fpgaprune.rtl.layer_text import AROUND
-from fpgaprune.rtl.links import Loop, Module
+from fpgaprune.rtl.links import AROUND, Loop, Module
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.program import Program
 from fpgaprune.rtl.scheduled import ORDER_COUNTS, multiplied, program_of
