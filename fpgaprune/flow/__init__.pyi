@@ -52,6 +52,7 @@ from .stages.order import STAGES as STAGES
 from .stages.order import examine as examine
 from .stages.order import install_command as install_command
 from .stages.order import missing_extras as missing_extras
+from .task.column_ranges import unlike_columns as unlike_columns
 from .task.data import OPTIONAL as OPTIONAL
 from .task.data import Dataset as Dataset
 from .task.data import load_data as load_data
@@ -66,4 +67,3 @@ from .task.selecting import measure_sensitivity as measure_sensitivity
 from .task.selecting import select_masks as select_masks
 from .task.session import start_session as start_session
 from .task.task import learning_rate_of as learning_rate_of
-from .task.unlike_columns import unlike_columns as unlike_columns

@@ -1,5 +1,6 @@
 from .checkpoint import Checkpoint as Checkpoint
 from .checkpoint import Resume as Resume
+from .column_ranges import unlike_columns as unlike_columns
 from .data import OPTIONAL as OPTIONAL
 from .data import Dataset as Dataset
 from .data import check_data as check_data
@@ -45,4 +46,3 @@ from .task import TRAIN_RATE as TRAIN_RATE
 from .task import Task as Task
 from .task import learning_rate_of as learning_rate_of
 from .task import read_task as read_task
-from .unlike_columns import unlike_columns as unlike_columns
