@@ -80,7 +80,7 @@ class Phases:
     def first(
         self, start: Knobs, ways: Sequence[Training], *, has_seen_samples: bool, parent: FitPoint | None = None
     ) -> FitPoint | None:
-        """Choose how to train: the first way in which the network `start` loses little, else the best one.
+        """Choose how to train: the first way in which `start` loses little, else an untried or the best one.
 
         It is trained from the network of `parent`, or from the trained one. If the trained network has seen the
         validation samples, it is trained whole without them and with many bits: what it loses, all others may lose
@@ -91,11 +91,13 @@ class Phases:
             return None
         knobs = replace(start, weight_bits=_WIDE, activation_bits=_WIDE) if has_seen_samples else start
         trained: list[tuple[Training, FitPoint]] = []
+        untried: Training | None = None
         for way in ways:
             self.use(way)
             deadline = self._deadline(1.0, way.whole if has_seen_samples else way.short)
             if trained and not deadline.has_time(_FEWEST_WHOLE):
-                # A network that may be the answer needs a trial too.
+                # A network that may be the answer needs a trial too, and what came before lost too much.
+                untried = way
                 break
             point = self._evaluator(deadline)(knobs, self.estimates.best_layout(knobs), parent)
             if point is not None:
@@ -105,7 +107,7 @@ class Phases:
         if not trained:
             return None
         training, first = min(trained, key=lambda pair: pair[1].lost)
-        self.use(training)
+        self.use(untried or training)
         if not has_seen_samples:
             return None
         if first.lost <= 0:
