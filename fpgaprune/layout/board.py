@@ -225,8 +225,7 @@ def _often(laid: DesignLayout) -> str:
 def _slower(design: Design, room: _Room) -> Iterator[DesignLayout]:
     """Slower layouts: first all layers by one rule, then a rule for each layer."""
     yield from islice(slower_layouts(design, room.part), 1, None)
-    # This takes seconds, so it comes last.
-    # Where one share is too little, a smaller one is as well.
+    # This takes seconds, so it comes last. Where one share is too little, a smaller one is as well.
     with suppress(EstimateError):
         for share in SHARES:
             yield from _chosen(design, room, share)
