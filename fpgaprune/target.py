@@ -114,6 +114,7 @@ class Target:
         strategy: how multiplications are laid out, one of `design.STRATEGIES`.
         reuse_factor: how often one multiplier is used per output position.
         backend: hls4ml's backend, or `Verilog` for our own Verilog, which needs neither io type nor strategy.
+        board: the board that was named instead of a part; boards that differ in their pins may have one part.
 
     Examples:
         >>> target = fp.Target.of("pynq-z2", clock_ns=5.0)
@@ -128,6 +129,7 @@ class Target:
     strategy: str = "latency"
     reuse_factor: int = 1
     backend: str = "Vitis"
+    board: str | None = None
 
     def __post_init__(self) -> None:
         if self.io_type not in IO_TYPES:
@@ -172,7 +174,8 @@ class Target:
             part = board.part
         order_number = part.strip() if own is None else own["name"] or found.name
         backend = backend or ("Vitis" if found.compiles_hls else VERILOG)
-        return cls(found, order_number, clock_ns, io_type, strategy, reuse_factor, backend)
+        name = None if board is None else board.name
+        return cls(found, order_number, clock_ns, io_type, strategy, reuse_factor, backend, name)
 
 
 def require_clock(clock_ns: float, family: str) -> None:

@@ -122,9 +122,7 @@ def fit(
     elif not quiet:
         _print_answer(found, folder)
         if found.meets_limits:
-            target = config[TargetConfig].target()
-            to = receiver_of({"part": to_plain(target.part), "order_number": target.order_number})
-            print_next("export", found.best.folder, "--for", to)
+            print_next("export", found.best.folder, "--for", receiver_of(to_plain(config[TargetConfig].target())))
         elif found.route == "hls" and family_of(find_part(found.part)) is not None:
             given = {"--data": data, "--part": part, "--max-loss": max_loss}
             words = [word for option, value in given.items() if value is not None for word in (option, value)]

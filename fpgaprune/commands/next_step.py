@@ -49,7 +49,7 @@ def receiver_of(target: Mapping[str, Any]) -> str:
 
     part, order_number = target["part"], target.get("order_number", "").lower()
     boards = [board for board in list_boards() if find_part(board.part).name == part["name"]]
-    # The board that the run names is first, by the order number that it stands for; then one with a driver of ours.
-    drivers = (*list_overlays(), *SERIAL_BOARDS)
-    boards.sort(key=lambda board: (board.part.lower() != order_number, board.name not in drivers))
+    # The board that the run names is first, then those with its order number, then those with a driver of ours.
+    drivers, named = (*list_overlays(), *SERIAL_BOARDS), target.get("board")
+    boards.sort(key=lambda board: (board.name != named, board.part.lower() != order_number, board.name not in drivers))
     return boards[0].name if boards else _TOOLS.get(part["vendor"], "BOARD")

@@ -54,7 +54,7 @@ def test_json_has_the_agreed_names():
         ]
     )
     assert sorted(document["target"]) == sorted(
-        ["part", "order_number", "clock_ns", "io_type", "strategy", "reuse_factor", "backend"]
+        ["part", "order_number", "clock_ns", "io_type", "strategy", "reuse_factor", "backend", "board"]
     )
     assert sorted(document["total"]) == ["csynth", "synth"]
     assert sorted(document["total"]["synth"]) == ["bram18", "dsp", "ff", "lut"]
