@@ -148,9 +148,11 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         Weights of this lock that are not in `masks` become free and keep their values.
 
         Raises:
-            LockError: the lock does not cover a path, or holds zeros only and `values` are others.
-            MaskError: a mask does not fit its weight.
+            LockError: the optimizer is not built, or the lock holds zeros only and `values` are others.
+            MaskError: the lock does not cover a path, or a mask does not fit its weight.
         """
+        if not self.built:
+            raise LockError("this lock knows no weight before its first step; call build(model.trainable_variables)")
         plan = self._plan
         held_variables = known_variables({hold.path: hold.variable for hold in plan.holds})
         masks = masks.fitted(held_variables.map(lambda variable: tuple(variable.shape)))
@@ -178,10 +180,11 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         Raises:
             LockError: a mask fits no variable, or `inner_optimizer` was built for others.
         """
-        if self.built:
+        var_list = list(var_list)
+        # Keras's reader of .h5 files builds an optimizer for no variable at all; the first step builds it for all.
+        if self.built or not var_list:
             return
         with tf.init_scope():
-            var_list = list(var_list)
             places = resolve_places(self._plan.masks, var_list, self._plan.weights, self._plan.positions)
             weights = known_variables({path: var_list[at] for path, at in places.items()})
             arrays = self._plan.arrays(weights)

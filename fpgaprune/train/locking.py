@@ -94,6 +94,7 @@ def relock(model: keras.Model, masks: MaskSet | Mapping[str, Any], values: Value
         >>> _ = model.fit(x, y, verbose=0)
     """
     locked = _required(model)
+    locked.build(model.trainable_variables)
     masks = MaskSet(masks).fitted(model)
     _, arrays, _ = _checked(model, masks, values)
     before = locked.masks

@@ -44,8 +44,13 @@ class MaskSet(Summarised, Mapping[str, Mask]):
         """Make a set of copies of the arrays in `masks`.
 
         Raises:
-            MaskError: an array is not bool.
+            MaskError: `masks` is no mapping, or an array is not bool.
         """
+        if not isinstance(masks, Mapping):
+            raise MaskError(
+                f"masks is a {type(masks).__name__}; wanted weight path to bool array (True = free), as fp.select and "
+                "fp.MaskSet.from_slices give"
+            )
         self._masks: dict[str, Mask] = {}
         for path, value in masks.items():
             array = np.array(value)

@@ -108,8 +108,10 @@ def named_weights(model: Any) -> NamedWeights[Any]:
     """Weight path to variable for every variable of `model`, in the model's order; a shared variable appears once.
 
     Raises:
-        MaskError: the model is not built yet, or two variables would share a path.
+        MaskError: `model` is no Keras model or not built yet, or two variables would share a path.
     """
+    if not hasattr(model, "layers"):
+        raise MaskError(f"model is a {type(model).__name__}; wanted a Keras model, as fp.load(path).model gives")
     found: dict[str, Any] = {}
     names: dict[str, set[str]] = {}
     seen: set[int] = set()

@@ -226,6 +226,35 @@ def test_a_saved_model_comes_back_locked(tmp_path, values):
     assert type(loaded.optimizer) is keras.optimizers.Adam
 
 
+@pytest.mark.parametrize("values", ["zero", "current"])
+@pytest.mark.parametrize("changed", [False, True])
+def test_an_h5_file_comes_back_locked(tmp_path, values, changed):
+    # Keras's reader builds the optimizer of such a file for an empty list of variables.
+    model = small_model()
+    masks = half(model)
+    fp.lock(model, masks, values)
+    fit(model)
+    before = held(model, masks)
+    model.save(tmp_path / "locked.h5")
+    loaded = keras.saving.load_model(tmp_path / "locked.h5")
+    if changed:
+        fp.relock(loaded, masks, values)
+    fit(loaded)
+    assert bits(loaded) != bits(model), "nothing was trained"
+    assert all(np.array_equal(array, before[path]) for path, array in held(loaded, masks).items())
+
+
+def test_a_lock_that_knows_no_weight_yet_is_changed_by_relock_only():
+    masks = {"dense/kernel": np.ones((12, 3), bool) & (np.arange(3) > 0)}
+    model = small_model(fp.LockedOptimizer(keras.optimizers.Adam(), masks))
+    with pytest.raises(LockError, match=r"knows no weight before its first step; call build"):
+        model.optimizer.change(masks)
+    others = fp.MaskSet({"dense/kernel": ~masks["dense/kernel"]})
+    fp.relock(model, others)
+    fit(model)
+    assert_zero(model, others)
+
+
 def test_an_optimizer_that_was_never_built_is_saved_with_its_lock():
     masks = {"dense/kernel": np.ones((12, 3), bool) & (np.arange(3) > 0)}
     for values in ("zero", "current"):
@@ -455,6 +484,9 @@ BAD = {
     ),
     "dtype": (lambda m, k: fp.lock(m, {"dense/kernel": np.ones((12, 3))}), MaskError, "has dtype float64; wanted bool"),
     "path": (lambda m, k: fp.lock(m, {"dense/kernle": np.ones(3, bool)}), MaskError, "did you mean dense/kernel"),
+    "a sparsity": (lambda m, k: fp.lock(m, 0.5), MaskError, r"masks is a float; wanted .* as fp\.select"),
+    "slices": (lambda m, k: fp.lock(m, ["dense/kernel[0, :]"]), MaskError, "masks is a list; wanted weight path"),
+    "a file": (lambda m, k: fp.select("mine.keras", 0.5), MaskError, "model is a str; wanted a Keras model"),
     "moved by its layer": (
         lambda m, k: fp.lock(m, {"norm/moving_mean": np.zeros(3, bool)}),
         LockError,
