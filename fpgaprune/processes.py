@@ -53,13 +53,13 @@ class ToolRun:
 
 
 def tool_variable(name: str) -> str:
-    """The environment variable that points to the tool `name`, for example `FPGAPRUNE_VITIS_HLS`."""
+    """Return the environment variable that points to the tool `name`, for example `FPGAPRUNE_VITIS_HLS`."""
     plain = name.replace("++", "pp")
     return "FPGAPRUNE_" + "".join(sign if sign.isalnum() else "_" for sign in plain).upper()
 
 
 def find_tool(name: str) -> Path | None:
-    """The executable of the tool `name`, from its variable or from PATH; None if there is none.
+    """Return the executable of the tool `name`, from its variable or from PATH; None if there is none.
 
     Raises:
         ToolError: the variable is set, but not to an executable file.
@@ -85,7 +85,7 @@ def countdown(seconds: float) -> Callable[[], float]:
 
 
 def _counted(by_clock: float, of_processor: float) -> float:
-    """The seconds that work took which would have had a core for itself on a machine without other work."""
+    """Return the seconds that work took which would have had a core for itself on a machine without other work."""
     return max(min(by_clock, of_processor), by_clock / _PATIENCE)
 
 
@@ -237,7 +237,7 @@ def _signal_all(process: subprocess.Popen[bytes], mark: str, signum: signal.Sign
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether the tool has ended; it is not reaped yet, so no other process can get the number of its group."""
+    """Return whether the tool has ended; it is not reaped yet, so no other process can get the number of its group."""
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -253,7 +253,7 @@ def group_seconds(group: int) -> float:
 
 
 def _times(entry: Path) -> list[str]:
-    """What Linux states of a process behind its name, which may hold anything; empty if it has ended."""
+    """Return what Linux states of a process behind its name, which may hold anything; empty if it has ended."""
     try:
         return (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -261,7 +261,7 @@ def _times(entry: Path) -> list[str]:
 
 
 def _marked(mark: str) -> list[int]:
-    """The processes whose environment has the mark; zombies have no environment."""
+    """Return the processes whose environment has the mark; zombies have no environment."""
     wanted = f"{_MARK}={mark}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
@@ -274,7 +274,7 @@ def _marked(mark: str) -> list[int]:
 
 
 def last_line(log: Path) -> str:
-    """The last line of the file `log` that is not empty; "" if there is none."""
+    """Return the last line of the file `log` that is not empty; "" if there is none."""
     return next(_last_lines(log), "")
 
 
@@ -320,7 +320,7 @@ def available_bytes() -> int:
 
 
 def _stated_bytes(path: Path, name: str) -> int | None:
-    """The number that Linux states after `name`, in bytes; None if there is none."""
+    """Return the number that Linux states after `name`, in bytes; None if there is none."""
     try:
         lines = path.read_text().splitlines()
     except OSError:

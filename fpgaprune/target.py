@@ -78,7 +78,7 @@ class Part:
         return self.vendor not in _WITHOUT_HLS
 
     def is_meant_by(self, text: str) -> bool:
-        """Whether `text` is the device's name or one of its order numbers, in any case."""
+        """Return whether `text` is the device's name or one of its order numbers, in any case."""
         tail = _ORDER_TAILS.get(self.vendor, _ORDER_TAIL)
         wanted = text.lower()
         names = (name.lower() for name in (self.name, *self.aliases))
@@ -152,7 +152,7 @@ class Target:
         backend: str | None = None,
         parts_file: str | os.PathLike[str] | None = None,
     ) -> Target:
-        """The target for `part`: a device name, a full order number such as `xc7a100tcsg324-1`, or a board.
+        """Return the target for `part`: a device name, a full order number such as `xc7a100tcsg324-1`, or a board.
 
         Args:
             part: the part; or a file of your own parts: `board.toml` if it holds one part, else `board.toml:name`.
@@ -208,25 +208,25 @@ def _fastest_mhz() -> dict[str, float]:
 
 @cache
 def list_parts() -> tuple[Part, ...]:
-    """Every known part, in the order of the family files and of the parts in them."""
+    """List every known part, in the order of the family files and of the parts in them."""
     return tuple(part for path in sorted(hardware_path("parts").glob("*.toml")) for part in read_parts(path))
 
 
 def parts_like(part: Part) -> list[Part]:
-    """The listed parts of the same vendor whose LUTs are known, the smallest first."""
+    """Return the listed parts of the same vendor whose LUTs are known, the smallest first."""
     known = (other for other in list_parts() if other.vendor == part.vendor and other.lut)
     return sorted(known, key=lambda other: (other.lut or 0, other.name))
 
 
 @cache
 def list_boards() -> tuple[NamedBoard, ...]:
-    """Every board that stands for its part, from `hw/board_parts.toml`, in the order of that file."""
+    """Return every board that stands for its part, from `hw/board_parts.toml`, in the order of that file."""
     document = read_toml(hardware_path("board_parts.toml"), TargetError, "list of boards")
     return tuple(NamedBoard(**{**row, "aliases": tuple(row.get("aliases", ()))}) for row in document["board"])
 
 
 def named_board(name: str) -> NamedBoard | None:
-    """The board called `name`, in any case, with or without its dashes; None if there is none.
+    """Return the board called `name`, in any case, with or without its dashes; None if there is none.
 
     Raises:
         TargetError: that board is sold with several parts; the message lists them.
@@ -241,13 +241,13 @@ def named_board(name: str) -> NamedBoard | None:
 
 
 def same_board(name: str, other: str) -> bool:
-    """Whether both are one name of a board, in any case, with or without dashes."""
+    """Return whether both are one name of a board, in any case, with or without dashes."""
     plain, likewise = (re.sub(r"[-_ ]", "", one.lower()) for one in (name, other))
     return plain == likewise
 
 
 def read_parts(path: Path) -> tuple[Part, ...]:
-    """The parts in a TOML file of the form of `hw/parts/*.toml`.
+    """Return the parts in a TOML file of the form of `hw/parts/*.toml`.
 
     Keys before the tables `part` hold for all of them: `family`, `vendor`, `source`, `date`, `note`. A capacity that is
     left out is unknown.
@@ -271,7 +271,7 @@ def read_parts(path: Path) -> tuple[Part, ...]:
 
 
 def find_part(name: str, *, parts_file: str | os.PathLike[str] | None = None) -> Part:
-    """The part that `name` means: a device name, a full order number such as `xc7a100tcsg324-1`, or a board.
+    """Find the part that `name` means: a device name, a full order number such as `xc7a100tcsg324-1`, or a board.
 
     Args:
         name: the name in any case, for example `zcu104`; or a file of your own parts: `board.toml` if it holds one
@@ -301,7 +301,7 @@ def _search(name: str, parts: Sequence[Part], boards: Sequence[str] = ()) -> Par
 
 
 def _likeness(name: str, wanted: str) -> tuple[float, int]:
-    """How alike the two are, 0..1, and how many characters they have in common at their beginning."""
+    """Return how alike the two are, 0..1, and how many characters they have in common at their beginning."""
     # An order number is longer than any name, so only as many of its characters count as the name has.
     ratio = difflib.SequenceMatcher(None, wanted[: len(name)], name).ratio()
     return ratio, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(name, wanted, strict=False)))

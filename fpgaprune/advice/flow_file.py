@@ -33,7 +33,7 @@ class OwnFlow:
     given: Settings = field(default_factory=dict)
 
     def keys(self, edit: Edit) -> Settings:
-        """The keys of the flow file that `edit` changes, each with its whole new value.
+        """Return the keys of the flow file that `edit` changes, each with its whole new value.
 
         What the flow says of other layers, and of other things about a layer, is part of the value.
         """

@@ -89,7 +89,7 @@ def _weights(
 
 
 def _edit(knobs: tuple[str, ...], before: Design, after: Design) -> Edit:
-    """The change with a section `[hls]`: the width that most layers have, and each layer that has another."""
+    """Return the change with a section `[hls]`: the width that most layers have, and each layer that has another."""
     weights, activations = weight_bits(after), activation_bits(after)
     most = {"weight_bits": _most(weights), "activation_bits": _most(activations)}
     settings: dict[str, Any] = {"precision": "widths", **most, "sum_bits": min(sum_bits(before), 32)}
@@ -104,6 +104,6 @@ def _edit(knobs: tuple[str, ...], before: Design, after: Design) -> Edit:
 
 
 def _most(widths: Mapping[str, int]) -> int:
-    """The width that most layers have; of two equally common widths, the larger one."""
+    """Return the width that most layers have; of two equally common widths, the larger one."""
     counts = Counter(widths.values())
     return max(counts, key=lambda width: (counts[width], width), default=8)

@@ -45,7 +45,7 @@ def _taken(suggestion: Suggestion, own: Part, now: DesignLayout) -> int:
 
 
 def cost_text(before: DesignLayout, after: DesignLayout, keeps_function: bool) -> str:
-    """The cost of a change in words."""
+    """Return the cost of a change in words."""
     times = [
         (name, getattr(before, f"{name}_cycles"), getattr(after, f"{name}_cycles")) for name in ("latency", "interval")
     ]

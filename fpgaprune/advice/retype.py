@@ -68,14 +68,14 @@ def retyped(
 
 
 def is_activation(layer: LayerSpec) -> bool:
-    """Whether the flow's `activation_bits` is the width of this layer's result."""
+    """Return whether the flow's `activation_bits` is the width of this layer's result."""
     operation = layer.operation
     average = isinstance(operation, Pooling) and not operation.largest
     return isinstance(operation, Input | Map | LookUp) or average
 
 
 def trimmed(layer: LayerSpec, role: str) -> Weight:
-    """The weights of `layer` in `role`, in the narrowest type that holds them and has the same point."""
+    """Return the weights of `layer` in `role`, in the narrowest type that holds them and has the same point."""
     kind, raw = layer.types[role], layer.weights[role]
     width = integer_bits(float(np.abs(raw).max(initial=0))) + 1
     if width >= kind.width:
@@ -95,7 +95,7 @@ def requantised(layer: LayerSpec, role: str, bits: int, clips: bool = False) -> 
 
 
 def _exact_sum(layer: LayerSpec, raw: NDArray[np.int64], kind: FixedType, incoming: FixedType) -> FixedType | None:
-    """The narrowest type that holds every sum; None if there is no such hardware type."""
+    """Return the narrowest type that holds every sum; None if there is no such hardware type."""
     largest = max(abs(incoming.raw_min), abs(incoming.raw_max)) * incoming.lsb
     outputs = layer.output_axis
     # Rounding can have moved each weight by half a unit.
@@ -141,7 +141,7 @@ def _narrow_steps(types: dict[str, FixedType], incoming: FixedType) -> None:
 
 
 def _biases(layer: LayerSpec, types: Mapping[str, FixedType]) -> dict[str, NDArray[np.int64]]:
-    """The raw biases of `layer` in their types of `types`."""
+    """Return the raw biases of `layer` in their types of `types`."""
     found = {role: layer.weights[role] for role in _BIASES if role in layer.weights}
     return {role: types[role].to_raw(layer.types[role].to_float(raw)) for role, raw in found.items()}
 

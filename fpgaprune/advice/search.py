@@ -123,7 +123,7 @@ class Search:
         self.notes: list[str] = []
 
     def knobs(self, worst: Shortage) -> Iterator[Suggestion]:
-        """A suggestion for each knob that helps; `worst` is the worst shortage."""
+        """Yield a suggestion for each knob that helps; `worst` is the worst shortage."""
         design = self.design
         other = other_io_type(design)
         alternatives: list[Iterable[Edit]] = [] if other is None else [[other], *self._layouts(other)]
@@ -224,7 +224,7 @@ class Search:
             yield Suggestion(edit.knobs[0], flow_text(self.flow.keys(edit)), FLOW, cost, edit.keeps_function, made)
 
     def _parts(self) -> Iterator[Suggestion]:
-        """The smallest parts that hold the design as it is, and in its smallest layout."""
+        """Yield the smallest parts that hold the design as it is, and in its smallest layout."""
         same = Edit(("part",), {}, self.design)
         yield from self._other_parts(same)
         smallest = min(self._relaid, key=lambda priced: priced.made.share, default=None)

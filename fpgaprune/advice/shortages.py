@@ -25,7 +25,7 @@ def advise(
     trained: Design | None = None,
     calibrated: Calibration | None = None,
 ) -> Advice:
-    """The resources that `design` lacks on `target`, and what each knob would bring, the best first.
+    """Find the resources that `design` lacks on `target`, and what each knob would bring, the best first.
 
     There is no suggestion if even the upper end of the estimate fits. All figures are analytic estimates of logic
     synthesis. A change is priced on a copy of the design, in some milliseconds; docs/howto/make_it_fit.md says how a
@@ -81,7 +81,7 @@ def advise_on_flow(
 
 
 def _shortages(laid: DesignLayout, now: Estimate) -> tuple[Shortage, ...]:
-    """The resources whose upper end exceeds the part, the worst first; none if it is not known what fits."""
+    """Return the resources whose upper end exceeds the part, the worst first; none if it is not known what fits."""
     taken = sorted(laid.occupancy.taken, key=lambda row: row.share("high"), reverse=True)
     short = [row for row in taken if row.high > row.capacity and laid.fits is not None]
     return tuple(

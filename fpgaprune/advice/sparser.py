@@ -18,7 +18,7 @@ SPARSITIES = (0.5, 0.75, 0.9, 0.95)
 
 
 def sparser(design: Design, trained: Design | None = None, flow: OwnFlow | None = None) -> Iterator[Edit]:
-    """The design with the smallest kernels and Dense weights of every layer at zero, from mild to strong.
+    """Yield the design with the smallest kernels and Dense weights of every layer at zero, from mild to strong.
 
     Args:
         design: the design now.
@@ -44,7 +44,7 @@ def sparser(design: Design, trained: Design | None = None, flow: OwnFlow | None 
 
 
 def _sizes(raw: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The sum of magnitudes of each kernel `W[..., i, o]`, (C_in, C_out)."""
+    """Return the sum of magnitudes of each kernel `W[..., i, o]`, (C_in, C_out)."""
     sizes: NDArray[np.int64] = np.abs(raw).sum(axis=tuple(range(raw.ndim - 2)))
     return sizes
 

@@ -65,7 +65,7 @@ OURS = Backend(VERILOG)
 
 
 def backend_named(name: str) -> Backend:
-    """The backend of this name, hls4ml's or ours.
+    """Return the backend of this name, hls4ml's or ours.
 
     Raises:
         HlsError: there is none.

@@ -32,7 +32,7 @@ def faults_of(design: Design) -> list[str]:
 
 
 def has_template(function: ScalarFunction, backend: str, io_type: str) -> bool:
-    """Whether a project of `backend` for `io_type` has a template of `function`, hls4ml's or ours."""
+    """Return whether a project of `backend` for `io_type` has a template of `function`, hls4ml's or ours."""
     if function.has_exact_table:
         return backend in AP_BACKENDS
     # Of these hls4ml has no template for streams, and ours are for the backends of these names.
@@ -93,7 +93,7 @@ def _fault_of_backend(layer: LayerSpec, shapes: Sequence[tuple[int, ...]], desig
 
 
 def _is_in_libero(operation: op.Operation) -> bool:
-    """Whether Libero's project has a line for a layer of `operation`; it silently leaves out any other."""
+    """Return whether Libero's project has a line for a layer of `operation`; it silently leaves out any other."""
     if isinstance(operation, op.Map | op.LookUp):
         return operation.parameter is None and operation.function not in _OWN_CLASSES
     return isinstance(operation, op.Input | op.Dense | op.Reshape)

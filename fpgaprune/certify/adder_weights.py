@@ -26,7 +26,7 @@ Affine = NDArray[np.float64]
 
 
 def read_adder_weights(text: str, function: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The weights (N_in, N_out) and biases (N_out,) of the adder tree `function` in the C++ `text`; exact.
+    """Return the weights (N_in, N_out) and biases (N_out,) of the adder tree `function` in the C++ `text`; exact.
 
     Raises:
         FirmwareError: the function is missing, or contains something other than additions and shifts.

@@ -60,7 +60,7 @@ def by_path(weights: Mapping[tuple[str, str], NDArray[np.int64]], design: Design
 
 
 def as_numbers(integers: Mapping[str, Array], design: Design) -> dict[str, NDArray[np.float64]]:
-    """What the integers of `read_firmware_weights` stand for, by weight path; exact."""
+    """Return what the integers of `read_firmware_weights` stand for, by weight path; exact."""
     kinds = {path: layer.types[role] for layer in design.layers for role, path in layer.sources.items()}
     return {path: kinds[path].to_float(raw) for path, raw in integers.items()}
 
@@ -175,7 +175,7 @@ def _require_lengths(layer: LayerSpec, stated: Mapping[str, int], io_type: str, 
 
 
 def firmware_folder(project: Path) -> Path:
-    """The folder of a project's C++; in a oneAPI project it lies one level deeper."""
+    """Return the folder of a project's C++; in a oneAPI project it lies one level deeper."""
     deeper = project / "src" / "firmware"
     return deeper if deeper.is_dir() else project / "firmware"
 
@@ -200,14 +200,14 @@ class _Files:
         return cls(folder, by_type_or_name, read_typedefs(folder), by_order | read_layer_numbers(folder))
 
     def array(self, layer: str, role: str) -> WeightArray | None:
-        """The array for `role` of the layer that the project calls `layer`; None if there is none."""
+        """Return the array for `role` of the layer that the project calls `layer`; None if there is none."""
         named = self.arrays.get(f"{layer}_{role}_t")
         if named is not None or layer not in self.numbers:
             return named
         return self.arrays.get(f"{_LETTERS.get(role, role)}{self.numbers[layer]}")
 
     def integers(self, layer: LayerSpec, role: str) -> NDArray[np.int64]:
-        """The integers of a layer's role; the files and the design agree on them."""
+        """Return the integers of a layer's role; the files and the design agree on them."""
         array = self.array(layer.project_name, role)
         if array is None and layer.strategy == "distributed_arithmetic":
             return self._from_adders(layer, role)

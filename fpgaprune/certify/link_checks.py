@@ -83,7 +83,7 @@ def certify(
 
 
 def check_model(model: object, masks: MaskSet, values: Values | None = None) -> LinkCheck:
-    """The link `memory`: the variables of a live Keras model, which are what it computes with.
+    """Return the link `memory`: the variables of a live Keras model, which are what it computes with.
 
     Raises:
         CertificateError: the model computes with something else, as after `enable_lora`, or a weight is missing.
@@ -101,7 +101,7 @@ def check_model(model: object, masks: MaskSet, values: Values | None = None) -> 
 
 
 def check_keras_file(path: Path, masks: MaskSet, values: Values | None = None) -> LinkCheck:
-    """The link of a `.keras` or `.h5` file, read without Keras."""
+    """Return the link of a `.keras` or `.h5` file, read without Keras."""
     arrays = read_keras_weights(path)
     masks = MaskSet(by_weight_path(masks, arrays))
     for layer, reason in read_parted(path).items():
@@ -112,7 +112,7 @@ def check_keras_file(path: Path, masks: MaskSet, values: Values | None = None) -
 
 
 def check_onnx_file(path: Path, masks: MaskSet, values: Values | None = None) -> LinkCheck:
-    """The link of an ONNX file that `export_onnx` wrote."""
+    """Return the link of an ONNX file that `export_onnx` wrote."""
     arrays = read_onnx_weights(path)
     reasons = {p: "merged into another initialiser by the exporter" for p in masks if p not in arrays}
     _require_kernels(path.name, reasons, masks, arrays)
@@ -120,7 +120,7 @@ def check_onnx_file(path: Path, masks: MaskSet, values: Values | None = None) ->
 
 
 def check_firmware(folder: Path, design: Design, masks: MaskSet, values: Values | None = None) -> LinkCheck:
-    """The link of an hls4ml project: the integers that synthesis reads, checked and counted.
+    """Return the link of an hls4ml project: the integers that synthesis reads, checked and counted.
 
     Raises:
         CertificateError: a weight file is missing, its integers are not those of `design`, or a size in the files is
@@ -131,7 +131,7 @@ def check_firmware(folder: Path, design: Design, masks: MaskSet, values: Values 
 
 
 def check_design(design: Design, masks: MaskSet, values: Values | None = None) -> LinkCheck:
-    """The link of a design: the integers that our Verilog is made of, checked and counted.
+    """Return the link of a design: the integers that our Verilog is made of, checked and counted.
 
     Raises:
         CertificateError: a locked weight of several axes belongs to no layer of the design.
@@ -179,7 +179,7 @@ def _require_kernels(link: str, missing: Iterable[str], masks: MaskSet, known: I
 
 
 def read_parted(path: Path) -> dict[str, str]:
-    """The path of each layer that computes with something else than the kernel in the file, to the reason.
+    """Return the path of each layer that computes with something else than the kernel in the file, to the reason.
 
     LoRA is merged into the kernel of a `.keras` file, and stands beside it in an `.h5` file.
 

@@ -57,7 +57,7 @@ def end_by(holds: bool, *, fits: bool) -> None:
 
 
 def _figure(check: Mapping[str, Any], key: str) -> str:
-    """What a check measured, or its limit, in the check's unit; a figure that is no number is text in JSON."""
+    """Return what a check measured, or its limit, in the check's unit; a figure that is no number is text in JSON."""
     if check[key] is None:
         return "any number"
     value, unit = float(check[key]), check.get("unit")

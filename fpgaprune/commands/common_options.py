@@ -29,7 +29,7 @@ Sparsity = Annotated[
 
 
 def read_max_loss(given: str | None) -> str | None:
-    """What `--max-loss` asks for, as a flow file writes it.
+    """Return what `--max-loss` asks for, as a flow file writes it.
 
     Raises:
         ConfigError: it is no loss with its unit.
@@ -52,7 +52,7 @@ def one_of(names: Sequence[str]) -> str:
 
 
 def parse_sparsity(given: list[str] | None, option: str = "--sparsity") -> Any:
-    """One fraction, a mapping of globs to fractions, or None if the option is left out.
+    """Return one fraction, a mapping of globs to fractions, or None if the option is left out.
 
     Raises:
         ConfigError: a text is neither a fraction nor `glob=fraction`.
@@ -64,7 +64,7 @@ def parse_sparsity(given: list[str] | None, option: str = "--sparsity") -> Any:
 
 
 def by_pattern(given: list[str] | None, option: str) -> str | dict[str, str] | None:
-    """The value of an option, or a mapping of globs to values if they are written as `glob=value`.
+    """Return the value of an option, or a mapping of globs to values if they are written as `glob=value`.
 
     Raises:
         ConfigError: there are several values, and one of them has no glob.

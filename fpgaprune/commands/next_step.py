@@ -37,7 +37,7 @@ def print_next_of_run(run: Path, report: Mapping[str, Any]) -> None:
 
 
 def _first_of_flow(report: Mapping[str, Any]) -> int | None:
-    """The number of the first suggestion that is an edit of the flow; None if there is none."""
+    """Return the number of the first suggestion that is an edit of the flow; None if there is none."""
     suggestions = (report.get("advice") or {}).get("suggestions") or []
     return next((n for n, one in enumerate(suggestions, start=1) if one["place"] == "flow file"), None)
 

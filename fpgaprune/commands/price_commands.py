@@ -286,7 +286,7 @@ def _print_verilog(source: Path, part: str | None, family: str | None, interval:
 
 
 def _in_order(sides: "dict[str, _T]") -> "list[tuple[str, _T]]":
-    """The title and the entry of each of `sides`; of a run, the pruned network is first."""
+    """Return the title and the entry of each of `sides`; of a run, the pruned network is first."""
     return [(_TITLES.get(side, side), sides[side]) for side in sorted(sides, key=lambda side: side == "before")]
 
 

@@ -192,7 +192,7 @@ def sensitivity(
 
 
 def _section(options: Mapping[str, Any], **changed: Any) -> Any:
-    """The `[select]` section of a command; a value of None stands for the section's own default.
+    """Return the `[select]` section of a command; a value of None stands for the section's own default.
 
     Args:
         options: the options of the command by name; those with the name of a key of the section are its values.

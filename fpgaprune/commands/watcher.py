@@ -127,7 +127,7 @@ class Watcher:
             self._bars.update(self._task, completed=done, total=total or None, text=self._fitting(self._how_far()))
 
     def where_the_time_went(self) -> str:
-        """A phrase: the seconds of all stages that ran, and the two that took longest."""
+        """Return a phrase: the seconds of all stages that ran, and the two that took longest."""
         if not self.seconds:
             return "nothing to do, because every stage is unchanged"
         from fpgaprune.report import WORK
@@ -149,7 +149,7 @@ class Watcher:
         return max(left, 0.0)
 
     def _how_far(self) -> str:
-        """The known parts of `130 of 1,080, about 2 min 03 s left; epoch 3 of 24`."""
+        """Return the known parts of `130 of 1,080, about 2 min 03 s left; epoch 3 of 24`."""
         if not self._total:
             return self._note
         left = self.remaining_s()

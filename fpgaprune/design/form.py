@@ -22,12 +22,12 @@ _MAX_TABLE = 1 << 22
 
 
 def operation_to_json(operation: operations.Operation) -> dict[str, Any]:
-    """The operation as JSON data, with its name under `type`."""
+    """Return the operation as JSON data, with its name under `type`."""
     return {"type": type(operation).__name__, **asdict(operation)}
 
 
 def read_operation(document: Any) -> operations.Operation:
-    """The operation that `operation_to_json` wrote.
+    """Return the operation that `operation_to_json` wrote.
 
     Raises:
         DesignError: there is no such operation, or a field is missing, unknown, of another type or out of bounds.
@@ -120,7 +120,7 @@ def check_design_form(document: Mapping[str, Any], arrays: Mapping[str, Array]) 
 
 
 def _check_layer(row: object, arrays: Mapping[str, Array]) -> list[str]:
-    """The names of the layer's arrays."""
+    """Return the names of the layer's arrays."""
     if not isinstance(row, dict):
         raise DesignError(f"a layer is {shown(row)}; wanted an object")
     where = f"layer {shown(row.get('name'))}"

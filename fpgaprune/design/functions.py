@@ -71,7 +71,7 @@ class FunctionTable:
         return result.magnitude if self.slope is None else self.slope
 
     def places(self, size: int) -> NDArray[np.float64]:
-        """The number that each of `size` entries stands for, as float32 holds it."""
+        """Return the number that each of `size` entries stands for, as float32 holds it."""
         if self.form == CENTRED:
             places = 2.0 * self.reach * (np.arange(size) - np.float32(size) / 2.0) / np.float64(size)
         else:
@@ -173,7 +173,7 @@ def _rectified(limit: float) -> Values:
 
 
 def _known(name: str, at_zero: float | None) -> ScalarFunction:
-    """A function for which there is no hardware here."""
+    """Return a function for which there is no hardware here."""
     return ScalarFunction(name, at_zero, hardware=False, converts=False)
 
 

@@ -172,7 +172,7 @@ class Design(Summarised):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Design:
-        """The design that `path` (.json) and the .npz beside it hold.
+        """Return the design that `path` (.json) and the .npz beside it hold.
 
         Raises:
             DesignError: a file is missing, or is not a design of this format.
@@ -199,7 +199,7 @@ class Design(Summarised):
             raise DesignError(f"{source} is not a whole design: {shown(error)} is missing or malformed") from error
 
     def to_json(self) -> dict[str, Any]:
-        """The structure without the integers, as JSON data."""
+        """Return the structure without the integers, as JSON data."""
         layers = [
             {
                 "name": layer.name,

@@ -150,7 +150,7 @@ class Quantise:
     places: tuple[int, ...]
 
     def types(self, shape: tuple[int, ...]) -> tuple[FixedType | None, ...]:
-        """The type of each value of one sample of `shape`, in order; None where it has no bits.
+        """Return the type of each value of one sample of `shape`, in order; None where it has no bits.
 
         Raises:
             DesignError: there is neither a place for each channel nor for each value, or a place has no type.
@@ -295,12 +295,12 @@ MOVES = (Reshape, Copy, Transpose, Pad, Crop, Resize)
 
 
 def function_of(operation: Operation) -> str:
-    """The name of the scalar function that a layer applies to each value; empty where it applies none."""
+    """Return the name of the scalar function that a layer applies to each value; empty where it applies none."""
     return operation.function if isinstance(operation, Map | LookUp) else ""
 
 
 def kind_of(operation: Operation, axes: int) -> str:
-    """What people call a layer of `operation` with so many axes in its output, as `Conv2D`."""
+    """Return what people call a layer of `operation` with so many axes in its output, as `Conv2D`."""
     flat = f"{axes - 1}D"
     match operation:
         case Convolution(depthwise=depthwise, pointwise=pointwise):
@@ -324,7 +324,7 @@ def kind_of(operation: Operation, axes: int) -> str:
 
 
 def roles_of(operation: Operation) -> tuple[str, ...]:
-    """The types that a layer of `operation` reads, beside those of its result and its weights."""
+    """Return the types that a layer of `operation` reads, beside those of its result and its weights."""
     match operation:
         case Dense() | Convolution() | Pooling():
             return ("accum",)

@@ -29,7 +29,7 @@ def warn_of_moved_reuse(notes: Sequence[str]) -> None:
 
 
 def legal_reuse_factors(n_in: int, n_out: int, strategy: str) -> tuple[int, ...]:
-    """The reuse factors of a layer of `n_in` inputs and `n_out` outputs per position, ascending.
+    """Return the reuse factors of a layer of `n_in` inputs and `n_out` outputs per position, ascending.
 
     With `latency` any factor is legal, and the answer is empty. Kernels of one point are no exception: with other
     factors their templates read past the weights.
@@ -92,12 +92,12 @@ def settle_reuse(sizes: Sequence[tuple[int, int]], strategy: str, wanted: int) -
 
 
 def nearest_reuse_factor(legal: Sequence[int], wanted: int) -> int:
-    """The legal factor nearest to `wanted`, of two equally near the smaller; there is at least one."""
+    """Return the legal factor nearest to `wanted`, of two equally near the smaller; there is at least one."""
     return min(legal, key=lambda factor: (abs(factor - wanted), factor))
 
 
 def neighbours(legal: tuple[int, ...], wanted: int) -> tuple[int, ...]:
-    """The legal factors next below and next above `wanted`."""
+    """Return the legal factors next below and next above `wanted`."""
     place = bisect_left(legal, wanted)
     return legal[max(place - 1, 0) : place + 1]
 

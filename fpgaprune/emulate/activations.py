@@ -97,7 +97,7 @@ _COMPARED: Mapping[str, Callable[[Step, Exact], Exact]] = {
 
 
 def mapped(step: Step, x: Exact) -> Exact:
-    """The layer's function of `x`."""
+    """Return the layer's function of `x`."""
     return _COMPARED[step.operation(Map).function](step, x)
 
 

@@ -27,7 +27,7 @@ _INT64_EXACT = 1 << 63
 
 
 def carrier(low: int, high: int) -> np.dtype[Any]:
-    """The fastest dtype in which every integer from `low` to `high` is exact.
+    """Return the fastest dtype in which every integer from `low` to `high` is exact.
 
     Raises:
         DesignError: they need more than 63 bits.
@@ -62,14 +62,14 @@ class Exact:
 
     @classmethod
     def of(cls, raw: ArrayLike, kind: FixedType) -> Exact:
-        """The constants with raw integers `raw` of type `kind`; their extremes are the bounds."""
+        """Return the constants with raw integers `raw` of type `kind`; their extremes are the bounds."""
         array = np.asarray(raw, dtype=np.int64)
         low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
         return cls(array.astype(carrier(low, high)), kind.fraction, low, high)
 
     @classmethod
     def from_real(cls, values: ArrayLike, kind: FixedType) -> Exact:
-        """The real `values`, assigned to `kind` as C++ assigns a double; infinity counts as 2**1024.
+        """Return the real `values`, assigned to `kind` as C++ assigns a double; infinity counts as 2**1024.
 
         Raises:
             DesignError: a value is NaN.
@@ -95,19 +95,19 @@ class Exact:
         return np.asarray(a.raw > b.raw)
 
     def reshape(self, *shape: int) -> Exact:
-        """The same numbers in another shape."""
+        """Return the same numbers in another shape."""
         return Exact(self.raw.reshape(shape), self.fraction, self.low, self.high)
 
     def flat(self) -> Exact:
-        """The same numbers in the shape (N, all others)."""
+        """Return the same numbers in the shape (N, all others)."""
         return self.reshape(self.raw.shape[0], math.prod(self.raw.shape[1:]))
 
     def on(self, raw: Array) -> Exact:
-        """The numbers `raw`, taken from this array in any order, with its fraction and bounds."""
+        """Return the numbers `raw`, taken from this array in any order, with its fraction and bounds."""
         return Exact(raw, self.fraction, self.low, self.high)
 
     def at_fraction(self, fraction: int) -> Exact:
-        """The same numbers with `fraction` bits right of the point, which are not fewer than now."""
+        """Return the same numbers with `fraction` bits right of the point, which are not fewer than now."""
         shift = fraction - self.fraction
         if shift == 0:
             return self
@@ -116,7 +116,7 @@ class Exact:
         return Exact(self.raw.astype(dtype) * dtype.type(1 << shift), fraction, low, high)
 
     def quotient(self, divisor: int | NDArray[np.int64]) -> Exact:
-        """The numbers divided by positive integers; the raw quotients are truncated towards zero, as in C++."""
+        """Return the numbers divided by positive integers; the raw quotients are truncated towards zero, as in C++."""
         smallest = int(np.min(divisor))
         low = -(-self.low // smallest) if self.low < 0 else 0
         high = self.high // smallest if self.high > 0 else 0
@@ -128,35 +128,35 @@ class Exact:
         return Exact(cut, self.fraction, low, high)
 
     def clipped(self, low: int, high: int) -> Exact:
-        """The numbers with raw integers clipped to `low` and `high`."""
+        """Return the numbers with raw integers clipped to `low` and `high`."""
         bottom, top = min(max(self.low, low), high), max(min(self.high, high), low)
         if low <= self.low and self.high <= high:
             return self
         return Exact(np.clip(self.raw, bottom, top), self.fraction, bottom, top)
 
     def into(self, kind: FixedType) -> Exact:
-        """The numbers assigned to type `kind`: rounded, then brought into its range."""
+        """Return the numbers assigned to type `kind`: rounded, then brought into its range."""
         return _overflowed(_rounded(self, kind), kind)
 
     def fits(self, kind: FixedType) -> bool:
-        """Whether assigning to `kind` changes no number."""
+        """Return whether assigning to `kind` changes no number."""
         if self.fraction > kind.fraction:
             return False
         shift = kind.fraction - self.fraction
         return kind.raw_min <= self.low << shift and self.high << shift <= kind.raw_max
 
     def integers(self) -> NDArray[np.int64]:
-        """The raw integers as int64."""
+        """Return the raw integers as int64."""
         return self.raw.astype(np.int64)
 
     def values(self) -> NDArray[np.float64]:
-        """The real values; exact if the raw integers have at most 53 bits."""
+        """Return the real values; exact if the raw integers have at most 53 bits."""
         # A float may be a negative zero, which fixed-point numbers do not have.
         return np.asarray(np.ldexp(self.raw.astype(np.float64) + 0.0, -self.fraction))
 
 
 def raw_of_real(values: NDArray[np.float64], kind: FixedType) -> NDArray[np.int64]:
-    """The raw integers of finite or infinite `values` in type `kind`.
+    """Return the raw integers of finite or infinite `values` in type `kind`.
 
     Raises:
         DesignError: a value is NaN.
@@ -225,7 +225,7 @@ def _rounded(value: Exact, kind: FixedType) -> Exact:
 
 
 def _round_addend(raw: Any, drop: int, rounding: str) -> Any:
-    """The number to add before the last `drop` bits are cut off, which rounds towards minus infinity."""
+    """Return the number to add before the last `drop` bits are cut off, which rounds towards minus infinity."""
     half = 1 << (drop - 1)
     kind = getattr(raw, "dtype", np.dtype(np.int64)).type
     if rounding == "TRN":

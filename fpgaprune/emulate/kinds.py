@@ -44,12 +44,12 @@ _CHECKS: Mapping[type[op.Operation], Callable[[Step], None]] = {
 
 
 def computed(step: Step, *values: Exact) -> Exact:
-    """What a layer makes of its inputs (N, ...)."""
+    """Return what a layer makes of its inputs (N, ...)."""
     return RULES[type(step.layer.operation)](step, *values)
 
 
 def steps_of(design: Design) -> tuple[Step, ...]:
-    """A step for every layer of `design` except its inputs; each has a rule.
+    """Return a step for every layer of `design` except its inputs; each has a rule.
 
     Raises:
         UnsupportedLayerError: a layer or its variant has no emulation; the message names it.

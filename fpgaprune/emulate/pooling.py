@@ -112,7 +112,7 @@ def _padded(step: Step, x: Exact, windows: Windows) -> Exact:
 
 
 def window_counts(x: Exact, windows: Windows) -> int | NDArray[np.int64]:
-    """The number of values of each average, by which its sum is divided."""
+    """Return the number of values of each average, by which its sum is divided."""
     if not any(windows.pad):
         return windows.taps
     inside = windows.padded(np.ones((1, *as_image(x.raw).shape[1:3], 1), np.int64), 0)

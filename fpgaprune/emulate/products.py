@@ -124,7 +124,7 @@ def _require_exact(step: Step, fraction: int, bounds: Sequence[tuple[int, int]],
 
 
 def input_order(step: Step, inputs: int) -> NDArray[np.int64]:
-    """The indices of the inputs in the order in which they are added to an output."""
+    """Return the indices of the inputs in the order in which they are added to an output."""
     indices = np.arange(inputs)
     reuse = step.layer.reuse_factor
     if step.layer.strategy != "resource" or reuse == 1:

@@ -26,7 +26,7 @@ BATCH_VALUES = 1 << 19
 
 
 def emulate(design: Design, x: Inputs) -> Any:
-    """What the hardware computes for `x`: the bits of the compiled C simulation, without a compiler.
+    """Compute what the hardware computes for `x`: the bits of the compiled C simulation, without a compiler.
 
     Args:
         design: a design for Vitis, Vivado, VivadoAccelerator, or what is known of Catapult.
@@ -53,7 +53,7 @@ def emulate(design: Design, x: Inputs) -> Any:
 
 
 def trace(design: Design, x: Inputs, layers: Sequence[str] | None = None) -> dict[str, NDArray[np.float64]]:
-    """The output of every layer (or of `layers`) for `x`, by name, in the order of execution.
+    """Compute the output of every layer (or of `layers`) for `x`, by name, in the order of execution.
 
     Args:
         design: as for `emulate`.

@@ -29,7 +29,7 @@ def softmax(step: Step, x: Exact) -> Exact:
 
 
 def difference_type(step: Step) -> FixedType:
-    """The type of the distance from the largest input, in which the exponentials are looked up."""
+    """Return the type of the distance from the largest input, in which the exponentials are looked up."""
     if "inp_norm" in step.layer.types:
         return step.type("inp_norm")
     source = step.sources[0].types["result"]
@@ -37,7 +37,7 @@ def difference_type(step: Step) -> FixedType:
 
 
 def sum_type_of(step: Step) -> FixedType:
-    """The type of the sum of exponentials, in which its inverse is looked up."""
+    """Return the type of the sum of exponentials, in which its inverse is looked up."""
     return step.layer.types.get("inv_inp") or step.type("exp_table")
 
 
@@ -54,7 +54,7 @@ def _exp_size(step: Step) -> int:
 
 
 def _said(*sizes: int | None) -> int:
-    """The first size that the design states."""
+    """Return the first size that the design states."""
     for size in sizes:
         if size is not None:
             return size
@@ -84,13 +84,13 @@ def _addressed(kind: FixedType, size: int) -> NDArray[np.float32]:
 
 
 def exponentials_of(step: Step) -> Exact:
-    """The table of exponentials of what is below zero, addressed by the top bits of a distance."""
+    """Return the table of exponentials of what is below zero, addressed by the top bits of a distance."""
     x = _addressed(difference_type(step), _exp_size(step))
     return _entries(single_exp(-x), step.type("exp_table"))
 
 
 def inverses_of(step: Step) -> Exact:
-    """The table of inverses, addressed by the top bits of a sum."""
+    """Return the table of inverses, addressed by the top bits of a sum."""
     with np.errstate(divide="ignore"):
         values = np.float32(1) / _addressed(sum_type_of(step), _inverse_size(step))
     return _entries(values, step.type("inv_table"))

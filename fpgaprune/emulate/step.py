@@ -45,7 +45,7 @@ class Step:
         return self.type("result")
 
     def type(self, role: str) -> FixedType:
-        """The type of `role`.
+        """Return the type of `role`.
 
         Raises:
             DesignError: the design does not state it.
@@ -56,7 +56,7 @@ class Step:
             raise DesignError(f"no type for {role!r}; it has {', '.join(self.layer.types)}") from None
 
     def operation(self, kind: builtins.type[Kind]) -> Kind:
-        """The layer's operation, of class `kind`.
+        """Return the layer's operation, of class `kind`.
 
         Raises:
             DesignError: it is of another class.
@@ -67,7 +67,7 @@ class Step:
         return found
 
     def weight(self, role: str) -> NDArray[np.int64]:
-        """The raw weights of `role`.
+        """Return the raw weights of `role`.
 
         Raises:
             DesignError: the design has none.
@@ -78,11 +78,11 @@ class Step:
             raise DesignError(f"no weights {role!r}; it has {', '.join(self.layer.weights) or 'none'}") from None
 
     def constants(self, role: str) -> Exact:
-        """The weights of `role` as numbers of their type."""
+        """Return the weights of `role` as numbers of their type."""
         return self.keep(role, lambda: Exact.of(self.weight(role), self.type(role)))
 
     def keep(self, name: str, make: Callable[[], T]) -> T:
-        """What `make` returned when `name` was first asked for."""
+        """Return what `make` returned when `name` was first asked for."""
         if name not in self.kept:
             self.kept[name] = make()
         kept: T = self.kept[name]

@@ -38,13 +38,13 @@ class Kernel:
 
     @classmethod
     def of(cls, raw: NDArray[np.int64], kind: FixedType) -> Kernel:
-        """The kernel with raw weights `raw` of type `kind`."""
+        """Return the kernel with raw weights `raw` of type `kind`."""
         positive = tuple(int(v) for v in np.maximum(raw, 0).sum(axis=0))
         negative = tuple(int(v) for v in np.minimum(raw, 0).sum(axis=0))
         return cls(Exact.of(raw, kind), positive, negative)
 
     def partial_bounds(self, low: int, high: int) -> tuple[int, int]:
-        """The bounds of every partial sum, in any order, for raw inputs from `low` to `high`."""
+        """Return the bounds of every partial sum, in any order, for raw inputs from `low` to `high`."""
         lows, highs = zip(*self.output_bounds(low, high), strict=True)
         return min(lows), max(highs)
 
@@ -55,7 +55,7 @@ class Kernel:
         return [(p * low + n * high, p * high + n * low) for p, n in pairs]
 
     def product(self, parts: Sequence[Exact]) -> Exact:
-        """The exact product (..., N_out) of `parts`, side by side (..., N_in), and the weights."""
+        """Return the exact product (..., N_out) of `parts`, side by side (..., N_in), and the weights."""
         first = parts[0]
         low, high = self.partial_bounds(first.low, first.high)
         # Every product and partial sum is an integer that the dtype holds, so a BLAS in any order is exact.
@@ -70,7 +70,7 @@ class Kernel:
 def weighted_sum(
     parts: Sequence[Exact], kernel: Kernel, bias: Exact, accum: FixedType, order: NDArray[np.int64]
 ) -> Exact:
-    """The sums (..., N_out) of bias and weighted inputs in type `accum`, beginning with the bias.
+    """Return the sums (..., N_out) of bias and weighted inputs in type `accum`, beginning with the bias.
 
     Args:
         parts: the inputs (..., N_in), cut along the last axis into parts of the same size, type and bounds.

@@ -19,7 +19,7 @@ _INT = FixedType(32, 32, True, "TRN_ZERO")
 
 
 def table_of(function: ScalarFunction) -> FunctionTable:
-    """How `function` is looked up.
+    """Return how `function` is looked up.
 
     Raises:
         DesignError: it is computed without a table.
@@ -30,7 +30,7 @@ def table_of(function: ScalarFunction) -> FunctionTable:
 
 
 def entries(function: ScalarFunction, size: int, kind: FixedType) -> Exact:
-    """The `size` entries of type `kind` in the table of `function`, as in the templates for `ap_fixed`."""
+    """Return the `size` entries of type `kind` in the table of `function`, as in the templates for `ap_fixed`."""
     table = table_of(function)
     places = table.places(size)
     if table.written is not None:
@@ -41,18 +41,18 @@ def entries(function: ScalarFunction, size: int, kind: FixedType) -> Exact:
 
 
 def step_entries(step: Step, function: ScalarFunction) -> Exact:
-    """The entries of the layer's table of `function`; they are computed once."""
+    """Return the entries of the layer's table of `function`; they are computed once."""
     return step.keep(f"table of {function.name}", lambda: entries(function, size_of(step), step.type("table")))
 
 
 def size_of(step: Step) -> int:
-    """The number of entries of the layer's tables."""
+    """Return the number of entries of the layer's tables."""
     found = step.layer.operation
     return found.table_size if isinstance(found, Recurrent) else step.operation(LookUp).table_size
 
 
 def look_up(step: Step, x: Exact) -> Exact:
-    """The layer's function of `x`."""
+    """Return the layer's function of `x`."""
     return looked_up(step, x, FUNCTIONS[step.operation(LookUp).function])
 
 
@@ -66,7 +66,7 @@ def looked_up(step: Step, x: Exact, function: ScalarFunction) -> Exact:
 
 
 def centred(step: Step, x: Exact, function: ScalarFunction) -> Exact:
-    """The entry of a table around zero; outside, its ends are repeated."""
+    """Return the entry of a table around zero; outside, its ends are repeated."""
     reach, size = table_of(function).reach, size_of(step)
     # The sum is an int of C++, which wraps.
     index = (_index(x, size, 2 * reach) + reach * size // (2 * reach)).astype(np.int32)
@@ -74,7 +74,7 @@ def centred(step: Step, x: Exact, function: ScalarFunction) -> Exact:
 
 
 def _negative(step: Step, x: Exact, function: ScalarFunction) -> Exact:
-    """A table for negative x; for any other x, `nnet::elu` gives x and `nnet::selu` gives lambda times x."""
+    """Return a table for negative x; for any other x, `nnet::elu` gives x and `nnet::selu` gives lambda times x."""
     size = size_of(step)
     index = -_index(x.on(np.minimum(x.raw, 0)), size, table_of(function).reach)
     index = index if step.operation(LookUp).signed_index else np.where(index < 0, size - 1, index)
@@ -85,7 +85,7 @@ def _negative(step: Step, x: Exact, function: ScalarFunction) -> Exact:
 
 
 def _rectified(step: Step, x: Exact, function: ScalarFunction) -> Exact:
-    """A table of the function of -|x|, plus x if it is positive, as in fpgaprune's own template."""
+    """Return a table of the function of -|x|, plus x if it is positive, as in fpgaprune's own template."""
     size = size_of(step)
     index = np.abs(_index(x, size, table_of(function).reach))
     positive = Exact(np.maximum(x.raw, 0), x.fraction, max(x.low, 0), max(x.high, 0))
@@ -93,7 +93,7 @@ def _rectified(step: Step, x: Exact, function: ScalarFunction) -> Exact:
 
 
 def scales(step: Step, function: ScalarFunction) -> tuple[Exact | None, Exact | None]:
-    """The factors of an entry for a negative input, and of an input that is not negative; None for 1."""
+    """Return the factors of an entry for a negative input, and of an input that is not negative; None for 1."""
     if function.name == "elu":
         alpha = step.operation(LookUp).parameter
         return step.keep("alpha", lambda: constant(alpha, step.type("param"))), None
@@ -104,7 +104,7 @@ def scales(step: Step, function: ScalarFunction) -> tuple[Exact | None, Exact | 
 
 
 def constant(value: float | None, kind: FixedType) -> Exact:
-    """A C++ literal assigned to `kind`.
+    """Return a C++ literal assigned to `kind`.
 
     Raises:
         DesignError: the design does not state its value.

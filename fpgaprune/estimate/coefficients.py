@@ -65,7 +65,7 @@ class Calibration:
 
 
 def read_calibration(path: Path) -> Calibration:
-    """The calibration in a TOML file with the form of `hw/calibration/coefficients.toml`.
+    """Return the calibration in a TOML file with the form of `hw/calibration/coefficients.toml`.
 
     Raises:
         EstimateError: the file is missing or has another form.
@@ -85,12 +85,12 @@ def read_calibration(path: Path) -> Calibration:
 
 @cache
 def calibration() -> Calibration:
-    """The calibration that is part of this package."""
+    """Return the calibration that is part of this package."""
     return read_calibration(hardware_path("calibration", "coefficients.toml"))
 
 
 def read_own_calibration(path: Path) -> Calibration:
-    """The calibration in a user's own file, which must have every coefficient.
+    """Return the calibration in a user's own file, which must have every coefficient.
 
     Raises:
         EstimateError: the file is missing or of another form, or a coefficient is missing, negative or infinite.

@@ -55,7 +55,7 @@ class Parts:
 
 
 def build(design: DesignFeatures) -> Parts:
-    """The hardware of `design`, layer by layer, with latency and interval."""
+    """Return the hardware of `design`, layer by layer, with latency and interval."""
     layers = [_MODELS[layer.family](layer, design) for layer in design.layers]
     if not design.streams and not design.pipelined:
         for layer, hardware in zip(design.layers, layers, strict=True):
@@ -68,7 +68,7 @@ def build(design: DesignFeatures) -> Parts:
 
 
 def _registers(design: DesignFeatures, layers: Sequence[Hardware], latency: int) -> Hardware:
-    """The registers of the input, and those between the stages of the pipeline."""
+    """Return the registers of the input, and those between the stages of the pipeline."""
     made = Hardware()
     active = [(x, h) for x, h in zip(design.layers, layers, strict=True) if x.family not in _WIRES]
     if not active:
@@ -90,7 +90,7 @@ def _hold_outputs(layer: LayerFeatures, hardware: Hardware) -> None:
 
 
 def _fifos(design: DesignFeatures) -> Hardware:
-    """The FIFOs between layers, one for each channel; the first and the last stream are ports and have none."""
+    """Return the FIFOs between layers, one for each channel; the first and the last stream are ports and have none."""
     made = Hardware()
     for layer in [layer for layer in design.layers if layer.family not in _WIRES][:-1]:
         depth = layer.fifo_depth or layer.positions_out

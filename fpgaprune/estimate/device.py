@@ -63,7 +63,7 @@ _SPEEDS = {
 
 @cache
 def speed_of(part: str) -> Speed:
-    """The speed of the device with order number `part`; that of UltraScale+ if the device is unknown."""
+    """Return the speed of the device with order number `part`; that of UltraScale+ if the device is unknown."""
     name = part.lower()
     best = max((prefix for prefix in _SPEEDS if name.startswith(prefix)), key=len, default="")
     return _SPEEDS.get(best, _ULTRASCALE_PLUS)

@@ -90,7 +90,7 @@ def _count(content: bytes, shape: tuple[int, ...]) -> Products:
 
 
 def joined(one: Products, other: Products) -> Products:
-    """The multiplications of `one` and `other` together; they share no multiplier."""
+    """Return the multiplications of `one` and `other` together; they share no multiplier."""
     sums = {f.name: getattr(one, f.name) + getattr(other, f.name) for f in fields(Products)}
     return Products(**{**sums, "constant_bits": max(one.constant_bits, other.constant_bits)})
 
@@ -121,7 +121,7 @@ def multiplier_blocks(weight: NDArray[np.int64], reuse: int) -> NDArray[np.int64
 def expect_products(
     total: int, zero: int, power_of_two: int, many: int, inputs: int, constant_bits: int, mean_bits: float
 ) -> Products:
-    """The multiplications of a layer of which only counts are known; the shared ones are an expected number."""
+    """Return the multiplications of a layer of which only counts are known; the shared ones are an expected number."""
     few = max(total - zero - power_of_two - many, 0)
     two, three = _values_of(few, many)
     distinct = _expected_distinct(few, inputs, two), _expected_distinct(many, inputs, three)
@@ -183,7 +183,7 @@ _SHARES, _TWO, _THREE = _spread()
 
 
 def _values_of(few: float, many: float) -> tuple[float, float]:
-    """The numbers of different constants of two digits, and of three or more, that a layer draws from.
+    """Return the numbers of different constants of two digits, and of three or more, that a layer draws from.
 
     The wider the constants, the more of them need three digits; all constants up to 2**bits give the relation.
     """

@@ -55,12 +55,12 @@ _QUANTIZER = re.compile(r"h_quantize(_\d+)?|\w+_quantizer|FixedPointQuantizer")
 
 
 def is_quantizer(kind: str) -> bool:
-    """Whether layer class `kind` is a quantiser of HGQ, which casts every number as a linear activation does."""
+    """Return whether layer class `kind` is a quantiser of HGQ, which casts every number as a linear activation does."""
     return _QUANTIZER.fullmatch(kind) is not None
 
 
 def family_of(kind: str) -> str:
-    """The hardware model that prices layer class `kind`, or `UNPRICED`."""
+    """Return the hardware model that prices layer class `kind`, or `UNPRICED`."""
     return FAMILIES.get(kind) or ("activation" if is_quantizer(kind) else UNPRICED)
 
 

@@ -152,7 +152,7 @@ _ONE_BY_ONE = ("activation", "scale", "reshape", "input", UNPRICED)
 
 
 def with_live_shares(layers: Sequence[LayerFeatures]) -> list[LayerFeatures]:
-    """The layers of a chain in one pipeline, with the shares of their products and results that take hardware.
+    """Return the layers of a chain in one pipeline, with the shares of their products and results that take hardware.
 
     An output of a Dense layer whose weights are all zero is a constant, and so is every number that follows from it
     alone. A number whose weights in the next Dense layer are all zero is read by nobody.

@@ -52,7 +52,7 @@ class Struct:
 
 
 def parse_macros(text: str) -> dict[str, str]:
-    """Name -> value of every `#define NAME VALUE`."""
+    """Return a dict: name -> value of every `#define NAME VALUE`."""
     return dict(_DEFINE.findall(text))
 
 
@@ -65,7 +65,7 @@ def parse_structs(text: str) -> dict[str, Struct]:
 
 
 def parse_calls(text: str) -> tuple[list[TemplateCall], dict[str, str]]:
-    """The layer calls in order, and alias -> variable."""
+    """Return the layer calls in order, and alias -> variable."""
     calls = []
     for function, types, arguments, name in _CALL.findall(text):
         if function.startswith("load_"):
@@ -87,7 +87,7 @@ def split_arguments(text: str) -> tuple[str, ...]:
 
 
 def split_array(kind: str, macros: Mapping[str, str]) -> tuple[str, int]:
-    """The element type and the number of elements of `nnet::array<TYPE, N>`; a plain type is one element."""
+    """Return the element type and the number of elements of `nnet::array<TYPE, N>`; a plain type is one element."""
     text = kind.replace(" ", "")
     if not text.startswith("nnet::array<"):
         return text, 1
@@ -96,7 +96,7 @@ def split_array(kind: str, macros: Mapping[str, str]) -> tuple[str, int]:
 
 
 def evaluate(text: str, names: Mapping[str, str]) -> int:
-    """The integer that an expression of numbers, names, `+ - * /` and `DIV_ROUNDUP` means; nothing is executed.
+    """Return the integer that an expression of numbers, names, `+ - * /` and `DIV_ROUNDUP` means; nothing is executed.
 
     Raises:
         EstimateError: it holds anything else, divides by 0, or uses a name that nothing defines.

@@ -73,7 +73,7 @@ _WINDOWED = ("conv", "depthwise", "pooling")
 
 
 def design_features(design: Design, target: Target | None = None) -> DesignFeatures:
-    """The features of `design` on `target`; without one, on the part and clock that the design names.
+    """Return the features of `design` on `target`; without one, on the part and clock that the design names.
 
     A layer that no model prices is left out, and `left_out` names it.
 
@@ -209,7 +209,7 @@ def _layer(
 
 
 def _reuse(spec: LayerSpec, sizes: list[tuple[int, int]], notes: list[str]) -> int:
-    """The layer's reuse factor; where it divides products unevenly, the nearest that hls4ml can build."""
+    """Return the layer's reuse factor; where it divides products unevenly, the nearest that hls4ml can build."""
     wanted, strategy = spec.reuse_factor, str(spec.strategy)
     if wanted < 1:
         raise EstimateError(f"layer {spec.name!r} has reuse factor {wanted}; wanted 1 or more")
@@ -236,7 +236,7 @@ def _kernel(spec: LayerSpec) -> tuple[int, int]:
 
 
 def _family(operation: Operation) -> str:
-    """The hardware model of an operation."""
+    """Return the hardware model of an operation."""
     if isinstance(operation, Convolution):
         return "depthwise" if operation.depthwise else "conv"
     if isinstance(operation, Pooling):
@@ -245,7 +245,7 @@ def _family(operation: Operation) -> str:
 
 
 def _function(operation: Operation) -> str:
-    """The function of an activation, a pooling or a merge."""
+    """Return the function of an activation, a pooling or a merge."""
     if isinstance(operation, Pooling):
         return "max" if operation.largest else "average"
     return operation.function if isinstance(operation, Map | LookUp | Merge | Recurrent) else ""

@@ -24,7 +24,7 @@ from fpgaprune.values import MAX_WIDTH, FixedType
 
 
 def read_numbers(folder: Path, name: str) -> NDArray[np.float64]:
-    """The numbers of weight `name`, from its text file or its header file."""
+    """Return the numbers of weight `name`, from its text file or its header file."""
     text = folder / f"{name}.txt"
     try:
         if text.is_file():
@@ -35,7 +35,7 @@ def read_numbers(folder: Path, name: str) -> NDArray[np.float64]:
 
 
 def find_top_file(home: Path) -> Path:
-    """The C++ file that calls the layers."""
+    """Return the C++ file that calls the layers."""
     for candidate in sorted(home.glob("*.cpp")):
         if re.search(r"nnet::\w+\s*<", read_text(candidate)) and "_bridge" not in candidate.stem:
             return candidate
@@ -62,7 +62,7 @@ def read_settings(root: Path) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """The text of `path`.
+    """Return the text of `path`.
 
     Raises:
         EstimateError: the file cannot be read.
@@ -102,7 +102,7 @@ _TYPE = re.compile(r"(?:ap_|ac_)?(u?)(fixed|int)<(\d+)(?:,(-?\d+))?")
 
 
 def read_project(path: str | os.PathLike[str]) -> Design:
-    """The network in the hls4ml project in folder `path`, with its weights quantised as the project declares.
+    """Return the network in the hls4ml project in folder `path`, with its weights quantised as the project declares.
 
     It reads `firmware/defines.h`, `firmware/parameters.h`, the top function and `firmware/weights`; part, clock and
     backend come from `project.tcl`, `build_prj.tcl` or `hls4ml_config.yml`. The design serves estimates only: a type
@@ -138,7 +138,7 @@ class _Reader:
         self.layers: list[LayerSpec] = []
 
     def design(self, name: str, settings: Mapping[str, Any]) -> Design:
-        """The whole design; its layers are in the order of the calls."""
+        """Return the whole design; its layers are in the order of the calls."""
         for number, call in enumerate(self.calls):
             self._add(call, number)
         read = {source for layer in self.layers for source in layer.inputs}

@@ -31,7 +31,7 @@ def can_be_priced(kind: object) -> bool:
 
 
 def row_features(row: Row) -> DesignFeatures:
-    """The features of `row`; its `truth` is not read.
+    """Return the features of `row`; its `truth` is not read.
 
     A layer of a class that no model prices is left out, and `left_out` names it.
 
@@ -95,7 +95,7 @@ def row_features(row: Row) -> DesignFeatures:
 
 
 def _wire(fields: Fields, kind: str, previous: LayerFeatures | None, streams: bool) -> LayerFeatures:
-    """A layer that is left out: it has the shape that the next layer reads, and no hardware."""
+    """Return a layer that is left out: it has the shape that the next layer reads, and no hardware."""
     shape = fields.sizes("out")
     size = fields.maybe_count("n_out", "n_filt")
     positions, channels = _stream(shape, size, previous, streams)
@@ -116,7 +116,7 @@ def _tool(fields: Fields) -> str:
 
 
 def _streams(fields: Fields, layers: list[Fields]) -> bool:
-    """Whether the row states the io_type io_stream; without one, maps are streamed and vectors are not."""
+    """Return whether the row states the io_type io_stream; without one, maps are streamed and vectors are not."""
     stated = fields.text("io_type", "").rstrip("?")
     if stated not in ("", "io_parallel", "io_stream"):
         raise EstimateError(f"{fields.where} has io_type {stated!r}; wanted io_parallel or io_stream")
@@ -134,7 +134,7 @@ def _pipelined(fields: Fields, layers: list[Fields], streams: bool) -> bool:
 
 
 def _written_as_read(features: list[LayerFeatures]) -> list[LayerFeatures]:
-    """The layers; an activation rounds and saturates if the next layer reads a narrower number."""
+    """Return the layers; an activation rounds and saturates if the next layer reads a narrower number."""
     found = list(features)
     for index, (layer, reader) in enumerate(pairwise(features)):
         narrows = reader.inp.bits < layer.out.bits and layer.family == "activation"
@@ -205,7 +205,7 @@ def _layer(
 
 
 def _operation(fields: Fields) -> str:
-    """The function of an activation or a pooling, without underscores; a quantiser is linear."""
+    """Return the function of an activation or a pooling, without underscores; a quantiser is linear."""
     named = fields.text("activation", "") or fields.text("pool_op", "") or fields.text("fn", "")
     plain = named.lower().replace("_", "")
     return "linear" if "quantiz" in plain else plain
@@ -223,7 +223,7 @@ def _products_per_position(
 
 
 def _reuse(fields: Fields, n_in: int, n_out: int, strategy: str | None, notes: list[str]) -> int:
-    """The reuse factor; in the resource strategy the nearest one that divides the products, as in hls4ml."""
+    """Return the reuse factor; in the resource strategy the nearest one that divides the products, as in hls4ml."""
     reuse = fields.maybe_count("mult_reuse_factor", "reuse_factor") or 1
     if strategy != "resource" or reuse == 1:
         return reuse

@@ -57,7 +57,7 @@ _LANES = {"lane_select", "input_select_bit", "output_select_bit"}
 
 
 def lut_share(name: str) -> str:
-    """The coefficient of the share of a LUT quantity that logic synthesis leaves."""
+    """Return the coefficient of the share of a LUT quantity that logic synthesis leaves."""
     if name in _SELECT:
         return "synth.lut_select"
     if name in _LANES:
@@ -66,7 +66,7 @@ def lut_share(name: str) -> str:
 
 
 def ff_share(_: str) -> str:
-    """The coefficient of the share of a flip-flop quantity that logic synthesis leaves."""
+    """Return the coefficient of the share of a flip-flop quantity that logic synthesis leaves."""
     return "synth.ff"
 
 
@@ -79,7 +79,7 @@ class Rates:
 
     @classmethod
     def of(cls, values: Mapping[str, float]) -> Rates:
-        """The rates that the coefficients give, whose full names are as `lut.add_bit`."""
+        """Return the rates that the coefficients give, whose full names are as `lut.add_bit`."""
 
         def by(prefix: str, share: Callable[[str], str]) -> dict[str, tuple[float, float]]:
             names = [name.removeprefix(prefix) for name in values if name.startswith(prefix)]

@@ -35,7 +35,7 @@ def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def scale(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """A product with a constant and an addition for each channel."""
+    """Return a product with a constant and an addition for each channel."""
     made = product_hardware(layer, design) if layer.products else Hardware()
     if not design.streams:
         # A vector in parallel: every position has its own products.
@@ -49,7 +49,7 @@ def scale(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """A comparison and a selection for each number, or a look-up table for a curved function."""
+    """Return a comparison and a selection for each number, or a look-up table for a curved function."""
     made = Hardware()
     numbers = layer.live * (layer.channels_in if design.streams else layer.positions_in * layer.channels_in)
     function = function_named(layer.operation)
@@ -119,7 +119,7 @@ def softmax(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def merge(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """An addition, comparison or product for each number, and what it takes to join two streams."""
+    """Return an addition, comparison or product for each number, and what it takes to join two streams."""
     made = concatenation(layer, design)
     numbers = layer.channels_out if design.streams else layer.positions_out * layer.channels_out
     if layer.operation.startswith("mult"):
@@ -162,7 +162,7 @@ _GATED = 3
 
 
 def recurrent(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Both products, the gates' tables and multipliers; each step of the sample takes one turn of them.
+    """Return both products, the gates' tables and multipliers; each step of the sample takes one turn of them.
 
     The hardware computes one step, and all steps of a sample use it in turn. The two products of a step follow the laws
     of any matrix product. In addition there are one table for every two numbers of each gate, and three multiplications

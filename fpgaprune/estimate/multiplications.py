@@ -25,7 +25,7 @@ _FORCED = 1.5
 
 
 def dsp_share(layer: LayerFeatures, design: DesignFeatures) -> float:
-    """The share of this layer's multipliers that take DSP slices; the others are made of look-up tables."""
+    """Return the share of this layer's multipliers that take DSP slices; the others are made of look-up tables."""
     if design.multiplier is not None:
         return float(design.multiplier == "dsp")
     widest = max(layer.inp.bits, layer.weight_bits)
@@ -46,12 +46,12 @@ def dsp_share(layer: LayerFeatures, design: DesignFeatures) -> float:
 
 
 def is_folded(layer: LayerFeatures) -> bool:
-    """Whether the products of this layer take turns on multipliers that read their weights from a memory."""
+    """Return whether the products of this layer take turns on multipliers that read their weights from a memory."""
     return layer.strategy in ("resource", "resource_unrolled") and layer.reuse > 1
 
 
 def product_hardware(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """The multipliers, adders and weight memories of `layer`, and the cycles that one position takes."""
+    """Return the multipliers, adders and weight memories of `layer`, and the cycles that one position takes."""
     if is_folded(layer):
         return _shared(layer, design)
     if layer.live < 1 and layer.products is not None:
@@ -60,7 +60,7 @@ def product_hardware(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """The hardware of an unrolled layer: a shift, adder or multiplier for every constant that is not zero.
+    """Return the hardware of an unrolled layer: a shift, adder or multiplier for every constant that is not zero.
 
     Equal constants on one input share it. A reuse factor sets a limit to the multipliers (`ALLOCATION ... limit`),
     which has an effect only if there are more multipliers than that.
@@ -106,7 +106,7 @@ def _kept(products: Products, reuse: int) -> float:
 
 
 def multiplier_turns(layer: LayerFeatures) -> int:
-    """How often the busiest multiplier of an unrolled layer works for one position; 1 if none is shared."""
+    """Return how often the busiest multiplier of an unrolled layer works for one position; 1 if none is shared."""
     if layer.products is None or not layer.products.distinct_many:
         return 1
     return math.ceil(layer.products.distinct_many / _kept(layer.products, layer.reuse))

@@ -27,7 +27,7 @@ _UNKNOWN = (0.5, 2.0)
 
 
 def estimate(design: Design, target: Target | None = None, *, calibrated: Calibration | None = None) -> Estimate:
-    """The price of `design` on `target`: resources at two stages with 80 % ranges, latency, and whether it fits.
+    """Estimate `design` on `target`: resources at two stages with 80 % ranges, latency, and whether it fits.
 
     The layers keep the design's own strategy, reuse factors and io_type; the target gives part and clock. No vendor
     tool runs: the coefficients were fitted to reports of Vivado HLS 2018.2 to Vitis HLS 2023.2
@@ -96,7 +96,7 @@ def price(
 
 
 def total_hardware(parts: Parts) -> Hardware:
-    """The hardware of the whole design: its layers, and what lies between them."""
+    """Return the hardware of the whole design: its layers, and what lies between them."""
     whole = Hardware()
     for hardware in (*parts.layers, parts.between):
         whole.add(hardware)
@@ -104,7 +104,7 @@ def total_hardware(parts: Parts) -> Hardware:
 
 
 def _doubt(layers: Sequence[LayerFeatures]) -> float:
-    """The factor by which a range is wider, at either end, than the calibration says."""
+    """Return the factor by which a range is wider, at either end, than the calibration says."""
     return RECURRENT_DOUBT if any(layer.family == "recurrent" for layer in layers) else 1.0
 
 
@@ -115,7 +115,7 @@ def _multiplications(products: Products | None) -> Multiplications | None:
 
 
 def _resources(hardware: Hardware, calibrated: Calibration, doubt: float) -> dict[str, Resources[Figure]]:
-    """The resources by the step that they estimate."""
+    """Return the resources by the step that they estimate."""
     found = {}
     for step, figures in stage_figures(hardware, calibrated.rates).items():
         factors = calibrated.factors.get(step, {})

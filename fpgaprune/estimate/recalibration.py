@@ -110,7 +110,7 @@ def _shares(one: ReportedDesign, values: Mapping[str, float]) -> list[Equation]:
 
 
 def coefficient_changes(start: Mapping[str, Coefficient], fitted: Mapping[str, Coefficient]) -> list[Coefficient]:
-    """The fitted coefficients that moved by more than a thousandth."""
+    """Return the fitted coefficients that moved by more than a thousandth."""
     return [
         c for name, c in fitted.items() if abs(c.value - start[name].value) > 1e-3 * max(c.value, start[name].value)
     ]

@@ -29,7 +29,7 @@ class Fields:
         return EstimateError(f"{self.where} has {key} {self.data.get(key)!r:.60}; wanted {wanted}")
 
     def text(self, key: str, otherwise: str | None = None) -> str:
-        """The text under `key`; if it is absent, `otherwise`, unless that is None."""
+        """Return the text under `key`; if it is absent, `otherwise`, unless that is None."""
         value = self.data.get(key)
         if value is None and otherwise is not None:
             return otherwise
@@ -38,14 +38,14 @@ class Fields:
         return value
 
     def choice(self, key: str, allowed: tuple[str, ...]) -> str | None:
-        """The text under `key`, one of `allowed`; None if it is absent."""
+        """Return the text under `key`, one of `allowed`; None if it is absent."""
         value = self.data.get(key)
         if value is not None and value not in allowed:
             raise self._refuse(key, f"one of {', '.join(allowed)}")
         return value
 
     def count(self, key: str, otherwise: int | None = None, *, low: int = 1, high: int = _MOST) -> int:
-        """The whole number under `key`; if it is absent, `otherwise`, unless that is None."""
+        """Return the whole number under `key`; if it is absent, `otherwise`, unless that is None."""
         value = self.data.get(key)
         if value is None and otherwise is not None:
             return otherwise
@@ -54,19 +54,19 @@ class Fields:
         return value
 
     def maybe_count(self, *keys: str) -> int | None:
-        """The whole number, 1 or more, under the first of `keys` that is present; None if none is."""
+        """Return the whole number, 1 or more, under the first of `keys` that is present; None if none is."""
         key = next((k for k in keys if self.data.get(k) is not None), None)
         return None if key is None else self.count(key)
 
     def number(self, key: str, low: float, high: float) -> float:
-        """The number from `low` to `high` under `key`."""
+        """Return the number from `low` to `high` under `key`."""
         value = self.data.get(key)
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
             raise self._refuse(key, f"a number from {low} to {high}")
         return float(value)
 
     def mapping(self, key: str) -> Mapping[str, Any]:
-        """The object under `key`; empty if it is absent."""
+        """Return the object under `key`; empty if it is absent."""
         value = self.data.get(key)
         if value is None:
             return {}
@@ -75,7 +75,7 @@ class Fields:
         return value
 
     def sizes(self, key: str) -> tuple[int, ...]:
-        """The whole numbers under `key` without the unknown ones (None); empty if it is absent."""
+        """Return the whole numbers under `key` without the unknown ones (None); empty if it is absent."""
         value = self.data.get(key)
         if value is None:
             return ()

@@ -39,7 +39,7 @@ class Refusal:
 
 
 def predict_row(row: Mapping[str, object], calibrated: Calibration | None = None) -> dict[str, Any]:
-    """The prediction for one row, as `{"id", "csynth": {"LUT", ...}, "synth": {...}}`; its `truth` is not read.
+    """Return the prediction for one row, as `{"id", "csynth": {"LUT", ...}, "synth": {...}}`; its `truth` is not read.
 
     Logic synthesis is said to spill: products beyond the DSPs of the row's part are multipliers in look-up tables.
     A layer that cannot be priced is left out; `"left_out"` then holds sentences on what the figures lack.
@@ -68,7 +68,7 @@ def predict_row(row: Mapping[str, object], calibrated: Calibration | None = None
 
 @cache
 def _dsps_of(part: str) -> float:
-    """The DSP slices of the part with this order number; infinite if it is unknown."""
+    """Return the DSP slices of the part with this order number; infinite if it is unknown."""
     try:
         there = find_part(part).dsp
     except TargetError:
@@ -79,7 +79,7 @@ def _dsps_of(part: str) -> float:
 def estimate_rows(
     lines: Iterable[str], calibrated: Calibration | None = None
 ) -> tuple[list[dict[str, Any]], list[Refusal]]:
-    """The predictions for the rows in `lines`, in their order, and the refused rows; empty lines are skipped."""
+    """Return the predictions for the rows in `lines`, in their order, and the refused rows; empty lines are skipped."""
     predictions: list[dict[str, Any]] = []
     refusals: list[Refusal] = []
     for number, line in enumerate(lines, 1):

@@ -28,7 +28,7 @@ _NAMED = 4
 
 
 def zeros_note(layer: LayerFeatures, design: DesignFeatures, rates: Rates, spec: LayerSpec | None = None) -> str:
-    """One sentence on what the zeros of `layer` save; empty if it has no multiplications or no zeros."""
+    """Return one sentence on what the zeros of `layer` save; empty if it has no multiplications or no zeros."""
     products = layer.all_products
     if products is None or not products.zero or layer.family == "scale":
         return ""
@@ -54,7 +54,7 @@ def zeros_note(layer: LayerFeatures, design: DesignFeatures, rates: Rates, spec:
 
 
 def _folded_state_note(layer: LayerFeatures, zeros: str) -> str:
-    """The note of `_folded_note` on the two products of a recurrent layer."""
+    """Return the note of `_folded_note` on the two products of a recurrent layer."""
     parts = [part for part in (layer, layer.state) if part is not None]
     total = sum(math.ceil(part.n_in * part.n_out / part.reuse) for part in parts)
     if layer.strategy == "resource":
@@ -67,7 +67,7 @@ def _folded_state_note(layer: LayerFeatures, zeros: str) -> str:
 
 
 def _without_zeros(layer: LayerFeatures) -> LayerFeatures:
-    """The layer before pruning, if its zeros were like its other weights."""
+    """Return the layer before pruning, if its zeros were like its other weights."""
     products = layer.products
     if products is None or not products.nonzero:
         return layer
@@ -141,7 +141,7 @@ def design_notes(design: DesignFeatures, target: Target, zeros: Sequence[str], t
 
 
 def _clock_note(design: DesignFeatures) -> str:
-    """One sentence on what is known of the clock before the design is placed."""
+    """Return one sentence on what is known of the clock before the design is placed."""
     usable = design.clock_ns - design.uncertainty_ns
     speed = speed_of(design.part)
     slowest = max(speed.add_ns, speed.multiply_ns)

@@ -15,7 +15,7 @@ _SHIFT_DEPTH = 32
 
 
 def pace(design: DesignFeatures) -> float:
-    """The delay of a 16-bit addition as a fraction of the usable clock period."""
+    """Return the delay of a 16-bit addition as a fraction of the usable clock period."""
     period = max(design.clock_ns - design.uncertainty_ns, 0.1)
     return speed_of(design.part).add_ns / period
 
@@ -111,7 +111,7 @@ def pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def global_pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """One running comparison or sum for each channel."""
+    """Return one running comparison or sum for each channel."""
     made = Hardware()
     bits = layer.channels_in * max(layer.inp.bits, layer.accum.bits if "av" in layer.operation else 0)
     if not design.streams:

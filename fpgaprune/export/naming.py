@@ -86,7 +86,7 @@ def name_initialisers(
 
 
 def _scaled_weight(place: Place, constants: Constants) -> str | None:
-    """The weight that the constant at `place` is, times a factor for each output; None if there is none."""
+    """Return the weight that the constant at `place` is, times a factor for each output; None if there is none."""
     paths = constants.sources.get(place.name, frozenset())
     if len(paths) != 1:
         return None
@@ -106,7 +106,7 @@ def _rename(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
 
 
 def is_scaled(array: Array, found: Array) -> bool:
-    """Whether `found` is `array` times a factor for each output, as if a BatchNorm was folded into a kernel."""
+    """Return whether `found` is `array` times a factor for each output, as if a BatchNorm was folded into a kernel."""
     zero = array == 0
     if found.dtype != array.dtype or not np.array_equal(zero, found == 0):
         return False

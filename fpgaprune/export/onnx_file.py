@@ -64,7 +64,7 @@ def export_onnx(
 def onnx_bytes(
     model: keras.Model, metadata: Mapping[str, str] | None = None, opset: int = OPSET, batch: int | None = None
 ) -> bytes:
-    """The file that `export_onnx` writes; arguments and errors are its own."""
+    """Return the file that `export_onnx` writes; arguments and errors are its own."""
     import onnx
 
     from fpgaprune.export.canonical import plain_zeros, settle
@@ -144,7 +144,7 @@ def with_logits(path: str | os.PathLike[str], chosen: Sequence[bool]) -> tuple[b
 
 
 def _squashing(graph: Graph, output: str) -> Any | None:
-    """The softmax or sigmoid that makes `output` and nothing else."""
+    """Return the softmax or sigmoid that makes `output` and nothing else."""
     node = None if graph.readers(output) else graph.producers.get(output)
     while node is not None and node.op_type in _HANDING_ON:
         source = node.input[0]
@@ -155,7 +155,7 @@ def _squashing(graph: Graph, output: str) -> Any | None:
 
 
 def fold_batch_norms(model: keras.Model) -> tuple[Any, dict[str, str]]:
-    """A model that computes the same at inference with its BatchNorms folded, and where each was folded.
+    """Return a model that computes the same at inference with its BatchNorms folded, and where each was folded.
 
     A BatchNorm that is the only reader of a linear convolution or Dense layer is folded into it in float64 and rounded
     once, as in `to_hls`, so that file and hardware hold the same bits. A layer of another precision (float64, bfloat16,
@@ -192,6 +192,6 @@ def fold_batch_norms(model: keras.Model) -> tuple[Any, dict[str, str]]:
 
 
 def _is_of_other_precision(layer: keras.Layer) -> bool:
-    """Whether `layer` computes with floats other than float32, or keeps such weights."""
+    """Return whether `layer` computes with floats other than float32, or keeps such weights."""
     kinds = {layer.compute_dtype, layer.variable_dtype}
     return any(kind and "float" in kind for kind in kinds) and kinds != {"float32"}

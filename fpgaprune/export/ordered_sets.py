@@ -48,31 +48,31 @@ class OrderedSet(MutableSet[Any]):
             self._elements.update(dict.fromkeys(other))
 
     def copy(self) -> OrderedSet:
-        """A set of the same elements."""
+        """Return a set of the same elements."""
         return OrderedSet(self)
 
     def union(self, *others: Iterable[object]) -> OrderedSet:
-        """The elements of this set and of all `others`."""
+        """Return the elements of this set and of all `others`."""
         found = self.copy()
         found.update(*others)
         return found
 
     def intersection(self, *others: Iterable[object]) -> OrderedSet:
-        """The elements of this set that all `others` have."""
+        """Return the elements of this set that all `others` have."""
         shared = frozenset(self).intersection(*others)
         return OrderedSet(element for element in self if element in shared)
 
     def difference(self, *others: Iterable[object]) -> OrderedSet:
-        """The elements of this set that none of `others` has."""
+        """Return the elements of this set that none of `others` has."""
         kept = frozenset(self).difference(*others)
         return OrderedSet(element for element in self if element in kept)
 
     def issubset(self, other: Iterable[object]) -> bool:
-        """Whether `other` has every element."""
+        """Return whether `other` has every element."""
         return self <= frozenset(other)
 
     def issuperset(self, other: Iterable[object]) -> bool:
-        """Whether this set has every element of `other`."""
+        """Return whether this set has every element of `other`."""
         return self >= frozenset(other)
 
 

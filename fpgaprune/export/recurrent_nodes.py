@@ -109,7 +109,7 @@ def put_nodes(graph: onnx.GraphProto, marks: Mapping[float, Any], values: Callab
 
 
 def _has_node(layer: keras.Layer) -> bool:
-    """Whether ONNX has a node that computes the same as `layer`."""
+    """Return whether ONNX has a node that computes the same as `layer`."""
     if keras_class(layer) not in (keras.layers.GRU, keras.layers.LSTM) or isinstance(layer.input, list):
         return False
     plain = not (layer.return_state or layer.go_backwards or layer.stateful)

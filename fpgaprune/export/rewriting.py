@@ -76,7 +76,7 @@ def _ends(graph: Graph, node: onnx.NodeProto, place: int) -> bool:
 
 
 def _passes(graph: Graph, node: onnx.NodeProto, tensor: str, place: int) -> int | None:
-    """The place of the axis after `node`; None if `node` does not keep the axis."""
+    """Return the place of the axis after `node`; None if `node` does not keep the axis."""
     others = [name for name in node.input if name != tensor]
     if node.op_type in _ELEMENTWISE:
         return place

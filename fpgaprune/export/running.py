@@ -30,7 +30,7 @@ def session_of(source: str | bytes) -> onnxruntime.InferenceSession:
 
 
 def outputs_of(session: onnxruntime.InferenceSession, given: Sequence[Array]) -> Any:
-    """The outputs (N, ...) for one array (N, ...) for each input; a tuple if there are several."""
+    """Return the outputs (N, ...) for one array (N, ...) for each input; a tuple if there are several."""
     names = [entry.name for entry in session.get_inputs()]
     arrays = [array.astype(_dtype(entry.type)) for array, entry in zip(given, session.get_inputs(), strict=True)]
     fixed = session.get_inputs()[0].shape[0]

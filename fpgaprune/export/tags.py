@@ -64,7 +64,7 @@ class Tags:
         return bits.view(np.float32).astype(values.dtype).reshape(values.shape)
 
     def knows(self, tagged: Array) -> bool:
-        """Whether every element of `tagged` is a tag that was given."""
+        """Return whether every element of `tagged` is a tag that was given."""
         numbers = self._numbers(tagged)
         return numbers is not None and bool(((numbers >= 0) & (numbers < self._count)).all())
 
@@ -89,7 +89,7 @@ class Tags:
         return found
 
     def place(self, tagged: Array) -> Place | None:
-        """The array that has each element in `tagged` once, and the order of its axes; None if there is none."""
+        """Return the array that has each element in `tagged` once, and the order of its axes; None if there is none."""
         numbers = self._numbers(tagged)
         if numbers is None or not numbers.size:
             return None
@@ -110,14 +110,14 @@ class Tags:
         return None
 
     def _named(self, numbers: NDArray[np.int64]) -> list[str]:
-        """The names of the arrays whose tags have these numbers."""
+        """Return the names of the arrays whose tags have these numbers."""
         # An empty array starts where the next one starts, and comes before it, so the search never returns it.
         starts = np.fromiter(self._starts.values(), dtype=np.int64)
         names = list(self._starts)
         return [names[place] for place in np.unique(np.searchsorted(starts, numbers, side="right") - 1)]
 
     def _numbers(self, tagged: Array) -> NDArray[np.int64] | None:
-        """The number of each element's tag, from 0; a number outside the range of tags if it is not a tag."""
+        """Return the number of each element's tag, from 0; a number outside the range of tags if it is not a tag."""
         if tagged.dtype not in _FLOATS:
             return None
         with np.errstate(over="ignore", invalid="ignore"):
@@ -127,5 +127,5 @@ class Tags:
 
 
 def can_be_tagged(values: Array) -> bool:
-    """Whether an array of this dtype can have tags."""
+    """Return whether an array of this dtype can have tags."""
     return values.dtype in _FLOATS

@@ -33,7 +33,7 @@ _KERAS_SAYS = "Exception encountered when "
 
 
 def trace(functional: keras.Model, opset: int, batch: int | None) -> tuple[Any, Constants]:
-    """The rewritten ONNX model of `functional` with all shapes, and the tags that stand for its weights.
+    """Return the rewritten ONNX model of `functional` with all shapes, and the tags that stand for its weights.
 
     Args:
         functional: a functional Keras model.

@@ -36,7 +36,7 @@ class Constants:
 
 
 def find_constants(exported: onnx.ModelProto, weights: Mapping[str, tuple[str, Array]]) -> Constants:
-    """Everything that `exported` computes from weights alone, with tags in place of numbers.
+    """Return everything that `exported` computes from weights alone, with tags in place of numbers.
 
     A constant that holds unchanged elements of weights has their tags. Other constants, such as the scale of a
     BatchNorm, are computed from the true values, exactly as the graph says, and have tags of their own.
@@ -86,7 +86,7 @@ def find_constants(exported: onnx.ModelProto, weights: Mapping[str, tuple[str, A
 def _computed(
     exported: onnx.ModelProto, nodes: list[Any], given: Mapping[str, Array], wanted: list[str]
 ) -> dict[str, Array]:
-    """The tensors `wanted`, as `nodes` compute them from `given`."""
+    """Return the tensors `wanted`, as `nodes` compute them from `given`."""
     import onnx
     import onnxruntime
 
@@ -112,7 +112,7 @@ def _computed(
 
 
 def _read_by(nodes: Iterable[Any]) -> set[str]:
-    """The names of the tensors that `nodes`, and the graphs inside them, read."""
+    """Return the names of the tensors that `nodes`, and the graphs inside them, read."""
     read: set[str] = set()
     for node in nodes:
         read |= set(node.input)

@@ -54,7 +54,7 @@ def ask(
     timeout_s: float = 2.0,
     on_step: Callable[[int, int, str], None] | None = None,
 ) -> Answers:
-    """What the network on a board gives for `x`; it is first asked for the digest of its design.
+    """Ask the network on a board for its outputs for `x`; it is first asked for the digest of its design.
 
     The board tells the form of its samples too, so that no project is needed to ask it. One sample is sent after the
     answer to the one before it.

@@ -49,13 +49,13 @@ _SIGNALS = (
 
 
 def slot_bits(port: RtlPort, word_bits: int) -> int:
-    """The bits that a beat of `port` takes on a stream of words: a power of two bytes, or whole words."""
+    """Return the bits that a beat of `port` takes on a stream of words: a power of two bytes, or whole words."""
     size = 8 * beat_bytes(port)
     return 1 << (size - 1).bit_length() if size <= word_bits else -(-size // word_bits) * word_bits
 
 
 def axi_core_of(project: VerilogProject, word_bits: int = 64) -> dict[str, str]:
-    """Name -> text of the files of module `{top}_axi`, beside those of the project.
+    """Return a dict: name -> text of the files of module `{top}_axi`, beside those of the project.
 
     Args:
         project: as `to_verilog` writes it, with one input and one output.
@@ -137,7 +137,7 @@ def _loads(project: VerilogProject) -> _Loads:
 
 
 def axi_form(project: VerilogProject, word_bits: int = 64) -> dict[str, Any]:
-    """How samples and results stand on the streams, for the driver `hw/handover/network.py`."""
+    """Return how samples and results stand on the streams, for the driver `hw/handover/network.py`."""
     ports = {"in": project.inputs[0], "out": project.outputs[0]}
     return {"word_bits": word_bits, **{way: _form(port, word_bits) for way, port in ports.items()}}
 

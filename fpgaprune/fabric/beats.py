@@ -26,12 +26,12 @@ def raw_samples(port: RtlPort, x: object) -> NDArray[np.int64]:
 
 
 def beat_bytes(port: RtlPort) -> int:
-    """The whole bytes of one beat of `port`."""
+    """Return the whole bytes of one beat of `port`."""
     return (port.width_bits + 7) // 8
 
 
 def pack_beats(port: RtlPort, raw: NDArray[np.int64], size: int) -> bytes:
-    """All beats of `raw` (N, ...), each in `size` bytes, the lowest first."""
+    """Return all beats of `raw` (N, ...), each in `size` bytes, the lowest first."""
     width = port.type.width
     values = raw.reshape(-1, port.lanes)
     bits = (values[:, :, None].view(np.uint64) >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
@@ -42,7 +42,7 @@ def pack_beats(port: RtlPort, raw: NDArray[np.int64], size: int) -> bytes:
 
 
 def unpack_beats(port: RtlPort, data: bytes, size: int) -> NDArray[np.int64]:
-    """The raw integers (N, ...) in `data`, whose beats take `size` bytes each, the lowest first."""
+    """Return the raw integers (N, ...) in `data`, whose beats take `size` bytes each, the lowest first."""
     width = port.type.width
     rows = np.frombuffer(data, np.uint8).reshape(-1, size)
     bits = np.unpackbits(rows, axis=1, bitorder="little")[:, : port.width_bits].reshape(len(rows), port.lanes, width)

@@ -91,7 +91,7 @@ class Bitstream:
         return core_share(self.in_bytes + self.out_bytes, self.baud, latency_cycles, self.clock_mhz)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data."""
+        """Return everything as JSON data."""
         plain: dict[str, Any] = to_plain(self)
         return plain
 
@@ -103,7 +103,7 @@ def core_share(line_bytes: int, baud: int, latency_cycles: int, clock_mhz: float
 
 
 def _milliseconds(line_bytes: int, baud: int, latency_cycles: int, clock_mhz: float) -> tuple[float, float]:
-    """What a sample takes on the line, and in the network."""
+    """Return what a sample takes on the line, and in the network."""
     return 1e4 * line_bytes / baud, latency_cycles / (1e3 * clock_mhz)
 
 
@@ -114,7 +114,7 @@ class _Record(Struct):
 
 
 def find_board_router(board: str | os.PathLike[str]) -> tuple[Board, Router, Packing]:
-    """The board, what places and routes its FPGA, and what packs its bitstream.
+    """Return the board, what places and routes its FPGA, and what packs its bitstream.
 
     Raises:
         TargetError: the board is unknown, or no open tool makes bitstreams for its FPGA.
@@ -129,7 +129,7 @@ def find_board_router(board: str | os.PathLike[str]) -> tuple[Board, Router, Pac
 
 
 def find_board_tools(board: str | os.PathLike[str]) -> list[Found]:
-    """The tools that make a bitstream for `board`: synthesis, place and route, and what packs it.
+    """Return the tools that make a bitstream for `board`: synthesis, place and route, and what packs it.
 
     Raises:
         TargetError: as for `find_board_router`.
@@ -142,7 +142,7 @@ def find_board_tools(board: str | os.PathLike[str]) -> list[Found]:
 
 
 def bitstream_ending(board: str | os.PathLike[str]) -> str:
-    """How the name of a bitstream for `board` ends, as `.bit`.
+    """Return how the name of a bitstream for `board` ends, as `.bit`.
 
     Raises:
         TargetError: as for `find_board_router`.
@@ -180,7 +180,7 @@ def _netlist(
     timeout_s: float,
     pll: Pll | None = None,
 ) -> WrappedNetlist:
-    """The project with the board's serial port, synthesised."""
+    """Return the project with the board's serial port, synthesised."""
     uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
     verilog = board_top(project, place, uart, pll)
     return wrapped_netlist(project, router, TOP, verilog, cache=cache, timeout_s=timeout_s)

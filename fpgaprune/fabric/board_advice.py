@@ -17,7 +17,7 @@ from fpgaprune.target import find_part
 
 
 def advise_board(project: VerilogProject, family: str, counted: Cells, cache: Path, timeout_s: float) -> str:
-    """The board of `hw/boards` with the smallest FPGA that holds `project`, and what it takes of it.
+    """Return the board of `hw/boards` with the smallest FPGA that holds `project`, and what it takes of it.
 
     Args:
         project: the design.

@@ -21,7 +21,7 @@ ANSWER_BYTES = SIZE
 
 
 def vector_files(project: VerilogProject) -> list[str]:
-    """The names of the files that hold the words of a test bench."""
+    """Return the names of the files that hold the words of a test bench."""
     return [testbench.vector_file(port) for port in (*project.inputs, *project.outputs)]
 
 
@@ -52,7 +52,7 @@ def board_files(project: VerilogProject, board: str | os.PathLike[str], pll: Pll
 
 
 def golden_bytes(project: VerilogProject, vectors: Vectors) -> tuple[bytes, bytes]:
-    """What a serial line carries for the golden samples: the bytes to send, and those that must come back."""
+    """Return what a serial line carries for the golden samples: the bytes to send, and those that must come back."""
     found = []
     for port in (project.inputs[0], project.outputs[0]):
         size = beat_bytes(port)

@@ -87,12 +87,12 @@ def _locking(pll: Pll) -> str:
 
 
 def list_serial_boards() -> tuple[str, ...]:
-    """The names of the boards in `hw/boards`."""
+    """Return the names of the boards in `hw/boards`."""
     return shipped_names("boards", ".toml")
 
 
 def is_serial_board(name: str) -> bool:
-    """Whether `name` means a board of `hw/boards`: in any case, without dashes, or as one of its variants."""
+    """Return whether `name` means a board of `hw/boards`: in any case, without dashes, or as one of its variants."""
     return _serial_board(name) is not None
 
 

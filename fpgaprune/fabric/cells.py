@@ -53,7 +53,7 @@ class Family:
     place: Mapping[str, Any] | None
 
     def count(self, types: Mapping[str, int]) -> Cells:
-        """What a netlist of `types` (cell type -> number of cells) takes.
+        """Return what a netlist of `types` (cell type -> number of cells) takes.
 
         Raises:
             RtlError: a cell type is in none of the family's lists, so its resources are unknown.
@@ -79,7 +79,7 @@ class Family:
 
 @cache
 def list_families() -> tuple[str, ...]:
-    """Names of the families that open synthesis knows."""
+    """Return the names of the families that open synthesis knows."""
     return tuple(sorted(path.stem for path in hardware_path("synth").glob("*.toml")))
 
 
@@ -119,5 +119,5 @@ def _document(family: str) -> dict[str, Any]:
 
 
 def family_of(part: Part) -> str | None:
-    """The family of open synthesis that `part` belongs to; None if there is none."""
+    """Return the family of open synthesis that `part` belongs to; None if there is none."""
     return next((name for name in list_families() if part.family in find_family(name).parts), None)

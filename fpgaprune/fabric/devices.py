@@ -33,11 +33,11 @@ class SiteKind:
     more: Mapping[str, int] = field(default_factory=dict)
 
     def used(self, sites: Mapping[str, int]) -> int:
-        """How many of the `sites` in a report of nextpnr are of this kind."""
+        """Return how many of the `sites` in a report of nextpnr are of this kind."""
         return sites[self.name] + sum(each * sites.get(name, 0) for name, each in self.more.items())
 
     def without(self, used: int, around: Cells, own: Cells) -> int:
-        """How many of the `used` sites hold cells of the project.
+        """Return how many of the `used` sites hold cells of the project.
 
         Args:
             used: sites of the project and its harness together.
@@ -106,7 +106,7 @@ class Devices:
     spread: tuple[str, ...] = ()
 
     def find(self, device: str) -> Part:
-        """The part called `device`.
+        """Return the part called `device`.
 
         Raises:
             TargetError: there is no such part, or it is not of this family.
@@ -117,12 +117,12 @@ class Devices:
         return part
 
     def smallest(self, cells: Cells) -> Part:
-        """The smallest part that holds `cells` with room to spare; the largest part if none does."""
+        """Return the smallest part that holds `cells` with room to spare; the largest part if none does."""
         parts = [find_part(name) for name in self.smallest_first]
         return next((part for part in parts if self.holds(cells, part)), parts[-1])
 
     def holds(self, cells: Cells, part: Part) -> bool:
-        """Whether `part` has room for `cells`, and some to spare for place and route."""
+        """Return whether `part` has room for `cells`, and some to spare for place and route."""
         counts = {name: cells[name] or 0 for name in RESOURCES}
         roomy = all(taken <= self.room[name] for name, taken in self.shares(counts, part).items())
         return roomy and not self._short(cells, part)
@@ -134,7 +134,7 @@ class Devices:
         return {name: share_of(placed.get(name, 0), there[name] or 0) for name in self.room}
 
     def placed_luts(self, counts: Mapping[str, float]) -> float:
-        """The LUTs that place and route takes for `counts` of synthesis."""
+        """Return the LUTs that place and route takes for `counts` of synthesis."""
         return counts.get("lut", 0) + sum(each * counts.get(name, 0) for name, each in self.lut_of.items())
 
     def crowding(self, cells: Cells, part: Part) -> str | None:
@@ -162,7 +162,7 @@ class Devices:
             raise TargetError(f"{design} takes {wanted:,} {name} on {part.name}, which has {there:,}; {SMALLER}")
 
     def _short(self, cells: Cells, part: Part) -> list[tuple[str, int, int]]:
-        """Each resource of which `part` has too little: its name, what `cells` take, what is there."""
+        """Return each resource of which `part` has too little: its name, what `cells` take, what is there."""
         taken = occupancy_of(cells, part).taken
         counted = [(row.resource, row.used, row.capacity) for row in taken if row.resource in self.sites]
         own = [(name, cells.own.get(name, 0), there) for name, there in self.devices[part.name].own.items()]
@@ -192,7 +192,7 @@ class Devices:
 
 @cache
 def devices_of(family: str) -> Devices:
-    """The devices of a family whose file in `hw/synth` has a table `place`.
+    """Return the devices of a family whose file in `hw/synth` has a table `place`.
 
     Raises:
         TargetError: the family is unknown, or no open tool places and routes it.

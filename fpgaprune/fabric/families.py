@@ -23,7 +23,7 @@ OPEN_TOOLS = tuple(dict.fromkeys((YOSYS, *(tool for router in ROUTERS.values() f
 
 
 def find_router(family: str) -> Router:
-    """The router of `family`.
+    """Return the router of `family`.
 
     Raises:
         TargetError: no open tool places and routes that family.
@@ -34,19 +34,19 @@ def find_router(family: str) -> Router:
 
 
 def price_family_of(part: Part) -> str | None:
-    """The family whose price of Verilog stands for `part`; None if open synthesis does not know the part."""
+    """Return the family whose price of Verilog stands for `part`; None if open synthesis does not know the part."""
     family = family_of(part)
     return None if family is None else priced_as(family)
 
 
 def priced_as(family: str) -> str:
-    """The family whose estimate of our Verilog stands for `family`: that itself, or one with such cells."""
+    """Return the family whose estimate of our Verilog stands for `family`: that itself, or one with such cells."""
     router = ROUTERS.get(family)
     return family if router is None else router.devices.priced_as or family
 
 
 def versions_found(family: str) -> list[str]:
-    """One line for each tool that serves `family`: synthesis, place and route, bitstreams, simulation.
+    """Return one line for each tool that serves `family`: synthesis, place and route, bitstreams, simulation.
 
     A line is the tool's version, or the error message if the tool is missing.
     """

@@ -61,7 +61,7 @@ def _widely_read(cells: dict[str, Any]) -> dict[str, list[Reader]]:
 
 
 def _groups(cells: dict[str, Any], readers: list[Reader]) -> list[list[Reader]]:
-    """The readers in their order, in groups of alike numbers of pins, at most `_MOST`.
+    """Return the readers in their order, in groups of alike numbers of pins, at most `_MOST`.
 
     No group is full because another one holds the rest: a copy made for one reader would itself be a reader elsewhere,
     which takes another copy there, and so on without end.

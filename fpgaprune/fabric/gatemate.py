@@ -12,7 +12,7 @@ GMPACK = yowasp("gmpack", "bitstreams for GateMate", _PACKAGE, "gatemate", versi
 
 
 def pins(board: Board) -> str:
-    """The board's pins in the CCF format of Cologne Chip; the voltage of a bank is the board's."""
+    """Return the board's pins in the CCF format of Cologne Chip; the voltage of a bank is the board's."""
     sites = {**board.pins, **board.high}
     return "".join(f'Net "{port}" Loc = "{site}";\n' for port, site in sites.items())
 

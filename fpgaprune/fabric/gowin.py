@@ -68,7 +68,7 @@ def _new_bits(module: Mapping[str, Any]) -> Iterator[int]:
 
 
 def _constant(module: dict[str, Any], kind: str, port: str, new: Iterator[int]) -> int:
-    """The net of a constant, which gets a cell if it has none."""
+    """Return the net of a constant, which gets a cell if it has none."""
     for cell in module["cells"].values():
         if cell["type"] == kind:
             return int(cell["connections"][port][0])
@@ -116,7 +116,7 @@ def prepare(netlist: dict[str, Any], top: str, part: Part, timeout_s: float) -> 
 
 
 def pins(board: Board) -> str:
-    """The board's pins in Gowin's CST format."""
+    """Return the board's pins in Gowin's CST format."""
     lines = []
     for port, site in {**board.pins, **board.high}.items():
         lines += [f'IO_LOC "{port}" {site};', f'IO_PORT "{port}" IO_TYPE={board.io_type};']

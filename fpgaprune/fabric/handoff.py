@@ -59,7 +59,7 @@ class Handoff:
         return run_tool((self.tool, *arguments), self.path, timeout_s, on_line, product=product, advice=advice)
 
     def simulate(self, timeout_s: float = 3600.0, on_line: Callable[[str], None] | None = None) -> ToolRun:
-        """The vendor's simulator ran the test bench, and every word equals that of the emulation.
+        """Return the vendor's simulator ran the test bench, and every word equals that of the emulation.
 
         Raises:
             ToolError: as for `build`, or a word differs.

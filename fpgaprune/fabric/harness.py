@@ -52,7 +52,7 @@ def stub_of(project: VerilogProject) -> str:
 
 
 def _inputs(project: VerilogProject) -> Iterator[tuple[str, int]]:
-    """Name and width of every input but the clock."""
+    """Yield name and width of every input but the clock."""
     yield "rst", 1
     for port in _streams_in(project):
         yield f"{port.prefix}_tdata", port.width_bits

@@ -13,7 +13,7 @@ ICEUNPACK = yowasp("iceunpack", "bits of bitstreams for iCE40", "yowasp-nextpnr-
 
 
 def pins(board: Board) -> str:
-    """The board's pins in nextpnr's PCF format."""
+    """Return the board's pins in nextpnr's PCF format."""
     lines = [f"set_io {port} {site}" for port, site in {**board.pins, **board.high}.items()]
     return "\n".join([*lines, f"set_frequency clk {board.clock_mhz:g}"]) + "\n"
 

@@ -36,13 +36,13 @@ class Identity:
     sink: RtlPort
 
     def to_bytes(self) -> bytes:
-        """The `SIZE` bytes that a board sends."""
+        """Return the `SIZE` bytes that a board sends."""
         head = _HEAD.pack(_MARK, bytes.fromhex(self.digest))
         return head + _port_bytes(self.source) + _port_bytes(self.sink)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Identity | None:
-        """The identity at the end of `data`; None if there is none.
+        """Return the identity at the end of `data`; None if there is none.
 
         Raises:
             BoardError: there is one, but it is damaged.
@@ -61,7 +61,7 @@ class Identity:
 
 
 def identity_of(project: VerilogProject) -> Identity:
-    """What a bitstream of `project` says of itself.
+    """Return what a bitstream of `project` says of itself.
 
     Raises:
         TargetError: the project has several inputs or outputs.

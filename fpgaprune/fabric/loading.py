@@ -29,7 +29,7 @@ _SECONDS = 600.0
 
 
 def loader_version() -> str:
-    """The version of openFPGALoader, which was run to see that it starts.
+    """Return the version of openFPGALoader, which was run to see that it starts.
 
     Raises:
         ToolError: it is missing, or a library of the system that it needs; the message says how to install that.
@@ -78,7 +78,7 @@ def _run(arguments: list[str]) -> list[str]:
 
 
 def _reason(said: str, board: Board) -> str:
-    """What to do, from what the loader says."""
+    """Return what to do, from what the loader says."""
     last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "nothing was said")
     if "not found" in said or "no device" in said.lower():
         chip = f" (USB {board.usb})" if board.usb else ""

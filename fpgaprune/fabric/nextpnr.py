@@ -98,7 +98,7 @@ def run_nextpnr(
 
 
 def _how_far(line: str) -> str | None:
-    """What a line of nextpnr says of how far it is; None if it says nothing."""
+    """Return what a line of nextpnr says of how far it is; None if it says nothing."""
     for pattern, words in _STEPS:
         found = pattern.match(line)
         if found:

@@ -47,7 +47,7 @@ def prepare(netlist: dict[str, Any], top: str, part: Part, timeout_s: float) -> 
 
 
 def pins(board: Board) -> str:
-    """The board's pins in Lattice's PDC format."""
+    """Return the board's pins in Lattice's PDC format."""
     lines = [f"create_clock -period {1e3 / board.clock_mhz:.3f} -name clk [get_ports clk]"]
     for port, site in {**board.pins, **board.high}.items():
         lines += [

@@ -96,7 +96,7 @@ YOSYS = OpenTool(
 
 
 def yowasp(program: str, product: str, package: str, extra: str = "rtl", version_flag: str = "--version") -> OpenTool:
-    """A program that YoWASP packs for Python."""
+    """Return a program that YoWASP packs for Python."""
     module, function = package.replace("-", "_"), program.replace("-", "_")
     call = f"import sys; from {module} import run_{function}; sys.exit(run_{function}(sys.argv[1:]))"
     return OpenTool(program, product, package, module, version_flag, call, extra)
@@ -112,7 +112,7 @@ def find_open_tool(tool: OpenTool) -> Found:
 
 
 def find_open_tools(*tools: OpenTool) -> list[Found]:
-    """Each of `tools`, as `find_open_tool` finds it.
+    """Return each of `tools`, as `find_open_tool` finds it.
 
     Raises:
         ToolError: some are missing; the message names all of them, and one command that installs them.
@@ -142,7 +142,7 @@ def _found(tool: OpenTool) -> Found | None:
 
 
 def _install(*tools: OpenTool) -> str:
-    """The command that installs `tools`."""
+    """Return the command that installs `tools`."""
     return f"pip install 'fpgaprune[{','.join(dict.fromkeys(tool.extra for tool in tools))}]'"
 
 

@@ -33,7 +33,7 @@ class OverlayBoard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def list_overlays() -> dict[str, OverlayBoard]:
-    """Name -> board of `hw/axi/overlays.toml`."""
+    """Return a dict: name -> board of `hw/axi/overlays.toml`."""
     document = read_toml(hardware_path(*_LIST), TargetError, "list of overlays", "install fpgaprune again")
     document.pop("date")
     return msgspec.convert(document, dict[str, OverlayBoard])

@@ -44,7 +44,7 @@ def place_and_route(
     workers: int | None = None,
     on_step: OnStep | None = None,
 ) -> PlaceAndRoute:
-    """What `project` takes on a device of `family`, and the clock frequency that it reaches there.
+    """Return what `project` takes on a device of `family`, and the clock frequency that it reaches there.
 
     A package has fewer pins than the ports have wires, so a harness of shift registers stands around the design; the
     figures leave the harness out. On an ECP5, registers tied to tiles, the same for every seed, show nextpnr a

@@ -21,7 +21,7 @@ _LOGIC_CELL, _TO_A_PIN = "_LC", "$SB_IO_OUT"
 
 
 def cells_file(bitstream: Path) -> Path:
-    """The file of the cells of a bitstream, which lies beside it."""
+    """Return the file of the cells of a bitstream, which lies beside it."""
     return bitstream.with_name(bitstream.name + ENDING)
 
 
@@ -68,12 +68,12 @@ def write_placed(joined: Path, routed: Path, top: str, bitstream: Path) -> Path:
 
 
 def _held(cell: dict[str, Any]) -> dict[str, str]:
-    """The parameters that say which registers a multiplier took in before place and route."""
+    """Return the parameters that say which registers a multiplier took in before place and route."""
     return {name: value for name, value in cell.get("parameters", {}).items() if name.startswith(_REGISTERS)}
 
 
 def _driving(made: dict[str, Any], routed: dict[str, Any]) -> dict[str, str]:
-    """Name of a cell of synthesis -> the place of the cell that drives one of its nets after place and route.
+    """Map each cell of synthesis to the place of the cell that drives one of its nets after place and route.
 
     nextpnr-ice40 gives the cells that it packs other names; the nets keep theirs.
     """

@@ -58,7 +58,7 @@ class Pll:
     clock_mhz: float
 
     def verilog(self) -> str:
-        """An instance: `clk` goes in, `clock` and `locked` come out."""
+        """Return an instance: `clk` goes in, `clock` and `locked` come out."""
         return _CELLS[self.cell](self)
 
 
@@ -122,7 +122,7 @@ def _ice40(pll: Pll) -> str:
 
 
 def filter_range(compared_mhz: float) -> int:
-    """The range of an iCE40's loop filter for a frequency at the phase detector."""
+    """Return the range of an iCE40's loop filter for a frequency at the phase detector."""
     return 1 + sum(compared_mhz >= limit for limit in (17, 26, 44, 66, 101))
 
 

@@ -27,7 +27,7 @@ def write_record(path: Path, record: object) -> None:
 
 
 def read_record(path: Path, kind: type[Record], what: str, advice: str) -> Record:
-    """The object of `kind` in the JSON file at `path`; keys that `kind` does not know are ignored.
+    """Return the object of `kind` in the JSON file at `path`; keys that `kind` does not know are ignored.
 
     Args:
         path: the file.

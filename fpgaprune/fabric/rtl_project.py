@@ -18,7 +18,7 @@ class RtlProject(rtl.VerilogProject):
     """A Verilog project whose methods run the tools; each method is also a function of this package."""
 
     def simulate(self, x: Any, **options: Any) -> Simulation:
-        """What the Verilog computes for `x`, cycle by cycle; see `fpgaprune.fabric.simulate`."""
+        """Return what the Verilog computes for `x`, cycle by cycle; see `fpgaprune.fabric.simulate`."""
         return simulate(self, x, **options)
 
     def synthesize(self, family: str, **options: Any) -> Synthesis:

@@ -31,7 +31,7 @@ class SerialLine(Protocol):
 
 
 def open_line(board_or_port: str, baud: int | None, timeout_s: float) -> SerialLine:
-    """The line to the board that `hw/boards` or a TOML file describes, or at a port such as `/dev/ttyUSB0`.
+    """Return the line to the board that `hw/boards` or a TOML file describes, or at a port such as `/dev/ttyUSB0`.
 
     Args:
         board_or_port: the name of a board, a board's TOML file, or a port.

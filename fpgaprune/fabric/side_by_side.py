@@ -17,7 +17,7 @@ Stop = Callable[[], bool]
 def run_side_by_side(
     jobs: Sequence[Callable[[Stop], Result]], workers: int | None, on_step: OnStep | None, tell: Callable[[Result], str]
 ) -> list[Result]:
-    """The results of `jobs`, in the order of the jobs, which is also the order in which they start.
+    """Return the results of `jobs`, in the order of the jobs, which is also the order in which they start.
 
     Args:
         jobs: each gets a function that returns True once the job has to end early.

@@ -77,7 +77,7 @@ def simulate(
     timeout_s: float = 600.0,
     folder: str | os.PathLike[str] | None = None,
 ) -> Simulation:
-    """What the Verilog of `project` computes for `x`; each sample follows the one before without a pause.
+    """Return what the Verilog of `project` computes for `x`; each sample follows the one before without a pause.
 
     The simulator is built in `sim` below the project's folder, and built anew only if the files change.
 
@@ -129,7 +129,7 @@ def _run(
     loaded: bytes,
     timeout_s: float,
 ) -> Simulation:
-    """What one simulator gives for `samples`, with the loads in `loaded` between them."""
+    """Return what one simulator gives for `samples`, with the loads in `loaded` between them."""
     count = len(samples[0])
     sent = b"".join(
         pack_beats(port, array, 4 * port.words) for port, array in zip(project.inputs, samples, strict=True)
@@ -173,7 +173,7 @@ def _load_bytes(project: VerilogProject, loads: Mapping[int, NDArray[np.int64]])
 
 
 def _joined(parts: list[Simulation]) -> Simulation:
-    """The samples of all `parts`; each part's cycles follow those of the part before."""
+    """Return the samples of all `parts`; each part's cycles follow those of the part before."""
     if len(parts) == 1:
         return parts[0]
     ends = np.cumsum([0, *(max(int(row[-1]) for row in part.last_out) for part in parts[:-1])])

@@ -28,7 +28,7 @@ def stream_files(project: VerilogProject) -> dict[str, str]:
 
 
 def stream_form(project: VerilogProject) -> dict[str, Any]:
-    """What the test bench `test_stream.py` reads of the streams."""
+    """Return what the test bench `test_stream.py` reads of the streams."""
     source, sink = project.inputs[0], project.outputs[0]
     return {
         "top": TOP,
@@ -81,7 +81,7 @@ endmodule
 
 
 def _core_file(project: VerilogProject) -> str:
-    """The folder as a core: `fusesoc --cores-root . run --target lint NAME`, and so `sim`, by Verilator."""
+    """Return the folder as a core: `fusesoc --cores-root . run --target lint NAME`, and so `sim`, by Verilator."""
     words = [vector_file(port) for port in (*project.inputs, *project.outputs)]
     rtl = "".join(f"      - {name}\n" for name in project.files)
     copied = "".join(f"      - {name}: {{copyto: {name}, file_type: user}}\n" for name in words)

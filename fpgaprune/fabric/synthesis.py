@@ -67,7 +67,7 @@ def synthesize(
 
 
 def read_sources(project: VerilogProject, files: Iterable[str]) -> dict[str, bytes]:
-    """Name -> bytes of the project's `files`, in their order.
+    """Return a dict: name -> bytes of the project's `files`, in their order.
 
     Raises:
         RtlError: a file is missing.

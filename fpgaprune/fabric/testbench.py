@@ -67,7 +67,7 @@ endmodule
 
 
 def vector_file(port: RtlPort) -> str:
-    """Name of the file that holds the words of `port`."""
+    """Return the name of the file that holds the words of `port`."""
     return f"{port.prefix}.hex"
 
 

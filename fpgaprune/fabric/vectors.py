@@ -27,13 +27,13 @@ class Vectors:
     words: Mapping[str, tuple[int, ...]]
 
     def hexadecimal(self, port: RtlPort) -> str:
-        """The words of `port` as `$readmemh` reads them, one a line."""
+        """Return the words of `port` as `$readmemh` reads them, one a line."""
         digits = -(-port.width_bits // 4)
         return "".join(f"{word:0{digits}x}\n" for word in self.words[port.prefix])
 
 
 def golden_vectors(project: VerilogProject, design: Design, x: Array | Sequence[Array]) -> Vectors:
-    """The words that go into `project` for the samples `x`, and those that must come out: the bits of `emulate`.
+    """Make the words that go into `project` for the samples `x`, and those that must come out: the bits of `emulate`.
 
     Args:
         project: the Verilog of `design`.

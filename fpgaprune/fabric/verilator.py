@@ -28,7 +28,7 @@ _RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 
 
 def simulator_version() -> str:
-    """Name and version of the Verilator that simulates here.
+    """Return the name and version of the Verilator that simulates here.
 
     Raises:
         ToolError: Verilator or a C++ compiler is missing.
@@ -38,7 +38,7 @@ def simulator_version() -> str:
 
 
 def build(project: VerilogProject, folder: Path, timeout_s: float) -> Path:
-    """The simulator of `project`, built in `folder` unless it is there already.
+    """Return the simulator of `project`, built in `folder` unless it is there already.
 
     Raises:
         ToolError: Verilator or a C++ compiler is missing, failed or ran too long.
@@ -165,7 +165,7 @@ def _units(model: Path) -> list[str]:
 
 
 def _shared_folder(compiler: list[str], root: Path) -> Path:
-    """The folder of Verilator's compiled run time: in the user's cache, one for each way to compile it."""
+    """Return the folder of Verilator's compiled run time: in the user's cache, one for each way to compile it."""
     home = os.environ.get("FPGAPRUNE_CACHE") or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     stamps = [f"{name} {digest_file(root / 'include' / name)}" for name in (*_RUNTIME, "verilated.h")]
     return make_folder(Path(home) / "fpgaprune" / f"verilated-{digest_of(compiler, str(root), stamps, _FLAGS)}")

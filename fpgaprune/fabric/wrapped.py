@@ -47,7 +47,7 @@ class WrappedNetlist:
         return self.folder / _JOINED
 
     def prepared(self, router: Router, part: Part, timeout_s: float) -> Path:
-        """The file in the netlist's folder that nextpnr places on `part`; its name depends on what made it.
+        """Return the file in the netlist's folder that nextpnr places on `part`; its name depends on what made it.
 
         Raises:
             RtlError: yosys wrote no netlist.
@@ -78,7 +78,7 @@ def wrapped_netlist(
     cache: str | os.PathLike[str] | None = None,
     timeout_s: float = 3600.0,
 ) -> WrappedNetlist:
-    """The project's own netlist, unchanged, inside module `top` of `verilog`, flattened for nextpnr.
+    """Return the project's own netlist, unchanged, inside module `top` of `verilog`, flattened for nextpnr.
 
     Raises:
         ToolTimeoutError, ToolError, RtlError: as for `synthesize`.

@@ -64,7 +64,7 @@ def make_netlist(
     *,
     named: bool = True,
 ) -> Netlist:
-    """The flattened netlist of module `top` for `family`; if `cache` holds it already, yosys is not run.
+    """Return the flattened netlist of module `top` for `family`; if `cache` holds it already, yosys is not run.
 
     Args:
         sources: name -> bytes of every file; yosys reads those that end in `.v`, in this order.

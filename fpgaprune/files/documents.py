@@ -44,7 +44,7 @@ _DEEPEST = 200
 def read_json(
     path: str | os.PathLike[str], problem: type[FpgaPruneError], what: str, advice: str, *, strict: bool = True
 ) -> Any:
-    """The JSON data in the file at `path`.
+    """Return the JSON data in the file at `path`.
 
     Args:
         path: the file.
@@ -67,7 +67,7 @@ def read_json(
 
 
 def parse_json(text: str | bytes, *, strict: bool = True, infinite: bool = False) -> Any:
-    """The JSON data in `text`; `strict` as for `read_json`.
+    """Return the JSON data in `text`; `strict` as for `read_json`.
 
     Args:
         text: a document.
@@ -90,7 +90,7 @@ def parse_json(text: str | bytes, *, strict: bool = True, infinite: bool = False
 
 
 def read_toml(path: str | os.PathLike[str], problem: type[FpgaPruneError], what: str, advice: str = "") -> Any:
-    """The TOML data in the file at `path`, with whole numbers of at most 64 bits.
+    """Return the TOML data in the file at `path`, with whole numbers of at most 64 bits.
 
     Args:
         path: the file.

@@ -72,7 +72,7 @@ def read_typedefs(firmware: Path) -> dict[str, str]:
 
 
 def read_weight_array(header: Path) -> WeightArray:
-    """The array that synthesis reads from `header`.
+    """Return the array that synthesis reads from `header`.
 
     The C simulation loads a text file of the same name instead; if there is one, it must hold the same numbers.
 
@@ -99,7 +99,7 @@ def read_weight_array(header: Path) -> WeightArray:
 
 
 def read_weight_arrays(firmware: Path) -> list[WeightArray]:
-    """Every weight array in the folder `firmware` of a project, in the order of the files' names."""
+    """Return every weight array in the folder `firmware` of a project, in the order of the files' names."""
     return [read_weight_array(header) for header in sorted((firmware / "weights").glob("*.h"))]
 
 
@@ -173,7 +173,7 @@ def read_output_lengths(firmware: Path) -> dict[str, dict[str, int]]:
 
 
 def parse_numbers(text: str, file: Path) -> NDArray[np.float64]:
-    """The numbers in `text`, separated by commas or line ends."""
+    """Return the numbers in `text`, separated by commas or line ends."""
     try:
         return np.array([float(item) for item in text.replace("\n", ",").split(",") if item.strip()])
     except ValueError as error:
@@ -181,7 +181,7 @@ def parse_numbers(text: str, file: Path) -> NDArray[np.float64]:
 
 
 def read_text(path: Path) -> str:
-    """The text of the file at `path`."""
+    """Return the text of the file at `path`."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError as error:

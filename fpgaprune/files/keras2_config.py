@@ -32,7 +32,7 @@ _RANDOM = "rng_type"
 
 
 def layer_configs(document: object) -> Iterator[dict[str, Any]]:
-    """Each part of `document` that describes an object: it has `class_name` and `config`."""
+    """Yield each part of `document` that describes an object: it has `class_name` and `config`."""
     if isinstance(document, dict):
         if isinstance(document.get("class_name"), str) and isinstance(document.get("config"), dict):
             yield document
@@ -61,7 +61,7 @@ def number_from_zero(document: object) -> None:
 
 
 def _references(config: Any) -> Iterator[list[Any]]:
-    """Each `[name, call, tensor, ...]` in the configuration of a model, but not in those of models inside it."""
+    """Yield each `[name, call, tensor, ...]` in the configuration of a model, but not in those of models inside it."""
     rest = [config.get("input_layers"), config.get("output_layers")]
     rest += [layer.get("inbound_nodes") for layer in config.get("layers", []) if isinstance(layer, dict)]
     while rest:

@@ -35,7 +35,7 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) 
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz file; nothing is unpickled.
+    """Return the arrays of an .npz file; nothing is unpickled.
 
     Raises:
         FileNotFoundError: there is no such file.

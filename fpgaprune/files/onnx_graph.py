@@ -28,7 +28,7 @@ LAYOUT_KEY = "fpgaprune.layout"
 
 
 def read_onnx(path: Path, problem: type[FpgaPruneError]) -> onnx.ModelProto:
-    """The model in the ONNX file at `path`, with all its constants; no other file is read.
+    """Return the model in the ONNX file at `path`, with all its constants; no other file is read.
 
     Raises:
         problem: the file is missing, damaged, not ONNX, or refers to other files.
@@ -88,22 +88,22 @@ class Graph:
         self._values = {value.name: value for value in (*proto.input, *proto.output, *proto.value_info)}
 
     def readers(self, tensor: str) -> list[Any]:
-        """The nodes that read `tensor`."""
+        """Return the nodes that read `tensor`."""
         return self._readers.get(tensor, [])
 
     def only_reader(self, tensor: str) -> Any | None:
-        """The node that reads `tensor`; None if several do, or if the tensor is an output of the graph."""
+        """Return the node that reads `tensor`; None if several do, or if the tensor is an output of the graph."""
         readers = self.readers(tensor)
         return readers[0] if len(readers) == 1 and tensor not in self.outputs else None
 
     def constant(self, tensor: str) -> NDArray[Any] | None:
-        """The values of `tensor`; None if it is computed."""
+        """Return the values of `tensor`; None if it is computed."""
         from onnx import numpy_helper
 
         return numpy_helper.to_array(self._constants[tensor]) if tensor in self._constants else None
 
     def shape(self, tensor: str) -> tuple[int, ...] | None:
-        """The sizes of all axes of `tensor`; None if one is unknown."""
+        """Return the sizes of all axes of `tensor`; None if one is unknown."""
         if tensor in self._constants:
             return tuple(self._constants[tensor].dims)
         kind = self._values[tensor].type.tensor_type if tensor in self._values else None
@@ -149,7 +149,7 @@ def replace_entries(field: Any, entries: Iterable[Any]) -> None:
 
 
 def attributes(node: Any) -> dict[str, Any]:
-    """The attributes of `node` by name."""
+    """Return the attributes of `node` by name."""
     from onnx import helper
 
     return {entry.name: helper.get_attribute_value(entry) for entry in node.attribute}
@@ -164,5 +164,5 @@ def set_attribute(node: Any, name: str, value: Any) -> None:
 
 
 def bodies(node: Any) -> list[Any]:
-    """The graphs inside `node`, such as the body of a loop."""
+    """Return the graphs inside `node`, such as the body of a loop."""
     return [graph for entry in node.attribute for graph in (*([entry.g] if entry.HasField("g") else []), *entry.graphs)]

@@ -43,7 +43,7 @@ class Configuration:
 
 
 def read_configuration(path: Path, problem: type[FpgaPruneError]) -> Configuration:
-    """The configuration of the model in the `.keras` or `.h5` file at `path`; no class that it names is loaded.
+    """Return the configuration of the model in the `.keras` or `.h5` file at `path`; no class that it names is loaded.
 
     Raises:
         problem: the file is damaged, or is not such a file.
@@ -102,7 +102,7 @@ def know_weights(data: bytes) -> None:
 
 
 def _is_archive(path: Path) -> bool:
-    """Whether `path` is a `.keras` file and not an `.h5` file."""
+    """Return whether `path` is a `.keras` file and not an `.h5` file."""
     import h5py
 
     if path.is_dir():

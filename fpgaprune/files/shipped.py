@@ -13,13 +13,13 @@ def shipped_folder(name: str) -> Path | None:
 
 
 def shipped_names(folder: str, ending: str) -> tuple[str, ...]:
-    """The names, without their `ending`, of the files in a folder of `hw`, sorted; none if `hw` is missing."""
+    """Return the names, without their `ending`, of the files in a folder of `hw`, sorted; none if `hw` is missing."""
     home = shipped_folder("hw")
     return () if home is None else tuple(sorted(path.stem for path in (home / folder).glob(f"*{ending}")))
 
 
 def hardware_path(*names: str) -> Path:
-    """The path of a file or folder of `hw/`.
+    """Return the path of a file or folder of `hw/`.
 
     Raises:
         TargetError: there is no such folder.

@@ -40,7 +40,7 @@ _NO_TEMPORARY = "No usable temporary directory"
 
 
 def storage_error(error: OSError, path: str | os.PathLike[str] | None = None, what: str = "written") -> StorageError:
-    """A `StorageError` of one line that names the file or folder and says what to do.
+    """Return a `StorageError` of one line that names the file or folder and says what to do.
 
     Args:
         error: the system's error.
@@ -144,7 +144,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def is_draft(name: str) -> bool:
-    """Whether a killed process left the file or folder of this name unfinished."""
+    """Return whether a killed process left the file or folder of this name unfinished."""
     return name.startswith(".") and name.endswith(DRAFT)
 
 

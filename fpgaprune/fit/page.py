@@ -179,7 +179,7 @@ def limit_words(answer: Fit) -> list[str]:
 
 
 def facts(best: FitPoint, answer: Fit) -> list[tuple[str, str]]:
-    """Return name and text of each fact of the best network."""
+    """Return the name and text of each fact of the best network."""
     estimated = [f"{count:,} {LABELS[name]}" for name, count in best.used.items() if count is not None]
     measured = [f"{count:,} {LABELS[name]}" for name, count in (best.measured or {}).items() if count is not None]
     latency = time_text(best.latency_cycles * answer.clock_ns / 1000).replace(NO_BREAK, " ")

@@ -113,7 +113,7 @@ def _parameters(point: FitPoint) -> dict[str, Any]:
 
 
 def _figures(point: FitPoint) -> dict[str, float]:
-    """Return name to number: the metric, its loss, the cycles and each resource, counted where a tool counted it."""
+    """Return a dict with the metric, its loss, the cycles and each resource, counted where a tool counted it."""
     resources = point.used if point.measured is None else point.measured
     found = {
         "metric": point.value,

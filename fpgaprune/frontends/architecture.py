@@ -16,12 +16,12 @@ _OLDEST = "2.0.0"
 
 
 def is_architecture(path: Path) -> bool:
-    """Whether `path` names a JSON file."""
+    """Return whether `path` names a JSON file."""
     return path.suffix.lower() == ".json"
 
 
 def whole_model(architecture: Path, weights: Path, folder: Path) -> Path:
-    """A file in `folder` that holds the architecture and the weights, as Keras saves a whole model.
+    """Return a file in `folder` that holds the architecture and the weights, as Keras saves a whole model.
 
     It is an `.h5` file for an architecture of Keras 2, of QKeras too, and a `.keras` file for one of Keras 3.
 

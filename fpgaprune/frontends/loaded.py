@@ -106,7 +106,7 @@ class LoadedNetwork:
         )
 
     def weight_path(self, name: str) -> str:
-        """The path in Keras of the weight `name` of the file.
+        """Return the path in Keras of the weight `name` of the file.
 
         Raises:
             MaskError: there is no such weight.
@@ -156,7 +156,7 @@ class LoadedNetwork:
         write_npz(path, self.state(model))
 
     def to_json(self) -> dict[str, Any]:
-        """All but the model, the masks and the origin of each element, as JSON data."""
+        """Return all but the model, the masks and the origin of each element, as JSON data."""
         told = self.difference
         return {
             "format": self.format,

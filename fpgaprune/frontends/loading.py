@@ -24,7 +24,7 @@ _OF_TORCH = (".pt", ".pth")
 
 
 def is_onnx(path: Path) -> bool:
-    """Whether `path` names an ONNX file."""
+    """Return whether `path` names an ONNX file."""
     return path.suffix.lower() == ".onnx"
 
 
@@ -83,7 +83,7 @@ def load(
 
 
 def export_lines(path: Path) -> str:
-    """The lines of Python that turn a module of PyTorch into the ONNX file beside `path`."""
+    """Return the lines of Python that turn a module of PyTorch into the ONNX file beside `path`."""
     return (
         "module.eval(); torch.onnx.export(module, torch.zeros(1, CHANNELS, HEIGHT, WIDTH), "
         f"'{path.with_suffix('.onnx').name}', dynamo=True)"
@@ -91,7 +91,7 @@ def export_lines(path: Path) -> str:
 
 
 def _in_parts(architecture: Path, weights: Path | None) -> LoadedNetwork:
-    """The network of an architecture and its weights, read as the whole model that Keras would have saved."""
+    """Return the network of an architecture and its weights, read as the whole model that Keras would have saved."""
     if weights is None:
         raise ConfigError(
             f"{architecture} is an architecture without weights; give them too: fp.load({architecture.name!r}, "

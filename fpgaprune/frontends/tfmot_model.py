@@ -60,7 +60,7 @@ class ImportedModel:
     max_abs_error: float
 
     def to_json(self) -> dict[str, object]:
-        """All but the model and the masks, as JSON data."""
+        """Return all but the model and the masks, as JSON data."""
         return {
             "wrappers": list(self.wrappers),
             "negative_zeros": self.negative_zeros,
@@ -71,7 +71,7 @@ class ImportedModel:
 
 
 def is_tf_keras(path: str | os.PathLike[str]) -> bool:
-    """Whether tf_keras saved a model (TF-MOT prunes such models), and not Keras 3.
+    """Return whether tf_keras saved a model (TF-MOT prunes such models), and not Keras 3.
 
     A `.keras` or `.h5` file names the version that wrote it. A folder with a `saved_model.pb` is one too, because
     Keras 3 loads no such folder. Nothing is loaded.

@@ -21,7 +21,7 @@ _USUAL = "pynq-z2"
 
 
 def board_problems(target: Target, options: Mapping[str, Any]) -> list[str]:
-    """One line for each reason why hls4ml cannot build for the board in `options` and the part of `target`.
+    """Return one line for each reason why hls4ml cannot build for the board in `options` and the part of `target`.
 
     Each line says what to do. Other backends have no boards, so no problems.
 
@@ -64,7 +64,7 @@ def board_problems(target: Target, options: Mapping[str, Any]) -> list[str]:
 
 
 def accelerator_form(design: Design, project: Path, options: Mapping[str, object]) -> dict[str, Any] | None:
-    """What the streams of an accelerator's project carry, for the driver `hw/handover/accelerator.py`; or None.
+    """Return what the streams of an accelerator's project carry, for the driver `hw/handover/accelerator.py`; or None.
 
     hls4ml's block design for a Zynq board has a DMA; for an Alveo card it has none, and hls4ml's own driver is in the
     project.
@@ -123,7 +123,7 @@ def require_board(target: Target, options: Mapping[str, object]) -> None:
 
 @cache
 def known_boards() -> Mapping[str, Any]:
-    """Name to entry of every board that the installed hls4ml lists; hls4ml is not imported.
+    """Return a dict: name to entry of every board that the installed hls4ml lists; hls4ml is not imported.
 
     Raises:
         HlsError: it has no such list.

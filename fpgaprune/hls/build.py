@@ -65,7 +65,7 @@ class Build:
 
 
 def build_commands(design: Design, steps: Sequence[str] = ("synth",)) -> tuple[Command, ...]:
-    """The commands that do `steps` in the folder of the project of `design`.
+    """Return the commands that do `steps` in the folder of the project of `design`.
 
     Args:
         design: the project's design, with its backend and name.
@@ -86,12 +86,12 @@ def build_commands(design: Design, steps: Sequence[str] = ("synth",)) -> tuple[C
 
 
 def steps_of(design: Design) -> tuple[str, ...]:
-    """The steps that the scripts of the design's backend can do, in order."""
+    """Return the steps that the scripts of the design's backend can do, in order."""
     return _STEPS_OF[design.backend]
 
 
 def can_count(design: Design) -> bool:
-    """Whether the tool of the design's backend is found, so that the steps `COUNTING` can count its resources.
+    """Return whether the tool of the design's backend is found, so that the steps `COUNTING` can count its resources.
 
     Raises:
         ToolError: a variable points to a tool that is not there.
@@ -132,7 +132,7 @@ def run_build(
 
 
 def shown(command: Command) -> str:
-    """The command as a user would type it."""
+    """Return the command as a user would type it."""
     return shlex.join(command.arguments)
 
 

@@ -52,7 +52,7 @@ def _plain(error: OSError) -> OSError:
 
 
 def in_words(error: BaseException) -> str:
-    """The message of `error` on one line, with the error's class if that says more."""
+    """Return the message of `error` on one line, with the error's class if that says more."""
     said, kind = " ".join(str(error).split()), type(error)
     if not said:
         return f"{kind.__name__}, with no message"
@@ -60,7 +60,7 @@ def in_words(error: BaseException) -> str:
 
 
 def backend_options_of(target: Target, given: Mapping[str, object]) -> dict[str, Any]:
-    """All options of the target's backend: those in `given`, and those without which it makes no project.
+    """Return all options of the target's backend: those in `given`, and those without which it makes no project.
 
     Raises:
         HlsError: the backend does not have an option in `given`.
@@ -74,7 +74,7 @@ def backend_options_of(target: Target, given: Mapping[str, object]) -> dict[str,
 
 
 def option_problems(target: Target, given: Mapping[str, object]) -> list[str]:
-    """One line for each setting in `given` that hls4ml's backend does not have."""
+    """Return one line for each setting in `given` that hls4ml's backend does not have."""
     if not given:
         return []
     import hls4ml

@@ -133,7 +133,7 @@ def _open_shapes(functional: Any) -> list[str]:
 
 
 def _added_names(functional: Any) -> list[str]:
-    """The names that `fold` would give the layers that it adds, for a model that it cannot fold."""
+    """Return the names that `fold` would give the layers that it adds, for a model that it cannot fold."""
     activations = [
         f"{layer.name}_{known.name}"
         for layer in functional.layers

@@ -30,7 +30,7 @@ _PLAIN: Mapping[str, op.Operation] = {
 def operation_of(
     kind: str, attributes: Mapping[str, object], rank: int, kernel: tuple[int, ...] | None = None
 ) -> op.Operation:
-    """What a layer of hls4ml's class `kind` with these attributes computes.
+    """Return what a layer of hls4ml's class `kind` with these attributes computes.
 
     Args:
         kind: as `Conv2D`, `ParametrizedActivation` or `Merge`; another one is an `Unknown` of that name.
@@ -80,7 +80,7 @@ def layer_of(
     strategy: str | None = None,
     project_name: str = "",
 ) -> LayerSpec:
-    """The layer of hls4ml's class `kind` with these `attributes`; the others are those of `LayerSpec`.
+    """Return the layer of hls4ml's class `kind` with these `attributes`; the others are those of `LayerSpec`.
 
     Raises:
         DesignError: as for `operation_of`; the message names the layer.
@@ -103,29 +103,29 @@ class _Words:
         self.attributes, self.rank, self.flat = attributes, rank, rank == 2
 
     def get(self, name: str, default: object) -> Any:
-        """The attribute `name`; `default` where it is missing."""
+        """Return the attribute `name`; `default` where it is missing."""
         return self.attributes.get(name, default)
 
     def need(self, name: str) -> Any:
-        """The attribute `name`."""
+        """Return the attribute `name`."""
         if name not in self.attributes:
             raise DesignError(f"no attribute {name!r}; it has {', '.join(self.attributes)}")
         return self.attributes[name]
 
     def number(self, name: str) -> int:
-        """The attribute `name` as an integer."""
+        """Return the attribute `name` as an integer."""
         return int(self.need(name))
 
     def size(self, name: str) -> int | None:
-        """The attribute `name` as an integer, None where it is missing."""
+        """Return the attribute `name` as an integer, None where it is missing."""
         return int(self.attributes[name]) if name in self.attributes else None
 
     def real(self, name: str) -> float | None:
-        """The attribute `name` as a number, None where it is missing."""
+        """Return the attribute `name` as a number, None where it is missing."""
         return float(self.attributes[name]) if name in self.attributes else None
 
     def axis(self) -> int:
-        """The attribute `axis`, counted from the front, the batch's being 0."""
+        """Return the attribute `axis`, counted from the front, the batch's being 0."""
         axis = self.number("axis")
         return axis if axis >= 0 else axis + self.rank + 1
 
@@ -141,7 +141,7 @@ class _Words:
         return top, bottom, left, right
 
     def window(self, prefix: str, kernel: tuple[int, ...], stride: int | None) -> op.Window:
-        """Where the windows of a convolution (`filt`) or a pooling (`pool`) lie.
+        """Return where the windows of a convolution (`filt`) or a pooling (`pool`) lie.
 
         Args:
             prefix: of the attributes that hold its size.

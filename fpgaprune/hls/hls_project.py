@@ -62,7 +62,7 @@ class HlsProject(Summarised):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> HlsProject:
-        """The project that `to_hls` wrote in folder `path`, here or on another machine.
+        """Return the project that `to_hls` wrote in folder `path`, here or on another machine.
 
         Raises:
             HlsError: there is no project.
@@ -83,7 +83,7 @@ class HlsProject(Summarised):
         return CSimulation.build(self.path, self.design, timeout_s)
 
     def predict(self, x: Array | Sequence[Array]) -> Any:
-        """The outputs of the hardware for `x`, (N, ...) in the model's input shape; compiled on first use."""
+        """Return the outputs of the hardware for `x`, (N, ...) in the model's input shape; compiled on first use."""
         return CSimulation.open_or_build(self.path, self.design).predict(x)
 
     def build(

@@ -89,7 +89,7 @@ def _without_added(design: Design) -> tuple[list[LayerSpec], list[str]]:
 
 
 def _pads_for(layer: LayerSpec, reader: LayerSpec | None) -> bool:
-    """Whether `layer` is the zeros that hls4ml puts before the windows of `reader`."""
+    """Return whether `layer` is the zeros that hls4ml puts before the windows of `reader`."""
     return (
         isinstance(layer.operation, op.Pad)
         and reader is not None
@@ -108,7 +108,7 @@ def _entry(layer: LayerSpec, sources: list[LayerSpec], io_type: str) -> Entry:
 
 
 def attributes_of(layer: LayerSpec, sources: list[LayerSpec], io_type: str) -> Entry:
-    """The class of hls4ml's layer and its attributes.
+    """Return the class of hls4ml's layer and its attributes.
 
     Raises:
         HlsError: hls4ml has no layer that computes the operation.
@@ -167,7 +167,7 @@ def _weights(layer: LayerSpec) -> Entry:
 
 
 def _sizes(prefix: str, shape: tuple[int, ...]) -> Entry:
-    """The height and the width of an image of `shape`; a sequence has a width alone."""
+    """Return the height and the width of an image of `shape`; a sequence has a width alone."""
     names = ("width",) if len(shape) == 2 else ("height", "width")
     return {f"{prefix}_{name}": size for name, size in zip(names, shape[:-1], strict=True)}
 
@@ -179,7 +179,7 @@ def _sides(prefix: str, sides: tuple[int, int, int, int], axes: int) -> Entry:
 
 
 def _window(layer: LayerSpec, source: LayerSpec, prefix: str, window: op.Window) -> Entry:
-    """Where the windows of a convolution (`filt`) or a pooling (`pool`) lie."""
+    """Return where the windows of a convolution (`filt`) or a pooling (`pool`) lie."""
     axes = len(source.output_shape)
     out = layer.output_shape if len(layer.output_shape) == axes else (*(1,) * (axes - 1), layer.output_shape[-1])
     (high, wide), (down, right) = window.size, window.stride

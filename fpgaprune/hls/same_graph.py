@@ -70,7 +70,7 @@ def _shape_and_layout(node: Any, layer: LayerSpec) -> _Facts:
 
 
 def _operation(node: Any, layer: LayerSpec, sources: list[LayerSpec], io_type: str) -> _Facts:
-    """What the node computes: its class, what the list of layers said, and what hls4ml's back end added."""
+    """Return what the node computes: its class, what the list of layers said, and what hls4ml's back end added."""
     from hls4ml.model.layers import layer_map
 
     operation, has = layer.operation, node.attributes.attributes

@@ -75,7 +75,7 @@ def _defaults(kind: str, backend: Any) -> dict[str, Any]:
 
 
 def table_settings(operation: Operation) -> dict[str, Any]:
-    """The sizes and the form of the tables of `operation`, by the names of hls4ml's settings."""
+    """Return the sizes and the form of the tables of `operation`, by the names of hls4ml's settings."""
     match operation:
         case LookUp(table_size=size) | Recurrent(table_size=size):
             return {"TableSize": size}
@@ -90,7 +90,7 @@ def table_settings(operation: Operation) -> dict[str, Any]:
 
 
 def softmax_types_of(types: Mapping[str, FixedType]) -> dict[str, str]:
-    """The types of a softmax's tables, by the names of hls4ml's settings."""
+    """Return the types of a softmax's tables, by the names of hls4ml's settings."""
     return {
         f"{''.join(part.title() for part in role.split('_'))}T": hls_type(types[role])
         for role in _OF_SOFTMAX

@@ -89,12 +89,12 @@ class CSimulation:
 
     @classmethod
     def open_or_build(cls, folder: Path, design: Design) -> CSimulation:
-        """The project's C simulation, compiled if it was not compiled before."""
+        """Return the project's C simulation, compiled if it was not compiled before."""
         program = program_of(folder)
         return cls(program, design) if program.exists() else cls.build(folder, design)
 
     def predict(self, x: Array | Sequence[Array]) -> Any:
-        """The float32 outputs (N, ...) for the samples `x` (N, ...); a tuple if the design has several outputs.
+        """Return the float32 outputs (N, ...) for the samples `x` (N, ...); a tuple if the design has several outputs.
 
         Args:
             x: samples, or one array of them for each input of the design.

@@ -113,14 +113,14 @@ def write_simulator(folder: Path, design: Design) -> None:
 
 
 def program_of(folder: Path) -> Path:
-    """The path to which `build_lib.sh` of the project in `folder` writes the compiled program."""
+    """Return the path to which `build_lib.sh` of the project in `folder` writes the compiled program."""
     script = (folder / "build_lib.sh").read_text()
     settings = dict(re.findall(r"^(PROJECT|LIB_STAMP)=(\w+)$", script, flags=re.MULTILINE))
     return (folder / "firmware" / f"{settings['PROJECT']}-{settings['LIB_STAMP']}").resolve()
 
 
 def ports(design: Design) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """The shapes of one sample's inputs and of its outputs, in the program's order."""
+    """Return the shapes of one sample's inputs and of its outputs, in the program's order."""
     inputs = [layer.output_shape for layer in design.layers if isinstance(layer.operation, Input)]
     return inputs, [design.given_shape(name) for name in design.outputs]
 
@@ -147,7 +147,7 @@ class Simulator:
                 ) from None
 
     def give(self, sample: Sequence[NDArray[np.float32]], timeout_s: float) -> list[NDArray[np.float32]]:
-        """The outputs for one sample, which has an array for each input.
+        """Return the outputs for one sample, which has an array for each input.
 
         Raises:
             ToolTimeoutError: it takes longer than `timeout_s`.
@@ -209,7 +209,7 @@ def _source(design: Design) -> str:
 
 
 def _both(match: re.Match[str]) -> str:
-    """The function for `volatile` objects, and the same function for all other objects."""
+    """Return the function for `volatile` objects, and the same function for all other objects."""
     return (
         match[0]
         + "  // Added by fpgaprune: as above, and the value may stay in a register.\n"

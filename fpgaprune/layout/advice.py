@@ -108,7 +108,7 @@ class Advice(Struct, frozen=True):
         return bool(self.shortages)
 
     def to_json(self) -> dict[str, Any]:
-        """The whole advice as JSON data, with what fits."""
+        """Return the whole advice as JSON data, with what fits."""
         data: dict[str, Any] = to_plain(self)
         data["now"] = self.now.to_json()
         for row, suggestion in zip(data["suggestions"], self.suggestions, strict=True):
@@ -119,7 +119,7 @@ class Advice(Struct, frozen=True):
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Advice:
-        """The advice that `to_json` gave.
+        """Return the advice that `to_json` gave.
 
         Raises:
             ReportError: the data has another form.

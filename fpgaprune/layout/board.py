@@ -175,7 +175,7 @@ class _Room:
         return self.fullness(laid) <= 1
 
     def fullness(self, laid: DesignLayout) -> float:
-        """The share of the resource that is nearest to its limit, or furthest beyond it."""
+        """Return the share of the resource that is nearest to its limit, or furthest beyond it."""
         taken = (share / self.devices.room[name] for name, share in self.shares(laid).items())
         return max(self.luts(laid) / self.many, *taken)
 
@@ -191,14 +191,14 @@ class _Room:
         return replace(self.part, **{**counts, "lut": int(min(counts["lut"], self.many))})
 
     def exceeded(self, laid: DesignLayout) -> bool:
-        """Whether the FPGA is too small even if the lower end of the estimate is true."""
+        """Return whether the FPGA is too small even if the lower end of the estimate is true."""
         return any(share > 1 for share in self.shares(laid, "low").values())
 
     def luts(self, laid: DesignLayout) -> int:
         return round(self.devices.placed_luts(_known(laid)))
 
     def wait(self, laid: DesignLayout) -> str:
-        """What to know of a design whose place and route is no matter of minutes."""
+        """Return what to know of a design whose place and route is no matter of minutes."""
         return f" (place and route: more than {self.minutes:g} minutes)" if self.luts(laid) > self.many else ""
 
     def amounts(self, laid: DesignLayout) -> str:

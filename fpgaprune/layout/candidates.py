@@ -53,7 +53,7 @@ class Candidates:
         """For each layer the ways that keep an interval, and what takes the same however layers are laid out."""
 
     def may_pair(self, layer: LayerSpec) -> bool:
-        """Whether a multiplier of the family can take two values of `layer` at once."""
+        """Return whether a multiplier of the family can take two values of `layer` at once."""
         return self.fabric.product["wide"] >= _WIDE and may_be_paired(self.design, layer)
 
     def slowest(self) -> int:
@@ -103,7 +103,7 @@ class Candidates:
         return found, rest
 
     def fewest(self, layer: LayerSpec, interval: int, paired: bool) -> int | None:
-        """The fewest multipliers with which `layer` keeps `interval`; None if none are enough."""
+        """Return the fewest multipliers with which `layer` keeps `interval`; None if none are enough."""
         return next((number for cycles, number in self.ladder(layer.name, paired) if cycles <= interval), None)
 
     def _ladder(self, name: str, paired: bool) -> tuple[tuple[int, int], ...]:
@@ -155,7 +155,7 @@ class Candidates:
         interval: int,
         fold: Mapping[str, int] | None = None,
     ) -> tuple[Mapping[str, Counts], Counts]:
-        """What each layer with weights takes with the layers that follow it, and all others together."""
+        """Return what each layer with weights takes with the layers that follow it, and all others together."""
         loadable = self.layout.loadable and bool(multipliers)
         layout = replace(
             self.layout,

@@ -104,7 +104,7 @@ def choose_layout(
 
 
 def require_family(part: Part) -> str:
-    """The family whose estimate of our Verilog stands for `part`.
+    """Return the family whose estimate of our Verilog stands for `part`.
 
     Raises:
         EstimateError: open synthesis does not know the part.
@@ -126,7 +126,7 @@ class _Question:
     interval: int | None
 
     def answer(self, share: float, shortest: int = 0) -> ChosenLayout | None:
-        """The layout with the smallest interval, or within the given one; None if none takes at most `share`.
+        """Return the layout with the smallest interval, or within the given one; None if none takes at most `share`.
 
         No interval below `shortest` is tried.
         """
@@ -145,7 +145,7 @@ class _Question:
         return None
 
     def _settled(self, allowed: int, share: float, room: Mapping[str, float], every: bool) -> ChosenLayout | None:
-        """The layout for `allowed` cycles, or for as many as the whole design takes then.
+        """Return the layout for `allowed` cycles, or for as many as the whole design takes then.
 
         Layers that each keep an interval may not keep it together: what stands between them takes cycles as well, and
         branches wait for each other.
@@ -170,7 +170,7 @@ class _Question:
 
 
 def _quickest(ways: Candidates, room: Mapping[str, float], shortest: int, every: bool) -> int | None:
-    """The smallest interval from `shortest` on for which there is a choice; None if there is none."""
+    """Return the smallest interval from `shortest` on for which there is a choice; None if there is none."""
     tried = [max(ways.slowest() + 1, shortest)]
     while tried[-1] > shortest:
         tried.append(max(int(tried[-1] / _STEP), shortest))
@@ -194,7 +194,7 @@ def _quickest(ways: Candidates, room: Mapping[str, float], shortest: int, every:
 
 
 def _fitting(found: tuple[dict[str, list[Way]], Counts], room: Mapping[str, float]) -> dict[str, Way] | None:
-    """One way for each layer, all within `room` and of the smallest shares; None if there is no such choice."""
+    """Return one way for each layer, all within `room` and of the smallest shares; None if there is no such choice."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     ways, rest = found
@@ -241,7 +241,7 @@ def _explained(
 
 
 def _way(layer: LayerHardware) -> str:
-    """How the sums of `layer` are made."""
+    """Return how the sums of `layer` are made."""
     if any(isinstance(part, SerialSums | SerialTrees) for part in layer.parts):
         return BIT_BY_BIT
     modules = {part.module for part in layer.every if isinstance(part, Instance)}
@@ -249,7 +249,7 @@ def _way(layer: LayerHardware) -> str:
 
 
 def _multipliers(layer: LayerHardware) -> int:
-    """The multipliers of a schedule in `layer`; 0 where it has none."""
+    """Return the multipliers of a schedule in `layer`; 0 where it has none."""
     modules = [part for part in layer.every if isinstance(part, Instance) and part.module == "fp_scheduled"]
     return sum(part["GROUPS"] * part["TAPS"] for part in modules)
 

@@ -61,7 +61,7 @@ class DesignLayout(Struct, frozen=True, dict=True):
 
     @classmethod
     def of_project(cls, made: Estimate, name: str = "", settings: Mapping[str, Any] | None = None) -> DesignLayout:
-        """The hls4ml project that `made` estimates."""
+        """Return the hls4ml project that `made` estimates."""
         figures = (made.total[ANALYTIC_SYNTH.step], made.latency_cycles, made.interval_cycles)
         part = made.target.part
         return cls(
@@ -130,7 +130,7 @@ class DesignLayout(Struct, frozen=True, dict=True):
         return {name: None if figure is None else getattr(figure, end) for name, figure in figures.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """The estimate and its verdicts as JSON data."""
+        """Return the estimate and its verdicts as JSON data."""
         names = ("part", "capacity", "used", "latency_cycles", "interval_cycles", "fits", "fits_upper", "stage")
         return {name: to_plain(getattr(self, name)) for name in names} | ({} if self.whole else {"whole": False})
 

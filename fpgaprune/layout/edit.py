@@ -33,7 +33,7 @@ class Edit:
     keeps_function: bool = True
 
     def then(self, other: Edit) -> Edit:
-        """Both changes; `other` was made on the design of this one."""
+        """Return both changes; `other` was made on the design of this one."""
         return Edit(
             tuple(dict.fromkeys((*self.knobs, *other.knobs))),
             joined(self.settings, other.settings),
@@ -63,7 +63,7 @@ def flow_text(settings: Settings) -> str:
 
 
 def _place(sections: list[str]) -> Callable[[str], tuple[int, int]]:
-    """Where a section stands: first those that suggestions change, then the others as they come."""
+    """Return where a section stands: first those that suggestions change, then the others as they come."""
     return lambda name: (_SECTIONS.index(name) if name in _SECTIONS else len(_SECTIONS), sections.index(name))
 
 
@@ -72,7 +72,7 @@ def _lines(table: Settings) -> Iterator[str]:
 
 
 def joined(*parts: Settings) -> dict[str, Any]:
-    """All of `parts` in one; a later part wins, and tables are joined key by key.
+    """Return all of `parts` in one; a later part wins, and tables are joined key by key.
 
     The schedule of `[finetune]` is one value: the keys of one kind mean nothing to another.
     """

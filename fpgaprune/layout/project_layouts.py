@@ -29,13 +29,13 @@ _Multipliers = tuple[str, int]
 
 
 def strategies(design: Design) -> tuple[str, ...]:
-    """The strategies that the design's backend has templates for."""
+    """Return the strategies that the design's backend has templates for."""
     backend = BACKENDS.get(design.backend)
     return ("latency",) if backend is None else backend.strategies
 
 
 def priced_strategies(design: Design) -> tuple[str, ...]:
-    """The strategies to price; the estimator has no model of its own for `distributed_arithmetic`."""
+    """Return the strategies to price; the estimator has no model of its own for `distributed_arithmetic`."""
     weights = [layer.weights["weight"] for layer in products(design)]
     zeros = sum(raw.size - np.count_nonzero(raw) for raw in weights)
     pruned = zeros > _ZEROS * sum(raw.size for raw in weights)
@@ -51,7 +51,7 @@ def ladders(design: Design) -> Iterator[Iterator[Edit]]:
 
 
 def every_layout(design: Design) -> Iterator[tuple[str, Edit]]:
-    """Name and change of every layout of `design` as an hls4ml project, in both io types."""
+    """Yield name and change of every layout of `design` as an hls4ml project, in both io types."""
     other = other_io_type(design)
     for start in (None, other) if other is not None else (None,):
         base = design if start is None else start.design
@@ -61,7 +61,7 @@ def every_layout(design: Design) -> Iterator[tuple[str, Edit]]:
 
 
 def products(design: Design) -> list[LayerSpec]:
-    """The layers that multiply by weights: only they have a layout."""
+    """Return the layers that multiply by weights: only they have a layout."""
     return [layer for layer in design.layers if layer.strategy is not None and "weight" in layer.weights]
 
 
@@ -80,7 +80,7 @@ def uniform_layouts(design: Design, strategy: str) -> Iterator[Edit]:
 
 
 def balanced_layouts(design: Design, strategy: str) -> Iterator[Edit]:
-    """A reuse factor for each layer, so that all layers of a stream work for about the same number of cycles.
+    """Yield a reuse factor for each layer, so that all layers of a stream work for about the same number of cycles.
 
     A layer with few pixels may take many cycles for each, because the slowest layer alone decides the interval. The
     layouts go from fast and large to slow and small. There is none if all layers have the same number of pixels, and
@@ -173,7 +173,7 @@ def _possible(layer: LayerSpec, design: Design, strategy: str, reuse: int) -> _M
 
 
 def _settled(layer: LayerSpec, strategy: str) -> bool:
-    """Whether the layer has `latency` with reuse factor 1 in a network of this strategy, whatever is asked."""
+    """Return whether the layer has `latency` with reuse factor 1 in a network of this strategy, whatever is asked."""
     return layer.is_depthwise and strategy in ("resource_unrolled", "distributed_arithmetic")
 
 
@@ -182,7 +182,7 @@ def _size(layer: LayerSpec) -> tuple[int, int]:
 
 
 def _most_useful(design: Design) -> int:
-    """The largest reuse factor to try: a larger one changes nothing or takes too long."""
+    """Return the largest reuse factor to try: a larger one changes nothing or takes too long."""
     return min(max((math.prod(_size(layer)) for layer in products(design)), default=1), _LARGEST)
 
 
@@ -220,7 +220,7 @@ def streamed(design: Design) -> Design:
 
 
 def _padding(layer: LayerSpec, source: LayerSpec) -> LayerSpec | None:
-    """A layer that pads `source` with the zeros that a convolution reads; None if it reads none."""
+    """Return a layer that pads `source` with the zeros that a convolution reads; None if it reads none."""
     convolution = layer.operation
     if not isinstance(convolution, Convolution) or not any(convolution.window.pad):
         return None
@@ -233,7 +233,7 @@ def _padding(layer: LayerSpec, source: LayerSpec) -> LayerSpec | None:
 
 
 def _unpadded(layer: LayerSpec) -> Operation:
-    """The convolution of `layer` over a padded map."""
+    """Return the convolution of `layer` over a padded map."""
     convolution = layer.operation
     if not isinstance(convolution, Convolution):
         return convolution
@@ -241,5 +241,5 @@ def _unpadded(layer: LayerSpec) -> Operation:
 
 
 def _handed_on(layer: LayerSpec) -> dict[str, FixedType]:
-    """The types of a layer that only passes on the output of `layer`."""
+    """Return the types of a layer that only passes on the output of `layer`."""
     return {role: kind for role, kind in layer.types.items() if role == "result"}

@@ -66,7 +66,7 @@ def exact_accumulator(
     bias: Array | None,
     bias_type: FixedType | None = None,
 ) -> FixedType:
-    """The narrowest type that holds every partial sum of `layer`, in any order and for any input, and the bias.
+    """Return the narrowest type that holds every partial sum of `layer`, in any order and for any input, and the bias.
 
     Raises:
         HlsError: the type needs more than 64 bits.
@@ -89,7 +89,7 @@ def _largest_sums(
 
 
 def _holding(layer: str, magnitude: float, fraction: int) -> FixedType:
-    """The narrowest accumulator that holds numbers up to `magnitude` with `fraction` bits right of the point."""
+    """Return the narrowest accumulator that holds numbers up to `magnitude` with `fraction` bits right of the point."""
     integer = integer_bits(magnitude) + 1
     if integer + fraction > MAX_WIDTH:
         raise HlsError(

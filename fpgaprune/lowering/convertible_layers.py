@@ -42,7 +42,7 @@ def _class_problem(layer: keras.Layer) -> str | None:
 
 
 def layer_problems(functional: keras.Model) -> list[str]:
-    """One line for each layer of `functional` that cannot be converted: its name, the reason, what to do."""
+    """Return one line for each layer of `functional` that cannot be converted: its name, the reason, what to do."""
     problems = []
     # What a mask of steps does to a recurrent layer is said of the layer that makes the mask.
     masked = any(isinstance(layer, keras.layers.Masking) for layer in functional.layers)

@@ -43,7 +43,7 @@ def design_of(
     target: Target,
     name: str,
 ) -> Design:
-    """The `Design` of `folded` with exactly `types` and the integer weights `raws`.
+    """Return the `Design` of `folded` with exactly `types` and the integer weights `raws`.
 
     Args:
         folded: what `fold` returned.
@@ -134,7 +134,7 @@ def _in_shape(layer: LayerSpec, wanted: tuple[int, ...] | None) -> LayerSpec:
 
 
 def _in_order(folded: keras.Model) -> list[Any]:
-    """The layers of `folded`, the inputs first and in the model's order."""
+    """Return the layers of `folded`, the inputs first and in the model's order."""
     entries = [producer(tensor) for tensor in folded.inputs]
     return [*entries, *(layer for layer in folded.layers if not any(layer is entry for entry in entries))]
 
@@ -146,7 +146,7 @@ def _sources(layer: keras.Layer) -> list[str]:
 
 
 def _changes_nothing(layer: keras.Layer, kinds: Mapping[str, FixedType], incoming: Mapping[str, FixedType]) -> bool:
-    """Whether `layer` changes no number in hardware: a linear activation of the same type, or a scale of one."""
+    """Return whether `layer` changes no number in hardware: a linear activation of the same type, or a scale of one."""
     if isinstance(layer, keras.layers.Activation) and activation_of(layer.activation) == LINEAR:
         return kinds["result"] == incoming["result"]
     if isinstance(layer, keras.layers.BatchNormalization):
@@ -158,7 +158,7 @@ def _changes_nothing(layer: keras.Layer, kinds: Mapping[str, FixedType], incomin
 def _weights(
     layer: keras.Layer, raws: Mapping[str, Array], kinds: Mapping[str, FixedType]
 ) -> dict[str, NDArray[np.int64]]:
-    """The integers of `layer` by role; a layer of `PRODUCTS` without a bias has one of zeros."""
+    """Return the integers of `layer` by role; a layer of `PRODUCTS` without a bias has one of zeros."""
     if isinstance(layer, keras.layers.BatchNormalization):
         values = dict(zip(("scale", "bias"), single_scale_and_shift(layer), strict=True))
         return {role: kinds[role].to_raw(value) for role, value in values.items()}
@@ -178,7 +178,7 @@ def _weights(
 
 
 def single_scale_and_shift(layer: keras.Layer) -> tuple[Array, Array]:
-    """The scales and shifts of a BatchNormalization in single precision, as Keras computes them."""
+    """Return the scales and shifts of a BatchNormalization in single precision, as Keras computes them."""
     mean, variance = (np.asarray(array) for array in (layer.moving_mean, layer.moving_variance))
     gamma = np.asarray(layer.gamma) if layer.scale else 1
     scale = gamma / np.sqrt(variance + layer.epsilon)
@@ -186,7 +186,7 @@ def single_scale_and_shift(layer: keras.Layer) -> tuple[Array, Array]:
 
 
 def _operation(layer: keras.Layer, size: int, strategy: str | None, target: Target) -> Any:
-    """The operation of `layer` with what hls4ml's project for `target` adds to it."""
+    """Return the operation of `layer` with what hls4ml's project for `target` adds to it."""
     found = operation_of(layer, size)
     if isinstance(found, op.Convolution):
         places = math.prod(layer.output.shape[1:-1])
@@ -199,7 +199,7 @@ def _operation(layer: keras.Layer, size: int, strategy: str | None, target: Targ
 
 
 def _is_at_once(operation: op.Convolution, layer: keras.Layer, backend: str) -> bool:
-    """Whether hls4ml computes all windows of an image at once in io_parallel."""
+    """Return whether hls4ml computes all windows of an image at once in io_parallel."""
     image = len(layer.output.shape) == 4
     return backend == "oneAPI" or (backend == "Catapult" and operation.depthwise and image)
 
@@ -216,7 +216,7 @@ def _is_pointwise(operation: op.Convolution, layer: keras.Layer, strategy: str |
 def _roles(
     operation: op.Operation, kinds: Mapping[str, FixedType], weights: Mapping[str, object], raws: Mapping[str, object]
 ) -> dict[str, FixedType]:
-    """The types of the roles that `operation` has."""
+    """Return the types of the roles that `operation` has."""
     found = {"result": kinds["result"]}
     for role in op.roles_of(operation):
         if role == "table":

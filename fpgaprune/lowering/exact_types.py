@@ -59,7 +59,7 @@ def exact_types(folded: keras.Model, entering: Mapping[str, FixedType] | None = 
 
 
 def unrounded_inputs(folded: keras.Model) -> list[str]:
-    """Names of the inputs of `folded` that are read otherwise than by `RoundedChannels` layers alone."""
+    """Return the names of the inputs of `folded` that are read otherwise than by `RoundedChannels` layers alone."""
     readers = readers_of(folded)
     entries = [producer(tensor) for tensor in folded.inputs]
     return [entry.name for entry in entries if not _is_rounded(readers.get(id(entry), []))]
@@ -125,7 +125,7 @@ def _types(layer: keras.Layer, incoming: list[FixedType], readers: dict[int, lis
 
 
 def _average_types(layer: keras.Layer, incoming: FixedType) -> dict[str, FixedType]:
-    """The types of an average over a power of two, which divides by a shift."""
+    """Return the types of an average over a power of two, which divides by a shift."""
     positions = math.prod(getattr(layer, "pool_size", layer.input.shape[1:-1]))
     bits = positions.bit_length() - 1
     if positions != 1 << bits or getattr(layer, "padding", "valid") != "valid":
@@ -141,7 +141,7 @@ def _average_types(layer: keras.Layer, incoming: FixedType) -> dict[str, FixedTy
 
 
 def _entering(layer: keras.Layer, readers: list[Any], given: Mapping[str, FixedType]) -> FixedType:
-    """A type from which each of `readers` gets what it gets from the real number; else that of `given`."""
+    """Return a type from which each of `readers` gets what it gets from the real number; else that of `given`."""
     if not _is_rounded(readers):
         if layer.name in given:
             return given[layer.name]

@@ -34,7 +34,7 @@ Call = Callable[..., Any]
 
 
 def expands(operation: keras.Operation, args: tuple[Any, ...]) -> bool:
-    """Whether `operation`, called with `args`, is written as several layers."""
+    """Return whether `operation`, called with `args`, is written as several layers."""
     if keras_class(operation) in _JOINED:
         return bool(args) and isinstance(args[0], list | tuple) and len(args[0]) > 2
     if keras_class(operation) is keras.layers.Dot:
@@ -105,7 +105,7 @@ def _bounds(operation: keras.Operation) -> tuple[float, float, float, float, boo
 
 
 def _relu(operation: keras.Operation) -> Any:
-    """The `ReLU` that `operation` is, or applies; None if there is none."""
+    """Return the `ReLU` that `operation` is, or applies; None if there is none."""
     kind = keras_class(operation)
     relu: Any = operation if kind is keras.layers.ReLU else getattr(operation, "activation", None)
     return relu if kind in (keras.layers.ReLU, *_APPLIES) and keras_class(relu) is keras.layers.ReLU else None
@@ -120,7 +120,7 @@ def _to_six(limit: float) -> tuple[float, float, float, float, bool]:
 
 
 def _several(operation: keras.Operation) -> Any:
-    """The `ReLU` that `operation` is, or applies, if it has two settings or more that no single function has."""
+    """Return the `ReLU` that `operation` is, or applies, if it has two settings or more that no single function has."""
     relu = _relu(operation)
     if relu is None or (relu.max_value is not None and not _is_bounded(relu)):
         return None

@@ -34,7 +34,7 @@ _EACH_STEP = (*("Dense", "Activation", "ReLU", "LeakyReLU", "ELU", "Softmax", "B
 
 
 def is_wrapped(layer: keras.Layer) -> bool:
-    """Whether `layer` is a `TimeDistributed` of a layer that treats each step in the same way by itself."""
+    """Return whether `layer` is a `TimeDistributed` of a layer that treats each step in the same way by itself."""
     if keras_class(layer) is not keras.layers.TimeDistributed:
         return False
     inner = keras_class(layer.layer)
@@ -46,7 +46,7 @@ def is_wrapped(layer: keras.Layer) -> bool:
 
 
 def is_dense(layer: keras.Layer) -> bool:
-    """Whether `layer` is an `EinsumDense` that computes what a `Dense` of the same weights does."""
+    """Return whether `layer` is an `EinsumDense` that computes what a `Dense` of the same weights does."""
     if keras_class(layer) is not keras.layers.EinsumDense:
         return False
     found = re.fullmatch(r"(\.\.\.|[a-zA-Z]+)([a-zA-Z]),\2([a-zA-Z])->\1\3", layer.equation.replace(" ", ""))
@@ -54,7 +54,7 @@ def is_dense(layer: keras.Layer) -> bool:
 
 
 def _twin(layer: keras.Layer, name: str, **options: object) -> keras.Layer:
-    """A layer that computes what `layer` does, with the same weights."""
+    """Return a layer that computes what `layer` does, with the same weights."""
     if not is_dense(layer):
         return copied(layer, name=name, **options)
     settings = {"activation": layer.activation, "use_bias": layer.bias_axes is not None, **options}
@@ -62,7 +62,7 @@ def _twin(layer: keras.Layer, name: str, **options: object) -> keras.Layer:
 
 
 def flattened(model: keras.Model) -> keras.Model:
-    """A functional model without models inside it, which computes what `model` does at inference.
+    """Return a functional model without models inside it, which computes what `model` does at inference.
 
     Every layer keeps its name if no other has it; `layer_owners` tells whose weights it holds.
     """
@@ -106,7 +106,7 @@ def flattened(model: keras.Model) -> keras.Model:
 
 
 def layer_owners(model: keras.Model) -> dict[str, str]:
-    """The path of each layer of `model`, as its weights have it, to the layer's name in `flattened(model)`."""
+    """Return the path of each layer of `model`, as its weights have it, to the layer's name in `flattened(model)`."""
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
     owners = dict(_flat_names(functional))
     for path, layer in _leaves(functional, ""):
@@ -116,7 +116,7 @@ def layer_owners(model: keras.Model) -> dict[str, str]:
 
 
 def owner_of(path: str, owners: Mapping[str, str]) -> str | None:
-    """The layer in `flattened(model)` that holds the weight `path`; None if it has none there."""
+    """Return the layer in `flattened(model)` that holds the weight `path`; None if it has none there."""
     while "/" in path:
         path = path.rpartition("/")[0]
         if path in owners:
@@ -139,7 +139,7 @@ def _changes(call: Any) -> bool:
 def _applied(
     operation: keras.Operation, name: str, copy_of: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
-    """What the layers that stand for `operation` make of its arguments."""
+    """Return what the layers that stand for `operation` make of its arguments."""
     if is_wrapped(operation):
         operation, kwargs = operation.layer, {}
     if role_of(operation) is Role.IDENTITY:
@@ -159,7 +159,7 @@ def _applied(
 
 
 def _flat_names(functional: keras.Model) -> dict[str, str]:
-    """The path of each operation of `functional`, which no model inside it is, to its name in the flat model."""
+    """Return the path of each operation of `functional`, which no model inside it is, to its name in the flat model."""
     paths = [path for path, _ in _leaves(functional, "")]
     last = [path.rpartition("/")[2] for path in paths]
     taken = {producer(tensor).name for tensor in functional.inputs} | {path for path in paths if "/" not in path}
@@ -174,7 +174,7 @@ def _flat_names(functional: keras.Model) -> dict[str, str]:
 
 
 def _leaves(graph: object, prefix: str) -> Iterator[tuple[str, Any]]:
-    """The path and the operation of each call of `graph`, those inside a model instead of the model."""
+    """Yield the path and the operation of each call of `graph`, those inside a model instead of the model."""
     for call in calls_of(graph, path_prefix=prefix):
         inner = nested_graph(call)
         if inner is None:

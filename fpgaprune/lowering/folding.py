@@ -57,7 +57,7 @@ PRODUCTS = (*FOLDABLE, *RECURRENT)
 
 
 def fold(model: keras.Model) -> keras.Model:
-    """A new model of layers that are one operation each, which computes the same over the reals at inference.
+    """Return a new model of layers that are one operation each, which computes the same over the reals at inference.
 
     A BatchNorm that is the only reader of a linear convolution or Dense layer is folded into it (float64, then cast),
     and one behind an activation into the layers around it, as far as that is exact, unless the network rounds its data
@@ -148,7 +148,7 @@ def fold(model: keras.Model) -> keras.Model:
 
 
 def activation_layer(activation: Activation, name: str, axes: int) -> keras.Layer:
-    """The layer of `activation` for tensors of `axes` axes, the batch axis included."""
+    """Return the layer of `activation` for tensors of `axes` axes, the batch axis included."""
     options = {"name": name, "dtype": "float32"}
     if activation.name == "softmax" and axes > 2:
         # An hls4ml project would apply an `Activation` of softmax over all axes at once.
@@ -177,7 +177,7 @@ def in_classes_of_keras(functional: keras.Model) -> keras.Model:
 
 
 def _known(layer: keras.Layer) -> Activation:
-    """The function of an activation layer, or the one that another layer applies."""
+    """Return the function of an activation layer, or the one that another layer applies."""
     known = activation_in(layer)
     if known is None:
         raise UnsupportedLayerError(f"layer {layer.name!r} has an activation that is not known")
@@ -185,13 +185,13 @@ def _known(layer: keras.Layer) -> Activation:
 
 
 def _loses_axes(layer: keras.Layer) -> bool:
-    """Whether the output of the layer that replaces `layer` has fewer axes."""
+    """Return whether the output of the layer that replaces `layer` has fewer axes."""
     rows = isinstance(layer, keras.layers.Dense) and len(layer.output.shape) > _MOST_AXES
     return rows or averages_all(layer) or bool(getattr(layer, "keepdims", False))
 
 
 def averages_all(layer: keras.Layer) -> bool:
-    """Whether `layer` is an average pooling whose only window covers every position of its input."""
+    """Return whether `layer` is an average pooling whose only window covers every position of its input."""
     if type(layer) not in _GLOBAL or layer.data_format != "channels_last":
         return False
     sizes, positions = layer.input.shape[1:-1], layer.output.shape[1:-1]
@@ -241,5 +241,5 @@ def role_weights(layer: keras.Layer) -> dict[str, Array]:
 
 
 def _joined(layer: keras.Layer, biases: list[Array]) -> list[Array]:
-    """The biases of a recurrent layer as the one weight that Keras holds; none if it has no bias."""
+    """Return the biases of a recurrent layer as the one weight that Keras holds; none if it has no bias."""
     return [np.stack(biases).reshape(layer.cell.bias.shape)] if biases else []

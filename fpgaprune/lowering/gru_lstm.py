@@ -53,7 +53,7 @@ def functions_of(layer: keras.Layer) -> dict[str, str]:
 
 
 def gates_of(layer: keras.Layer) -> int:
-    """The number of gates of a GRU or LSTM; a product has this many times `units` numbers."""
+    """Return the number of gates of a GRU or LSTM; a product has this many times `units` numbers."""
     return 3 if isinstance(layer, keras.layers.GRU) else 4
 
 
@@ -78,7 +78,7 @@ def observed_states(layer: keras.Layer, x: Array) -> NDArray[np.float64]:
 
 
 def observe_states(folded: keras.Model, observed: Mapping[str, Array]) -> dict[str, NDArray[np.float64]]:
-    """Name of each recurrent layer to its `observed_states`, (N, T, ...).
+    """Return a dict: name of each recurrent layer to its `observed_states`, (N, T, ...).
 
     Args:
         folded: the model from `prepare.fold`.

@@ -109,7 +109,7 @@ def _is_relu(layer: keras.Layer) -> bool:
 
 
 def _quantisers(layer: keras.Layer, readers: Mapping[int, list[Any]]) -> tuple[bool, list[Any]] | None:
-    """Whether a relu follows `layer`, and the quantisers that read it; None if something else reads it."""
+    """Return whether a relu follows `layer`, and the quantisers that read it; None if something else reads it."""
     found = readers.get(id(layer), [])
     has_relu = len(found) == 1 and _is_relu(found[0])
     if has_relu:
@@ -158,7 +158,7 @@ def _simplest(
 def crossings(
     scale: float, shift: float, incoming: FixedType, kinds: Sequence[FixedType], has_relu: bool
 ) -> tuple[_Reals, _Reals, tuple[_Reals, _Reals]]:
-    """The sum next to each step of `kinds` that does not reach it, and the one that does; the steps of both.
+    """Return the sum next to each step of `kinds` that does not reach it, and the one that does; the steps of both.
 
     A step that no sum reaches, or that every sum does, has only one of the two.
     """
@@ -184,7 +184,7 @@ def crossings(
 
 
 def _fewest_bits(low: float, high: float) -> float | None:
-    """The number of the fewest bits right of the point above `low` and below `high`; None if there is none."""
+    """Return the number of the fewest bits right of the point above `low` and below `high`; None if there is none."""
     if not low < high:
         return None
     if low < 0 < high:
@@ -199,7 +199,7 @@ def _fewest_bits(low: float, high: float) -> float | None:
 
 
 def _width(line: tuple[float, float], incoming: FixedType) -> int:
-    """The bits that `a * x + b` takes."""
+    """Return the bits that `a * x + b` takes."""
     fraction = max(_fraction(line[0]) + incoming.fraction, _fraction(line[1]))
     return integer_bits(abs(line[0]) * incoming.magnitude + abs(line[1])) + fraction
 

@@ -60,7 +60,7 @@ _Layer = Callable[..., Any]
 
 
 def operation_problems(functional: keras.Model) -> list[str]:
-    """One line for each operation of `functional` that cannot become a layer: its name, and what to do.
+    """Return one line for each operation of `functional` that cannot become a layer: its name, and what to do.
 
     Args:
         functional: a model from `keras.Model(model.inputs, model.outputs)`.
@@ -118,7 +118,7 @@ def with_layers(functional: keras.Model) -> keras.Model:
 
 
 def _stays(operation: keras.Operation) -> bool:
-    """Whether `operation` is a layer that stays; one of `_SCALES` does not."""
+    """Return whether `operation` is a layer that stays; one of `_SCALES` does not."""
     return isinstance(operation, keras.layers.Layer) and keras_class(operation) not in _SCALES
 
 
@@ -140,7 +140,7 @@ def _problem(operation: keras.Operation) -> str:
 
 
 def _made(operation: keras.Operation, args: tuple[Any, ...], kwargs: Mapping[str, object]) -> _Layer | None:
-    """A function that makes the output of `operation` with a layer; None if no layer computes the same."""
+    """Return a function that makes the output of `operation` with a layer; None if no layer computes the same."""
     kind, name = type(operation).__name__, operation.name
     line = _line(operation, args, kwargs)
     if line is not None:
@@ -191,7 +191,7 @@ def _unary(operation: keras.Operation, kind: str, x: Any) -> _Layer | None:
 
 
 def _output_shape(operation: keras.Operation, x: Any) -> tuple[int | None, ...]:
-    """The shape of one sample's output; (None,) if an axis of it would hold several samples."""
+    """Return the shape of one sample's output; (None,) if an axis of it would hold several samples."""
     shape = tuple(operation.compute_output_spec(x).shape)
     return shape[1:] if len(shape) > 1 and shape[0] == x.shape[0] else (None,)
 
@@ -262,7 +262,7 @@ def _spread(constant: object, tensor: keras.KerasTensor) -> NDArray[np.float64] 
 
 
 def scaled_and_shifted(name: str, x: Any, scale: NDArray[np.float64], shift: NDArray[np.float64]) -> tuple[Any, Any]:
-    """A layer that computes `scale * x + shift`, and its output."""
+    """Return a layer that computes `scale * x + shift`, and its output."""
     shape = tuple(x.shape[1:])
     each = max(scale.ndim, shift.ndim) > 1
     channels = math.prod(shape) if each else shape[-1]

@@ -36,7 +36,7 @@ class KnownLosses:
             self._losses = _read(self._path, question)
 
     def get(self, widths: Mapping[tuple[str, str], int]) -> tuple[float, float] | None:
-        """The loss and its standard error with these widths; None if they were not measured."""
+        """Return the loss and its standard error with these widths; None if they were not measured."""
         found = self._losses.get(_name(widths))
         return None if found is None else (found[0], found[1])
 
@@ -49,7 +49,7 @@ class KnownLosses:
 
 
 def question_of(texts: Iterable[str], arrays: Iterable[Array]) -> str:
-    """A digest of everything that the losses of a search depend on.
+    """Return a digest of everything that the losses of a search depend on.
 
     Args:
         texts: options, versions and names.

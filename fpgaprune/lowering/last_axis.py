@@ -47,7 +47,7 @@ def _is_first(layer: keras.Layer) -> bool:
 
 
 def _other_axes(layer: keras.Layer) -> _Shape:
-    """The axes along which `layer` works, from 1, if that is not the last one alone."""
+    """Return the axes along which `layer` works, from 1, if that is not the last one alone."""
     if not isinstance(layer, keras.layers.Softmax | keras.layers.BatchNormalization):
         return ()
     rank = len(layer.input.shape)
@@ -57,7 +57,7 @@ def _other_axes(layer: keras.Layer) -> _Shape:
 
 
 def _is_merged(shape: _Shape, wanted: _Shape) -> bool:
-    """Whether a merge to `wanted` takes an input of `shape`: all of it, or one value for each channel."""
+    """Return whether a merge to `wanted` takes an input of `shape`: all of it, or one value for each channel."""
     return shape == wanted or (math.prod(shape) == wanted[-1] == shape[-1])
 
 
@@ -123,7 +123,7 @@ class _LastAxis:
         return self._reshaped(x, wanted, f"{name}_whole")
 
     def _scaled(self, layer: keras.Layer, x: keras.KerasTensor, axis: int) -> keras.KerasTensor:
-        """A BatchNormalization along `axis` as a scale and a shift of each element."""
+        """Return a BatchNormalization along `axis` as a scale and a shift of each element."""
         shape = tuple(x.shape[1:])
         own = [1] * len(shape)
         own[axis - 1] = -1
@@ -133,7 +133,7 @@ class _LastAxis:
         return y
 
     def _grouped(self, layer: keras.Layer, x: keras.KerasTensor, axes: _Shape) -> keras.KerasTensor:
-        """What a softmax along `axes` gives: they come last, as one."""
+        """Return what a softmax along `axes` gives: they come last, as one."""
         shape = tuple(x.shape[1:])
         others = tuple(axis for axis in range(1, len(shape) + 1) if axis not in axes)
         order = (*others, *axes)

@@ -41,7 +41,7 @@ PROJECT_NAMES = "wanted letters, digits and '_', a letter first, and no word of 
 
 
 def is_project_name(name: str) -> bool:
-    """Whether `name` can be the name of a C++ function, and so of a project."""
+    """Return whether `name` can be the name of a C++ function, and so of a project."""
     return re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is not None and name not in RESERVED
 
 
@@ -108,7 +108,7 @@ def _allowed(name: str, is_input: bool, project: str) -> str:
 
 
 def renamed(functional: keras.Model, names: Mapping[str, str]) -> keras.Model:
-    """A copy of `functional` whose layers have the names in `names`; `functional` itself if no name changes.
+    """Return a copy of `functional` whose layers have the names in `names`; `functional` itself if no name changes.
 
     Args:
         functional: a functional model; it is not changed.

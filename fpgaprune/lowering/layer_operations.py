@@ -36,7 +36,7 @@ _ACTIVATIONS = (
 
 
 def operation_of(layer: keras.Layer, table_size: int) -> op.Operation:
-    """The operation of `layer`, a layer of a folded model.
+    """Return the operation of `layer`, a layer of a folded model.
 
     Args:
         layer: a layer of what `fold` returned.
@@ -63,7 +63,7 @@ def _convolution(layer: keras.Layer) -> op.Operation:
 
 
 def _window(layer: keras.Layer, size: tuple[int, ...]) -> op.Window:
-    """Where the windows of a convolution or a pooling lie; those of a 1-D layer have height 1."""
+    """Return where the windows of a convolution or a pooling lie; those of a 1-D layer have height 1."""
     places, strides = layer.input.shape[1:-1], tuple(layer.strides)
     sides = [
         _padding(layer.padding, place, taps, step) for place, taps, step in zip(places, size, strides, strict=True)
@@ -77,7 +77,7 @@ def _window(layer: keras.Layer, size: tuple[int, ...]) -> op.Window:
 
 
 def _padding(padding: str, places: int, taps: int, stride: int) -> tuple[int, int]:
-    """The zeros before and behind one axis."""
+    """Return the zeros before and behind one axis."""
     if padding == "causal":
         return taps - 1, 0
     if padding == "valid":

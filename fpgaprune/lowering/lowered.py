@@ -61,7 +61,7 @@ def make_design(
     labels: Labels | None = None,
     layers: LayerSettings | None = None,
 ) -> Design:
-    """The `Design` of `model` on `target`; nothing is written.
+    """Make the `Design` of `model` on `target`; nothing is written.
 
     Args, errors: as for `to_hls`.
 
@@ -108,7 +108,7 @@ def lower(
     results: Path | None = None,
     progress: OnStep | None = None,
 ) -> Lowered:
-    """The design of `model` on `target`. Args, errors: as for `to_hls`."""
+    """Return the design of `model` on `target`. Args, errors: as for `to_hls`."""
     precision = _precision(precision)
     if target.backend == VERILOG:
         # Our Verilog takes one position after another, and needs neither hls4ml's copies of streams nor its paddings.
@@ -176,7 +176,7 @@ def _entering(
     options: Mapping[str, LayerOptions],
     observed: Mapping[str, Array],
 ) -> dict[str, FixedType]:
-    """The type of each input of a network that rounds its data, but not that input.
+    """Return the type of each input of a network that rounds its data, but not that input.
 
     It is the user's; or holds each sample exactly, if few bits do; or has as many bits as an activation.
     """
@@ -203,7 +203,7 @@ def _entering(
 
 
 def _holding(values: Array, given: int | None, least: int, precision: Precision | AutoPrecision) -> FixedType:
-    """The type of an input of which `values` are samples: `given` bits wide, or at least `least`."""
+    """Return the type of an input of which `values` are samples: `given` bits wide, or at least `least`."""
     bits = given or max(least, precision.activation_bits if isinstance(precision, Precision) else precision.widest)
     if given is None:
         try:
@@ -265,7 +265,7 @@ def _classes(labels: object, folded: keras.Model, samples: int) -> Array:
 
 
 def _given(types: Types, precision: Precision | FixedType, options: Mapping[str, LayerOptions]) -> Types:
-    """The types that the user gave."""
+    """Return the types that the user gave."""
     if isinstance(precision, FixedType):
         return {layer: {role: t for role, t in roles.items() if t == precision} for layer, roles in types.items()}
     return {layer: dict(own.types) for layer, own in options.items() if own.types}

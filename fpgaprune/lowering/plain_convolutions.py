@@ -63,7 +63,7 @@ def _multiplier(layer: keras.Layer) -> int:
 
 
 def _shape(layer: keras.Layer) -> tuple[int, ...]:
-    """The shape of the plain kernel; that of a depthwise one without a multiplier stays depthwise."""
+    """Return the shape of the plain kernel; that of a depthwise one without a multiplier stays depthwise."""
     taps = ((size - 1) * step + 1 for size, step in zip(layer.kernel_size, layer.dilation_rate, strict=True))
     channels = int(layer.input.shape[-1])
     if type(layer) in _PLAIN:

@@ -140,12 +140,12 @@ def read_by_products(folded: keras.Model) -> set[str]:
 
 
 def is_softmax(layer: keras.Layer) -> bool:
-    """Whether `layer` of a folded model is a softmax."""
+    """Return whether `layer` of a folded model is a softmax."""
     return isinstance(layer, keras.layers.Softmax) or getattr(layer, "activation", None) is keras.activations.softmax
 
 
 def softmax_layer_types(layer: keras.Layer, backend: str) -> dict[str, FixedType]:
-    """The types of a softmax that reads any type."""
+    """Return the types of a softmax that reads any type."""
     return {"result": FixedType(16, 1, False, "RND", "SAT"), **softmax_types(layer.output.shape[-1], backend)}
 
 
@@ -184,7 +184,7 @@ class _Chooser:
         self.types[layer.name] = chosen | given
 
     def incoming(self, layer: keras.Layer) -> FixedType:
-        """The type of the first input of `layer`."""
+        """Return the type of the first input of `layer`."""
         source = layer.input[0] if isinstance(layer.input, list) else layer.input
         return self.types[producer(source).name]["result"]
 
@@ -222,13 +222,13 @@ class _Chooser:
         return {"result": result, "accum": result}
 
     def _own(self, layer: keras.Layer, own: LayerOptions, signed: bool | None) -> FixedType:
-        """The type of a BatchNorm or a merge: that of an activation if products read it, else that of a sum."""
+        """Return the type of a BatchNorm or a merge: that of an activation if products read it, else that of a sum."""
         if layer.name in self.read:
             return self._activation(layer.name, own)
         return self._sum(layer.name, signed)
 
     def _joined(self, layer: keras.Layer, own: LayerOptions) -> FixedType:
-        """The narrowest type that holds every value of all inputs of `layer`, or the given type or width."""
+        """Return the narrowest type that holds every value of all inputs of `layer`, or the given type or width."""
         if self.uniform or own.activation_bits is not None:
             return self._activation(layer.name, own)
         kinds = [self.types[producer(source).name]["result"] for source in layer.input]
@@ -255,7 +255,7 @@ class _Chooser:
         return finer(kind, largest, self._step(layer), self.observed.get(name))
 
     def _step(self, layer: keras.Layer) -> float:
-        """The last place of the output of `layer` with the bits of an activation."""
+        """Return the last place of the output of `layer` with the bits of an activation."""
         return 2.0 * self.ranges[layer.name].magnitude * 2.0**-self.precision.activation_bits
 
     def _activation(self, name: str, own: LayerOptions) -> FixedType:
@@ -306,14 +306,14 @@ class _Chooser:
         }
 
     def _state(self, layer: keras.Layer, own: LayerOptions) -> FixedType:
-        """The type of a recurrent layer's output and of its state."""
+        """Return the type of a recurrent layer's output and of its state."""
         if self.uniform or own.activation_bits:
             return self._activation(layer.name, own)
         return self._sum(layer.name, signed=True)
 
 
 def move_types(layer: keras.Layer, incoming: FixedType) -> dict[str, FixedType]:
-    """The types of a layer of `MOVES` that reads `incoming`."""
+    """Return the types of a layer of `MOVES` that reads `incoming`."""
     if isinstance(layer, _LARGEST) and not incoming.signed:
         # Templates start from a one in the highest bit, which is the smallest number only of a signed type.
         return {"result": incoming, "accum": FixedType(incoming.width + 1, incoming.integer + 1)}
@@ -321,7 +321,7 @@ def move_types(layer: keras.Layer, incoming: FixedType) -> dict[str, FixedType]:
 
 
 def _parameter(layer: keras.Layer) -> FixedType:
-    """The type of the slopes or the threshold of an activation layer."""
+    """Return the type of the slopes or the threshold of an activation layer."""
     given = [getattr(layer, name, None) for name in ("negative_slope", "threshold", "alpha")]
     values = [np.abs(np.asarray(value, dtype=np.float64)).max(initial=0.0) for value in given if value is not None]
     found = FixedType.holding(float(max(values, default=0.0)), 16)
@@ -329,7 +329,7 @@ def _parameter(layer: keras.Layer) -> FixedType:
 
 
 def fitting(values: Range, width: int, signed: bool | None = None) -> FixedType:
-    """The `width`-bit type with the fewest integer bits that holds `values`; rounds and saturates."""
+    """Return the `width`-bit type with the fewest integer bits that holds `values`; rounds and saturates."""
     has_sign = values.low < 0 if signed is None else signed
     return FixedType.holding(values.magnitude, width, has_sign)
 
@@ -341,7 +341,7 @@ _WIDEST = 32
 
 
 def scales_of_inputs(folded: keras.Model) -> dict[str, Any]:
-    """The name of each input of `folded` that is scaled first, to the BatchNorm that does so."""
+    """Return the name of each input of `folded` that is scaled first, to the BatchNorm that does so."""
     found = {}
     for layer in folded.layers:
         if isinstance(layer, keras.layers.BatchNormalization):

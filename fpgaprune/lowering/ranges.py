@@ -29,7 +29,7 @@ class Range:
 
     @classmethod
     def of(cls, values: Array) -> Range:
-        """The range of `values`; 0 to 0 if there are none."""
+        """Return the range of `values`; 0 to 0 if there are none."""
         return cls(float(values.min()), float(values.max())) if values.size else cls(0.0, 0.0)
 
     @property
@@ -46,7 +46,7 @@ class Range:
         return cls(max(whole.low, -largest), min(whole.high, largest))
 
     def doubled(self) -> Range:
-        """The range with both ends twice as far from zero, extended to include zero."""
+        """Return the range with both ends twice as far from zero, extended to include zero."""
         return Range(min(2 * self.low, 0.0), max(2 * self.high, 0.0))
 
 

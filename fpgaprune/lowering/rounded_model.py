@@ -43,7 +43,7 @@ def quantize(
     labels: Labels | None = None,
     layers: LayerSettings | None = None,
 ) -> keras.Model:
-    """A new model with the weights of `model` that computes in Keras what its hardware computes.
+    """Make a model with the weights of `model` that computes in Keras what its hardware computes.
 
     It trains like any other model: `fp.finetune(quantize(model, ...), masks, x, y)` keeps the same locks, and
     `make_design` and `to_hls` read the types from it. Its outputs are those of `emulate` bit for bit, up to 24 bits; a
@@ -91,7 +91,7 @@ def require_exact_sums(precision: AnyPrecision | None) -> None:
 
 
 def require_roundable(model: keras.Model) -> keras.Model:
-    """The model that `fold` makes of `model`; each of its layers can be rounded.
+    """Return the model that `fold` makes of `model`; each of its layers can be rounded.
 
     Raises:
         UnsupportedLayerError: a layer cannot be rounded; the message names it.
@@ -122,7 +122,7 @@ def carry_masks(model: keras.Model, rounded: keras.Model, masks: MaskSet) -> Mas
 
 
 def settle(rounded: keras.Model) -> keras.Model:
-    """A new model of Keras's own layers, with the weights that the hardware of `rounded` holds."""
+    """Return a new model of Keras's own layers, with the weights that the hardware of `rounded` holds."""
     plain, types = unrounded(rounded), rounded_types(rounded)
     quantise_weights(plain, types)
     for layer in plain.layers:
@@ -146,7 +146,7 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
     types_of = {name: layer.types for name, layer in specs.items()}
 
     def incoming_of(layer: keras.Layer) -> FixedType:
-        """The type of the first input of `layer`."""
+        """Return the type of the first input of `layer`."""
         first = producer(layer.input[0] if isinstance(layer.input, list) else layer.input)
         return types_of[first.name]["result"] if first.name in types_of else incoming_of(first)
 
@@ -209,7 +209,7 @@ def _rounding(folded: keras.Model, design: Design) -> keras.Model:
 
 
 def _counterpart(layer: keras.Layer, specs: Mapping[str, LayerSpec]) -> Any:
-    """The class that rounds in place of `layer`; None where another layer rounds what it gives."""
+    """Return the class that rounds in place of `layer`; None where another layer rounds what it gives."""
     if type(layer) not in ROUNDED or layer.name not in specs:
         return None
     operation = specs[layer.name].operation
@@ -236,7 +236,7 @@ def _sum_dtype(layer: keras.Layer, types: Mapping[str, FixedType], incoming: Fix
 
 
 def _look_up(operation: LookUp, types: Mapping[str, FixedType], incoming: FixedType) -> dict[str, Any]:
-    """What the counterpart of a layer that looks a function up is told beside its types."""
+    """Return what the counterpart of a layer that looks a function up is told beside its types."""
     factor = 1.0
     if operation.function == "elu":
         factor = float(_held(operation.parameter, types["param"]))
@@ -246,7 +246,7 @@ def _look_up(operation: LookUp, types: Mapping[str, FixedType], incoming: FixedT
 
 
 def _recurrent(layer: LayerSpec) -> dict[str, Any]:
-    """What the counterpart of a GRU or LSTM is told beside its types.
+    """Return what the counterpart of a GRU or LSTM is told beside its types.
 
     Raises:
         UnsupportedLayerError: double precision does not hold what a step computes.

@@ -113,7 +113,7 @@ class _Moves:
         return True
 
     def _before(self, norm: keras.layers.BatchNormalization) -> Any:
-        """The product whose factors reach `norm`, through a ReLU and pooling; None if there is none."""
+        """Return the product whose factors reach `norm`, through a ReLU and pooling; None if there is none."""
         source = self._source(norm)
         while isinstance(source, (*_LARGEST, *_AVERAGES)) and self._is_alone(source):
             source = self._source(source)
@@ -137,7 +137,7 @@ class _Moves:
         self.weights[layer.name] = (kernel * factors, bias + added.reshape(-1))
 
     def _products(self, layer: keras.Layer, grows: bool) -> list[Any] | None:
-        """The products that read `layer`, through layers that a line passes; None if anything else reads it."""
+        """Return the products that read `layer`, through layers that a line passes; None if anything else reads it."""
         found: list[Any] = []
         if id(layer) in self.leaving:
             return None
@@ -157,7 +157,7 @@ class _Moves:
         return self._source(source) if source.name in self.gone else source
 
     def _is_alone(self, layer: keras.Layer) -> bool:
-        """Whether one layer reads `layer`, and no output of the network is its own."""
+        """Return whether one layer reads `layer`, and no output of the network is its own."""
         return len(self.readers.get(id(layer), [])) == 1 and id(layer) not in self.leaving
 
     def _passes_factors(self, layer: keras.Layer) -> bool:
@@ -173,7 +173,7 @@ class _Moves:
 
 
 def _is_linear(layer: keras.Layer) -> bool:
-    """Whether `layer` is a product without an activation: a BatchNorm behind it is folded into it whole."""
+    """Return whether `layer` is a product without an activation: a BatchNorm behind it is folded into it whole."""
     return isinstance(layer, _PRODUCTS) and activation_in(layer) == LINEAR
 
 

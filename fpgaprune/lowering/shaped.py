@@ -52,11 +52,11 @@ class _Graph:
     names: dict[str, str]
 
     def readers(self, name: str) -> list[LayerSpec]:
-        """The layers that read layer `name`, once for each time."""
+        """Return the layers that read layer `name`, once for each time."""
         return [layer for layer in self.layers for source in layer.inputs if source == name]
 
     def place(self, name: str) -> int:
-        """Where layer `name` stands."""
+        """Return where layer `name` stands."""
         return next(place for place, layer in enumerate(self.layers) if layer.name == name)
 
     def redirect(self, old: str, new: str) -> None:
@@ -68,7 +68,7 @@ class _Graph:
         self.outputs = [new if name == old else name for name in self.outputs]
 
     def added(self, prefix: str, beside: LayerSpec, **fields: Any) -> LayerSpec:
-        """A layer that is added beside another; its name follows from that one's."""
+        """Return a layer that is added beside another; its name follows from that one's."""
         project_name = f"{prefix}{beside.project_name}"
         name = free_name(project_name, self.names)
         return replace(beside, name=name, project_name=project_name, reuse_factor=1, **fields)

@@ -44,14 +44,14 @@ class TableSizes:
 
 
 def looked_up(layer: keras.Layer) -> ScalarFunction | None:
-    """The function that `layer` of a folded model looks up in a table; None if it has no table of that kind."""
+    """Return the function that `layer` of a folded model looks up in a table; None if it has no table of that kind."""
     known = activation_in(layer) if isinstance(layer, keras.layers.ELU | keras.layers.Activation) else None
     function = None if known is None else FUNCTIONS.get(known.name)
     return function if function is not None and function.table is not None else None
 
 
 def entry_type(layer: keras.Layer, result: FixedType, usual: FixedType) -> FixedType:
-    """The type of the entries of the table of `layer`: `usual`, unless `result` tells more numbers apart.
+    """Return the type of the entries of the table of `layer`: `usual`, unless `result` tells more numbers apart.
 
     Then it is the type of as many bits with the fewest left of the point that holds every entry. Where `usual` does not
     hold every entry, it is the type with as many bits more.
@@ -73,7 +73,7 @@ def table_sizes(
     backend: str,
     io_type: str,
 ) -> TableSizes:
-    """The sizes of the tables of every layer of `folded`.
+    """Return the sizes of the tables of every layer of `folded`.
 
     Args:
         folded: the model from `prepare.fold`.
@@ -131,7 +131,7 @@ def size_problems(network: Any, options: Mapping[str, LayerOptions], named: Coll
 
 
 def _coarsest(layer: keras.Layer) -> ScalarFunction | None:
-    """The function that `layer` looks up; of the two of a recurrent layer that of the larger steps."""
+    """Return the function that `layer` looks up; of the two of a recurrent layer that of the larger steps."""
     if not isinstance(layer, RECURRENT):
         return looked_up(layer)
     both = map(FUNCTIONS.get, functions_of(layer).values())
@@ -140,7 +140,7 @@ def _coarsest(layer: keras.Layer) -> ScalarFunction | None:
 
 
 def _affordable(layer: keras.Layer, function: ScalarFunction, backend: str, io_type: str) -> int:
-    """The most entries that the table of `layer` may have."""
+    """Return the most entries that the table of `layer` may have."""
     if isinstance(layer, RECURRENT) or backend not in AP_BACKENDS:
         # Each gate of each unit has a copy, and hls4ml's other backends have ready-made tables.
         return USUAL_SIZE

@@ -77,7 +77,7 @@ class WidthSearch:
         self._progress = progress
 
     def run(self, auto: AutoPrecision) -> FoundWidths:
-        """The cheapest widths within the loss.
+        """Return the cheapest widths within the loss.
 
         Raises:
             HlsError: the loss is too large even with the widest types.
@@ -116,7 +116,7 @@ class WidthSearch:
         )
 
     def _uniform(self, places: list[tuple[str, str]], auto: AutoPrecision) -> tuple[int, _Loss]:
-        """The smallest width that all layers can have together, and its loss."""
+        """Return the smallest width that all layers can have together, and its loss."""
         start = min(max(_USUAL_BITS, auto.narrowest), auto.widest)
         found: tuple[int, _Loss] | None = None
         for bits in (*range(start, auto.narrowest - 1, -1), *range(start + 1, auto.widest + 1)):
@@ -174,7 +174,7 @@ class WidthSearch:
         return self._loss(emulate(retyped(self.skeleton, types, self.weights), self.data))
 
     def _question(self, wanted: Any, labels: Labels | None) -> str:
-        """A digest of everything that a loss depends on, except the widths."""
+        """Return a digest of everything that a loss depends on, except the widths."""
         data, outputs = (list(given) if isinstance(given, list | tuple) else [given] for given in (self.data, wanted))
         truth: list[Any] = [] if labels is None or callable(labels) else [np.asarray(labels)]
         if callable(labels):
@@ -241,12 +241,12 @@ class _Loss:
     error: float = 0.0
 
     def within(self, auto: AutoPrecision) -> bool:
-        """Whether the loss, plus the spare standard errors, is allowed."""
+        """Return whether the loss, plus the spare standard errors, is allowed."""
         return self.value + auto.spare * self.error <= auto.max_loss_fraction
 
 
 def _loss(wanted: Any, labels: Labels | None) -> tuple[str, Callable[[Any], _Loss]]:
-    """The meaning of the loss, in words, and a function from the hardware's outputs to their loss."""
+    """Return the meaning of the loss, in words, and a function from the hardware's outputs to their loss."""
     if callable(labels):
         judge = labels
         return "loss of the metric against Keras", lambda outputs: _Loss(*judge(wanted, outputs))

@@ -26,7 +26,7 @@ _Record = TypeVar("_Record")
 
 
 def on_samples(count: int) -> str:
-    """The other word beside `ALL_INPUTS`: a claim that was tried on so many samples."""
+    """Return the other word beside `ALL_INPUTS`: a claim that was tried on so many samples."""
     return f"on {count:,} sample{'s' * (count != 1)}"
 
 
@@ -117,7 +117,7 @@ class LinkCheck:
         return sum(weight.locked for weight in self.weights)
 
     def to_json(self) -> dict[str, Any]:
-        """The check as JSON data."""
+        """Return the check as JSON data."""
         return {
             "link": self.link,
             "locked": self.locked,
@@ -129,7 +129,7 @@ class LinkCheck:
 
     @classmethod
     def from_json(cls, data: object) -> LinkCheck:
-        """The check that `to_json` wrote as `data`; other keys are ignored.
+        """Return the check that `to_json` wrote as `data`; other keys are ignored.
 
         Raises:
             CertificateError: `data` has another form.
@@ -154,7 +154,7 @@ class Claim:
     holds: bool
 
     def sentence(self) -> str:
-        """The claim in one line."""
+        """Return the claim in one line."""
         return f"{self.claim} {self.inputs}: {self.found}"
 
 
@@ -190,12 +190,12 @@ class BitstreamLink:
         return "; ".join(claim.sentence() for claim in self.claims) + (f"; {self.left_out}" if self.left_out else "")
 
     def to_json(self) -> dict[str, Any]:
-        """The link as JSON data."""
+        """Return the link as JSON data."""
         return {"holds": self.holds, **msgspec.to_builtins(self)}
 
     @classmethod
     def from_json(cls, data: Any) -> BitstreamLink:
-        """The link that `to_json` wrote as `data`; other keys are ignored.
+        """Return the link that `to_json` wrote as `data`; other keys are ignored.
 
         Raises:
             CertificateError: `data` has another form.
@@ -252,7 +252,7 @@ class LockCertificate(Summarised):
         return self
 
     def to_json(self) -> dict[str, Any]:
-        """The certificate as JSON data."""
+        """Return the certificate as JSON data."""
         return {"ok": self.ok, "violations": self.violations, "links": [link.to_json() for link in self.links]}
 
 

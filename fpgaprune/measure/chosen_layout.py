@@ -108,7 +108,7 @@ class ChosenLayout(Summarised, Struct, frozen=True):
             yield f"{self.faster} multipliers more for {slowest.layer}: a sample {then}"
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, with what binds."""
+        """Return everything as JSON data, with what binds."""
         slowest = self.slowest
         return {
             **to_plain(self),
@@ -119,7 +119,7 @@ class ChosenLayout(Summarised, Struct, frozen=True):
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> ChosenLayout:
-        """The layout that `to_json` gave.
+        """Return the layout that `to_json` gave.
 
         Raises:
             ReportError: the data has another form.

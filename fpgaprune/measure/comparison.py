@@ -68,7 +68,7 @@ class Equivalence:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison as JSON data, without the values of the worst sample; inf and NaN become text."""
+        """Return the comparison as JSON data, without the values of the worst sample; inf and NaN become text."""
         values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "worst_input"}
         unwritable = {name: str(v) for name, v in values.items() if isinstance(v, float) and not np.isfinite(v)}
         return values | unwritable | {"ok": self.ok}

@@ -73,12 +73,12 @@ class LayerEstimate(Struct, frozen=True):
     interval_cycles: int
 
     def uses(self, name: str) -> int:
-        """The middle of the `synth` estimate of resource `name`; 0 if it is unknown."""
+        """Return the middle of the `synth` estimate of resource `name`; 0 if it is unknown."""
         used = self.synth[name]
         return 0 if used is None else used.value
 
     def at(self, stage: Stage) -> Measurement[Figure]:
-        """The figures of the analytic `stage`."""
+        """Return the figures of the analytic `stage`."""
         used = {"csynth": self.csynth, "synth": self.synth}
         return _at(stage, used, self.name, self.latency_cycles, self.interval_cycles)
 
@@ -145,7 +145,7 @@ class Estimate(Summarised, Struct, frozen=True):
         return self.occupancy.nearest_limit()
 
     def largest(self, resource: str) -> str | None:
-        """The layer that takes most of `resource`."""
+        """Return the layer that takes most of `resource`."""
         found = max(self.layers, key=lambda layer: layer.uses(resource), default=None)
         return None if found is None else found.name
 
@@ -155,11 +155,11 @@ class Estimate(Summarised, Struct, frozen=True):
         return self.latency_cycles * self.target.clock_ns / 1000.0
 
     def at(self, stage: Stage) -> Measurement[Figure]:
-        """The figures of the whole design at the analytic `stage`."""
+        """Return the figures of the whole design at the analytic `stage`."""
         return _at(stage, self.total, None, self.latency_cycles, self.interval_cycles)
 
     def to_json(self) -> dict[str, Any]:
-        """The whole estimate as JSON data, with the name of the part only."""
+        """Return the whole estimate as JSON data, with the name of the part only."""
         near = self.binding
         derived = {name: getattr(self, name) for name in ("latency_us", "fits", "fits_upper")}
         derived["binding"] = near and {
@@ -173,7 +173,7 @@ class Estimate(Summarised, Struct, frozen=True):
 
     @classmethod
     def from_json(cls, data: Mapping[str, object], target: Target) -> Estimate:
-        """The estimate that `to_json` gave, for the same target.
+        """Return the estimate that `to_json` gave, for the same target.
 
         Raises:
             ReportError: the data has another form.
@@ -240,12 +240,12 @@ class VerilogPrice(Summarised, Struct, frozen=True):
         return Measurement(ANALYTIC_OPEN_SYNTH, None, self.resources, cycles)
 
     def to_json(self) -> dict[str, Any]:
-        """The whole price as JSON data, with its stage."""
+        """Return the whole price as JSON data, with its stage."""
         return {"stage": ANALYTIC_OPEN_SYNTH, **to_plain(self)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> VerilogPrice:
-        """The price that `to_json` gave.
+        """Return the price that `to_json` gave.
 
         Raises:
             ReportError: the data has another form.

@@ -29,7 +29,7 @@ class Stage(str):
     __slots__ = ()
 
     def __new__(cls, text: str) -> Stage:
-        """The stage that `text` spells."""
+        """Return the stage that `text` spells."""
         if not isinstance(text, str) or _FORM.fullmatch(text) is None:
             raise ReportError(f"stage {text!r} is unknown; wanted {', '.join(_WORDS)}, or one such as route(ecp5)")
         return super().__new__(cls, text)
@@ -111,13 +111,13 @@ class Measurement(Struct, Generic[Count], frozen=True):
         return self.resources == Resources()
 
     def figure(self, name: str) -> Figure | None:
-        """The count of resource `name` with its range; the range of a tool's count is the count itself."""
+        """Return the count of resource `name` with its range; the range of a tool's count is the count itself."""
         count = self.resources[name]
         return Figure(count, count, count) if isinstance(count, int) else count
 
 
 def interval_words(cycles: int) -> str:
-    """How often a sample comes: `every cycle`, `every 1,024 cycles`."""
+    """Return how often a sample comes: `every cycle`, `every 1,024 cycles`."""
     return "every cycle" if cycles == 1 else f"every {cycles:,} cycles"
 
 
@@ -130,7 +130,7 @@ def to_plain(result: object) -> Any:
 
 
 def from_plain(data: object, kind: type[Result], what: str) -> Result:
-    """The object of `kind` that `data`, the JSON form of `what`, describes; unknown keys are ignored.
+    """Return the object of `kind` that `data`, the JSON form of `what`, describes; unknown keys are ignored.
 
     Raises:
         ReportError: a field is missing or malformed.

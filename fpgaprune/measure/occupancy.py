@@ -27,7 +27,7 @@ def share_of(count: float, capacity: float) -> float:
 
 
 def unknown_capacity(part: str) -> EstimateError:
-    """The error that no capacity of `part` is known."""
+    """Return the error that no capacity of `part` is known."""
     return EstimateError(
         f"the capacity of {part} is unknown; name a part that 'fpgaprune parts' lists with its capacity"
     )
@@ -51,7 +51,7 @@ class Taken(Struct, frozen=True):
     capacity: int
 
     def share(self, end: End = "used") -> float:
-        """The count, or one end of its estimate, as a fraction of the capacity."""
+        """Return the count, or one end of its estimate, as a fraction of the capacity."""
         return share_of(getattr(self, end), self.capacity)
 
     @property
@@ -86,15 +86,15 @@ class Occupancy(Struct, frozen=True):
         return None if self.fits is None else self.fits_by("high")
 
     def fits_by(self, end: End) -> bool | None:
-        """Whether that end of each estimate is within the capacity; None if nothing is known."""
+        """Return whether that end of each estimate is within the capacity; None if nothing is known."""
         return all(getattr(row, end) <= row.capacity for row in self.taken) if self.taken else None
 
     def nearest_limit(self, end: End = "used") -> Taken | None:
-        """The resource nearest to, or furthest beyond, its capacity; of equal ones the first."""
+        """Return the resource nearest to, or furthest beyond, its capacity; of equal ones the first."""
         return max(self.taken, key=lambda row: row.share(end), default=None)
 
     def require_nearest(self, end: End = "used") -> Taken:
-        """The nearest limit, where a verdict needs one.
+        """Return the nearest limit, where a verdict needs one.
 
         Raises:
             EstimateError: no capacity of the part is known.
@@ -105,7 +105,7 @@ class Occupancy(Struct, frozen=True):
         return found
 
     def size(self, end: End = "used") -> float:
-        """The sum of the shares of all resources."""
+        """Return the sum of the shares of all resources."""
         return sum(row.share(end) for row in self.taken)
 
     @property
@@ -129,7 +129,7 @@ class Occupancy(Struct, frozen=True):
 
     @classmethod
     def of(cls, used: Resources[Any], part: str, capacity: Resources[int], whole: bool = True) -> Occupancy:
-        """What `used`, counts or estimates, takes of `capacity`, that of the part of this name."""
+        """Return what `used`, counts or estimates, takes of `capacity`, that of the part of this name."""
         rows = []
         for name, count, there in used.against(capacity):
             figure = count if isinstance(count, Figure) else Figure(count, count, count)
@@ -138,5 +138,5 @@ class Occupancy(Struct, frozen=True):
 
 
 def occupancy_of(used: Resources[Any], part: Part, whole: bool = True) -> Occupancy:
-    """What `used`, counts or estimates, takes of `part`."""
+    """Return what `used`, counts or estimates, takes of `part`."""
     return Occupancy.of(used, part.name, capacity_of(part), whole)

@@ -30,7 +30,7 @@ class Cells(Resources[int], frozen=True, kw_only=True, omit_defaults=False):
 
     @classmethod
     def sum(cls, parts: Iterable[Cells]) -> Cells:
-        """The sum of `parts`; what one of them does not know is unknown in the sum."""
+        """Return the sum of `parts`; what one of them does not know is unknown in the sum."""
         listed = list(parts)
         counts = {name: add(part[name] for part in listed) for name in RESOURCES}
         return cls(**counts, own=_merged([p.own for p in listed]), types=_merged([p.types for p in listed]))
@@ -99,7 +99,7 @@ class Synthesis(Struct, frozen=True):
         return tuple(Measurement(self.stage, layer, cells or Resources()) for layer, cells in counted)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, with the total."""
+        """Return everything as JSON data, with the total."""
         return {**to_plain(self), "total": to_plain(self.total), "total_of": self.total_of}
 
 
@@ -171,7 +171,7 @@ class PlaceAndRoute(Struct, frozen=True):
         return Measurement(self.stage, None, self.used or Resources(), clock_ns=clock_ns)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, with the figures over all seeds."""
+        """Return everything as JSON data, with the figures over all seeds."""
         derived = {"fmax_mhz": self.fmax_mhz, "fmax_range_mhz": self.fmax_range_mhz, "used": self.used}
         return {**to_plain(self), **to_plain(derived)}
 
@@ -196,7 +196,7 @@ class Simulated(Struct, frozen=True):
     interval_cycles: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The figures, or why there are none, as JSON data."""
+        """Return the figures, or why there are none, as JSON data."""
         plain: dict[str, Any] = to_plain(self)
         reason = plain.pop("left_out")
         return plain if reason is None else {"left_out": reason}
@@ -255,7 +255,7 @@ class Measured(Struct, frozen=True, rename={"synthesis": str(OPEN_SYNTH), "route
         return None if found.total_of == SUM and counted.fits is None else counted
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data."""
+        """Return everything as JSON data."""
         return {
             **to_plain(self),
             "simulation": self.simulation.to_json(),
@@ -266,7 +266,7 @@ class Measured(Struct, frozen=True, rename={"synthesis": str(OPEN_SYNTH), "route
 
     @classmethod
     def from_json(cls, data: object) -> Measured:
-        """The measurement that `to_json` gave.
+        """Return the measurement that `to_json` gave.
 
         Raises:
             ReportError: the data has another form.

@@ -59,14 +59,14 @@ class Resources(Struct, Generic[Count], frozen=True, kw_only=True, omit_defaults
         return found
 
     def against(self, capacity: Resources[int]) -> Iterator[tuple[str, Count, int]]:
-        """Name, count and capacity of each resource whose count and capacity are known."""
+        """Yield name, count and capacity of each resource whose count and capacity are known."""
         for name in RESOURCES:
             count, there = self[name], capacity[name]
             if count is not None and there is not None:
                 yield name, count, there
 
     def less(self: Resources[int], other: Resources[int]) -> Resources[int]:
-        """The counts minus those of `other`; unknown if either is unknown."""
+        """Return the counts minus those of `other`; unknown if either is unknown."""
         return Resources(
             **{
                 name: None if (mine := self[name]) is None or (theirs := other[name]) is None else mine - theirs
@@ -76,11 +76,11 @@ class Resources(Struct, Generic[Count], frozen=True, kw_only=True, omit_defaults
 
 
 def add(counts: Iterable[int | None]) -> int | None:
-    """The sum of `counts`; None if one of them is None."""
+    """Return the sum of `counts`; None if one of them is None."""
     listed = list(counts)
     return None if None in listed else sum(count for count in listed if count is not None)
 
 
 def capacity_of(part: Part) -> Resources[int]:
-    """What `part` offers; a capacity that is not published is unknown."""
+    """Return what `part` offers; a capacity that is not published is unknown."""
     return Resources(**{name: getattr(part, name) for name in CAPACITIES})

@@ -86,12 +86,12 @@ class StagedCounts(Struct, frozen=True):
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """The counts as JSON data."""
+        """Return the counts as JSON data."""
         plain: dict[str, Any] = to_builtins(self)
         return plain
 
     def ranges(self) -> str:
-        """The 80 % range of each estimate, in a line."""
+        """Return the 80 % range of each estimate, in a line."""
         known = [(LABELS[name], figure) for name in ESTIMATED if (figure := self.estimated[name]) is not None]
         return ", ".join(f"{label} {figure.low:,} to {figure.high:,}" for label, figure in known)
 

@@ -64,7 +64,7 @@ class _Walk:
         return dict(reversed(found.items()))
 
     def _forward(self, step: FlatStep) -> Flags:
-        """The step's channels that depend on the input, before an activation across channels."""
+        """Return the step's channels that depend on the input, before an activation across channels."""
         output = step.outputs[0]
         if _has_rule(step):
             made = self._reached(step, self._depends[step.inputs[0]] @ self._joined(step), forward=True)
@@ -75,7 +75,7 @@ class _Walk:
         return made
 
     def _backward(self, step: FlatStep) -> Flags:
-        """The step's channels that are read; also marks the channels of its inputs that are read."""
+        """Return the step's channels that are read; also marks the channels of its inputs that are read."""
         read = self._read[step.outputs[0]]
         if step.mixes_channels:
             read = read | read.any()
@@ -110,7 +110,7 @@ class _Walk:
         return np.asarray(free.reshape(-1, n_in, n_out).any(axis=0))
 
     def _reached(self, step: FlatStep, flags: Flags, *, forward: bool) -> Flags:
-        """The units that `flags` reach over the time steps of a recurrent layer; `flags` for any other layer."""
+        """Return the units that `flags` reach over the time steps of a recurrent layer; `flags` for any other layer."""
         mask = self._masks.get(id(step.layer), {}).get("recurrent_kernel")
         if step.role is not Role.RECURRENT:
             return flags
@@ -126,7 +126,7 @@ class _Walk:
 
 
 def _by_unit(mask: Flags, units: int) -> Flags:
-    """Whether one of the gates of a unit has a free element; the last axis holds one gate after another."""
+    """Return whether one of the gates of a unit has a free element; the last axis holds one gate after another."""
     return np.asarray(mask.reshape(len(mask), -1, units).any(axis=1))
 
 

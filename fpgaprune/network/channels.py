@@ -101,7 +101,7 @@ class Channels:
         return tuple(axis for axis, size in enumerate(self.ids.shape) if size > 1)
 
     def line(self, axis: int) -> AxisChannels:
-        """The channels along `axis`; nothing may vary along another axis."""
+        """Return the channels along `axis`; nothing may vary along another axis."""
         size = self.shape[axis]
         full = (1 if size is None else size,)  # nothing varies along an axis of unknown size
         arrays: tuple[Any, Any, Any] = (self.ids, self.known, self.value)
@@ -112,12 +112,12 @@ class Channels:
         return replace(self, known=np.zeros_like(self.known))
 
     def transposed(self, order: Sequence[int]) -> Channels:
-        """The tensor whose axis k is this one's axis `order[k]`."""
+        """Return the tensor whose axis k is this one's axis `order[k]`."""
         shape = tuple(self.shape[k] for k in order)
         return Channels(shape, self.ids.transpose(order), self.known.transpose(order), self.value.transpose(order))
 
     def reshaped(self, shape: Shape) -> Channels | None:
-        """The tensor in row-major order as `shape`; None if a size is unknown and slots differ."""
+        """Return the tensor in row-major order as `shape`; None if a size is unknown and slots differ."""
         full = tuple(n for n in self.shape if n is not None)
         wanted = tuple(n for n in shape if n is not None)
         if len(full) < len(self.shape) or len(wanted) < len(shape):
@@ -175,7 +175,7 @@ class Slots:
             self._right.append(right[differ])
 
     def roots(self) -> Ids:
-        """The smallest slot of each slot's group; shape (count,)."""
+        """Return the smallest slot of each slot's group; shape (count,)."""
         parent = np.arange(self.count, dtype=np.intp)
         if not self._left:
             return parent
@@ -195,22 +195,22 @@ class Slots:
 
 
 def channel_axis(layer: keras.Layer) -> int:
-    """The axis of channels in a shape without the batch axis."""
+    """Return the axis of channels in a shape without the batch axis."""
     return 0 if layer.data_format == "channels_first" else -1
 
 
 def spatial(layer: keras.Layer, shape: Shape) -> Shape:
-    """The sizes of the spatial axes."""
+    """Return the sizes of the spatial axes."""
     return shape[1:] if layer.data_format == "channels_first" else shape[:-1]
 
 
 def positions(sizes: Shape) -> int:
-    """The number of positions of a kernel; an unknown size counts as 1."""
+    """Return the number of positions of a kernel; an unknown size counts as 1."""
     return math.prod(size or 1 for size in sizes)
 
 
 def pads_zeros(layer: keras.Layer, sizes: Shape) -> bool:
-    """Whether some tap of the kernel reads a zero of the padding."""
+    """Return whether some tap of the kernel reads a zero of the padding."""
     if layer.padding == "valid":
         return False
     steps = zip(sizes, layer.kernel_size, layer.strides, layer.dilation_rate, strict=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def copied(layer: keras.Layer, revise: Callable[[Any], Any] = dict, /, **changes: object) -> keras.Layer:
-    """A new layer with the settings of `layer`, but for `changes`, and without its weights.
+    """Return a new layer with the settings of `layer`, but for `changes`, and without its weights.
 
     A layer of a subclass that computes what its parent of Keras computes becomes one of that parent.
 
@@ -77,7 +77,7 @@ def cloned(
     names: Mapping[str, str] | None = None,
     float_inputs: str | None = None,
 ) -> keras.Model:
-    """A copy of `functional` with the weights of its layers; layers that the copy does not have are left out.
+    """Return a copy of `functional` with the weights of its layers; layers that the copy does not have are left out.
 
     Args:
         functional: a functional model; it is not changed.

@@ -33,7 +33,7 @@ class Groups:
 
 
 def groups_of(network: Network) -> Groups:
-    """The groups of all channels of `network`.
+    """Return the groups of all channels of `network`.
 
     Channels that the model adds, subtracts, averages or compares element by element are in one group. The output of a
     depthwise convolution is in the group of the channel that it reads. A layer without a rule makes new groups.

@@ -82,11 +82,11 @@ class Network:
     outputs: tuple[int, ...] = ()
 
     def shape(self, tensor: int) -> tuple[int | None, ...]:
-        """The shape of `tensor`, the batch axis first; None for an unknown size."""
+        """Return the shape of `tensor`, the batch axis first; None for an unknown size."""
         return tuple(self.tensors[tensor].shape)
 
     def width(self, tensor: int) -> int:
-        """How many channels `tensor` has on its last axis; 0 if that is unknown."""
+        """Return how many channels `tensor` has on its last axis; 0 if that is unknown."""
         return (self.shape(tensor) or (0,))[-1] or 0
 
     def flags(self, tensor: int, value: bool) -> Flags:
@@ -102,7 +102,7 @@ class Network:
         return found
 
     def consumers(self, tensor: int) -> list[FlatStep]:
-        """The steps that read `tensor`."""
+        """Return the steps that read `tensor`."""
         return [step for step in self.steps if tensor in step.inputs]
 
     def routes(self, step: FlatStep) -> list[Ids | None]:
@@ -125,7 +125,7 @@ class Network:
     def carried(
         self, step: FlatStep, facts: Mapping[int, Array], join: Callable[[Any, Any], Any], none: bool | int
     ) -> Array | None:
-        """The facts of the output channels of `step`, from those of its inputs; None if a route is None.
+        """Return the facts of the output channels of `step`, from those of its inputs; None if a route is None.
 
         Args:
             step: a step of this network.
@@ -142,11 +142,11 @@ class Network:
         return found
 
     def returned(self, tensor: int, route: Ids, flags: Flags) -> Flags:
-        """The channels of `tensor` from which a flagged output channel is made."""
+        """Return the channels of `tensor` from which a flagged output channel is made."""
         return np.bincount(route[flags & (route >= 0)], minlength=self.width(tensor)) > 0
 
     def _joins(self, step: FlatStep) -> bool:
-        """Whether `step` joins tensors along the last axis."""
+        """Return whether `step` joins tensors along the last axis."""
         rank = len(self.shape(step.inputs[0]))
         return step.layer.axis in (-1, rank - 1) and all(self.width(tensor) for tensor in step.inputs)
 
@@ -181,7 +181,7 @@ def network_of(model: keras.Model) -> Network | None:
 
 
 def role_of(layer: keras.Layer) -> Role | None:
-    """What `layer`, by its exact class, does to channels; None if that is unknown."""
+    """Return what `layer`, by its exact class, does to channels; None if that is unknown."""
     from fpgaprune.network.rules import rule_of
 
     rule = rule_of(type(layer))
@@ -193,7 +193,7 @@ def _last_axis_role(layer: keras.Layer) -> Role | None:
 
 
 def scale_and_shift(bn: keras.Layer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The factor and the summand that a BatchNorm applies to each channel at inference, in float64."""
+    """Return the factor and the summand that a BatchNorm applies to each channel at inference, in float64."""
     mean = np.asarray(bn.moving_mean, dtype=np.float64)
     gamma = np.asarray(bn.gamma, dtype=np.float64) if bn.scale else np.ones_like(mean)
     beta = np.asarray(bn.beta, dtype=np.float64) if bn.center else np.zeros_like(mean)

@@ -26,18 +26,18 @@ _HARMLESS = frozenset(
 
 
 def is_of_keras(thing: object) -> bool:
-    """Whether `thing`, a class or a function, is one of Keras's own."""
+    """Return whether `thing`, a class or a function, is one of Keras's own."""
     return str(getattr(thing, "__module__", "")).split(".")[0] == "keras"
 
 
 def keras_ancestor(kind: type) -> type | None:
-    """The nearest class of Keras of which `kind` is, or from which it inherits; None if there is none."""
+    """Return the nearest class of Keras of which `kind` is, or from which it inherits; None if there is none."""
     return next((one for one in kind.__mro__ if is_of_keras(one)), None)
 
 
 @functools.cache
 def class_of_keras(kind: type) -> type | None:
-    """The class of Keras whose computation a layer of class `kind` does; None if it may do another one.
+    """Return the class of Keras whose computation a layer of class `kind` does; None if it may do another one.
 
     A subclass does that of its parent if it only adds methods, or says anew how it is made and saved.
     """
@@ -109,7 +109,7 @@ def activation_of(thing: object) -> Activation | None:
 
 
 def activation_in(layer: object) -> Activation | None:
-    """The function that `layer` is, or that it applies last; linear if there is none, None if it is unknown."""
+    """Return the function that `layer` is, or that it applies last; linear if there is none, None if it is unknown."""
     is_one = keras_class(layer) in _activation_layers()
     return activation_of(layer if is_one else getattr(layer, "activation", None))
 
@@ -144,7 +144,7 @@ class OwnFunction:
 
 
 def own_functions(layer: Any) -> list[OwnFunction]:
-    """The functions that `layer`, and the layers inside it, apply and that are not Keras's own."""
+    """Return the functions that `layer`, and the layers inside it, apply and that are not Keras's own."""
     return [
         OwnFunction(number, name, value)
         for number, part in enumerate(layer._flatten_layers())
@@ -155,7 +155,7 @@ def own_functions(layer: Any) -> list[OwnFunction]:
 
 
 def described(thing: object) -> str:
-    """What the activation `thing` is, for a message that refuses it."""
+    """Return what the activation `thing` is, for a message that refuses it."""
     known = activation_of(thing)
     if known is not None:
         return repr(known.name)
@@ -174,7 +174,7 @@ def _called(name: str, settings: Mapping[str, object]) -> str:
 
 
 def _settings(layer: object) -> Mapping[str, Any]:
-    """What tells apart two layers of an activation of one class."""
+    """Return what tells apart two layers of an activation of one class."""
     names = ("max_value", "negative_slope", "threshold", "alpha", "axis")
     return {name: vars(layer)[name] for name in names if name in vars(layer)}
 
@@ -195,7 +195,7 @@ def _activation_layers() -> Mapping[type | None, Callable[[Any], Activation | No
 
 
 def _settled(name: str, defaults: Mapping[str, Any], changed: Mapping[str, Any]) -> Activation | None:
-    """The function `name` of `keras.activations` with its `defaults`, but for those that are `changed`."""
+    """Return the function `name` of `keras.activations` with its `defaults`, but for those that are `changed`."""
     if name == "relu":
         return _rectified(*(changed.get(key) for key in ("negative_slope", "max_value", "threshold")))
     own = {**defaults, **changed}
@@ -207,7 +207,7 @@ def _settled(name: str, defaults: Mapping[str, Any], changed: Mapping[str, Any])
 
 
 def _is_plain(key: str, value: object, defaults: Mapping[str, object]) -> bool:
-    """Whether the parameter `key` has the value that it has where nothing is said."""
+    """Return whether the parameter `key` has the value that it has where nothing is said."""
     return value in _PLAIN[key] if key in _PLAIN else key in defaults and value == defaults[key]
 
 
@@ -231,7 +231,7 @@ def _defaults(function: Any) -> dict[str, Any]:
 
 
 def _known(function: object) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The functions of each library that may be `function`, with the name in `keras.activations`."""
+    """Yield the functions of each library that may be `function`, with the name in `keras.activations`."""
     import keras
 
     name = getattr(function, "__name__", "")

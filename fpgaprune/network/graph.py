@@ -44,12 +44,12 @@ class Call:
 
 
 def is_keras_model(model: keras.Model) -> bool:
-    """Whether `model` is Keras's, and not only layers with named arrays, which compute nothing."""
+    """Return whether `model` is Keras's, and not only layers with named arrays, which compute nothing."""
     return any(is_of_keras(kind) for kind in type(model).__mro__)
 
 
 def is_model(operation: keras.Operation) -> bool:
-    """Whether `operation` is a model whose graph says everything that it computes."""
+    """Return whether `operation` is a model whose graph says everything that it computes."""
     if not is_keras_model(operation):
         return False
     import keras
@@ -61,7 +61,7 @@ def is_model(operation: keras.Operation) -> bool:
 
 
 def graph_of(model: keras.Model) -> Any:
-    """The functional graph of `model`.
+    """Return the functional graph of `model`.
 
     Raises:
         RemovalError: it is neither functional nor Sequential, overrides `call`, or is not built.
@@ -86,7 +86,7 @@ def nested_graph(call: Call) -> Any:
 
 
 def calls_of(graph: Any, key_prefix: str = "", path_prefix: str = "") -> list[Call]:
-    """Every call of `graph` except its inputs, producers before consumers; a model inside it is one call."""
+    """Return every call of `graph` except its inputs, producers before consumers; a model inside it is one call."""
     calls = []
     seen: Counter[int] = Counter()
     for depth in sorted(graph._nodes_by_depth, reverse=True):
@@ -112,7 +112,7 @@ def calls_of(graph: Any, key_prefix: str = "", path_prefix: str = "") -> list[Ca
 
 
 def count_uses(calls: Iterable[Call]) -> Counter[int]:
-    """How often each operation is called, by `id(operation)`."""
+    """Return how often each operation is called, by `id(operation)`."""
     return Counter(id(call.operation) for call in calls)
 
 
@@ -126,17 +126,17 @@ def readers_of(graph: object) -> dict[int, list[Any]]:
 
 
 def producer(tensor: keras.KerasTensor) -> Any:
-    """The operation that makes `tensor`; for an input of a graph, its InputLayer."""
+    """Return the operation that makes `tensor`; for an input of a graph, its InputLayer."""
     return tensor._keras_history.operation
 
 
 def structures(graph: Any) -> tuple[Any, Any]:
-    """The inputs and the outputs of `graph`, nested as they were passed to the model."""
+    """Return the inputs and the outputs of `graph`, nested as they were passed to the model."""
     return graph._inputs_struct, graph._outputs_struct
 
 
 def signature_of(model: keras.Model) -> Any:
-    """The inputs of `model`, nested as it takes them, as TensorFlow's own description of each.
+    """Return the inputs of `model`, nested as it takes them, as TensorFlow's own description of each.
 
     Raises:
         RemovalError: the model was never called, so that their shapes are not known.
@@ -154,7 +154,7 @@ def signature_of(model: keras.Model) -> Any:
 
 
 def unconnected(operation: object) -> Any:
-    """A copy of an operation that is in no graph, because calling the operation itself would change its graph.
+    """Return a copy of an operation that is in no graph, because calling the operation itself would change its graph.
 
     It shares everything with `operation`, weights too. `copy.copy` would save and load it, and fail at a layer of a
     user's own.
@@ -166,5 +166,5 @@ def unconnected(operation: object) -> Any:
 
 
 def value_of(variable: keras.Variable, dtype: Any = None) -> Array:
-    """The value of a variable or tensor as a NumPy array, in its own dtype or in `dtype`."""
+    """Return the value of a variable or tensor as a NumPy array, in its own dtype or in `dtype`."""
     return np.asarray(variable, dtype=dtype)

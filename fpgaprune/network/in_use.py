@@ -83,7 +83,7 @@ class _Traced:
 
 
 def _copies(variable: keras.Variable) -> Sequence[Any]:
-    """The TensorFlow variables of a Keras variable: one, or one for each device."""
+    """Return the TensorFlow variables of a Keras variable: one, or one for each device."""
     return getattr(variable.value, "values", None) or [variable.value]
 
 

@@ -192,7 +192,7 @@ class Ends:
 
 
 def read_keras_ends(path: str | os.PathLike[str]) -> Ends:
-    """The inputs and outputs of the model saved at `path`.
+    """Return the inputs and outputs of the model saved at `path`.
 
     Raises:
         CertificateError: the file is missing, or is neither a `.keras` nor an `.h5` file with a whole model.
@@ -258,7 +258,7 @@ def trained_bits(path: str | os.PathLike[str]) -> str | None:
 
 
 def _named(document: object, key: str) -> Iterator[str]:
-    """The texts under `key` anywhere in `document`."""
+    """Yield the texts under `key` anywhere in `document`."""
     if isinstance(document, Mapping):
         name = document.get(key)
         if isinstance(name, str):
@@ -269,7 +269,7 @@ def _named(document: object, key: str) -> Iterator[str]:
 
 
 def read_keras_layers(path: str | os.PathLike[str]) -> tuple[SavedLayer, ...]:
-    """The layers of the model saved at `path`, in its order; those of a model inside it stand after that.
+    """Return the layers of the model saved at `path`, in its order; those of a model inside it stand after that.
 
     Raises:
         CertificateError: the file is missing, or is neither a `.keras` nor an `.h5` file with a whole model.
@@ -321,7 +321,7 @@ def _are_layers(layers: object) -> bool:
 
 
 def _model_weights(config: dict[str, Any], group: Any, nested: str) -> Iterator[tuple[str, str, Array]]:
-    """The names of the nested models around each weight, the weight's path, and its array."""
+    """Yield the names of the nested models around each weight, the weight's path, and its array."""
     stored = {_name_of(entry): entry for entry in group.get("layers", {}).values()}
     for layer in config.get("layers", []):
         name = layer["config"].get("name")
@@ -338,7 +338,7 @@ def _model_weights(config: dict[str, Any], group: Any, nested: str) -> Iterator[
 
 
 def _owners(entry: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The variables of a layer or of the cell inside it, each with the path of its owner."""
+    """Yield the variables of a layer or of the cell inside it, each with the path of its owner."""
     if len(entry["vars"]):
         yield name, entry["vars"]
     for child in entry.values():
@@ -372,7 +372,7 @@ def _leaves(layer: dict[str, Any], nested: str) -> Iterator[tuple[str, str]]:
 
 
 def _texts(entry: Any, attribute: str) -> list[str]:
-    """The texts in an attribute of an HDF5 group; Keras divides a long one into `NAME0`, `NAME1` and so on."""
+    """Return the texts in an attribute of an HDF5 group; Keras divides a long one into `NAME0`, `NAME1` and so on."""
     if attribute in entry.attrs:
         names = list(entry.attrs[attribute])
     else:
@@ -386,7 +386,7 @@ def _name_of(entry: Any) -> str | None:
 
 
 def _is_known(layer: Mapping[str, object]) -> bool:
-    """Whether the class of `layer` is Keras's or HGQ2's, and not a user's class of the same name."""
+    """Return whether the class of `layer` is Keras's or HGQ2's, and not a user's class of the same name."""
     registered = str(layer.get("registered_name") or "")
     # Keras 2 names no module.
     return registered.startswith("hgq>") or (not registered and str(layer.get("module") or "keras").startswith("keras"))

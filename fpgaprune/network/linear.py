@@ -116,7 +116,7 @@ class Linear:
         return self.source.known if self.absorbs else np.asarray(self.source.known & (self.source.value == 0))
 
     def output(self, line: AxisChannels, absorbs: bool, bias: NDArray[np.float64]) -> AxisChannels:
-        """The channels that one call makes of `line`; an output that reads only constants is known."""
+        """Return the channels that one call makes of `line`; an output that reads only constants is known."""
         free = line.known if absorbs else line.known & (line.value == 0)
         value = bias + self.taps.constant_part(line, free)
         return AxisChannels(self.out_ids, np.asarray(~self.taps.nonzero[~free].any(axis=0)), value)

@@ -38,23 +38,23 @@ class Liveness:
                 break
 
     def needed(self, ids: Ids) -> Bools:
-        """Whether each channel of `ids` is needed."""
+        """Return whether each channel of `ids` is needed."""
         return np.asarray(self._needed[self._roots[ids]], dtype=np.bool_)
 
     def root(self, ids: Ids) -> Ids:
-        """The slot that stands for each of `ids`."""
+        """Return the slot that stands for each of `ids`."""
         return self._roots[ids]
 
     def cause(self, slot: int) -> tuple[str, str]:
-        """The reason why a needed slot stays, and the path of the call that needs it."""
+        """Return the reason why a needed slot stays, and the path of the call that needs it."""
         return self._cause[int(self._roots[slot])]
 
     def read(self, linear: Linear) -> Bools:
-        """The input channels that the needed outputs of `linear` read."""
+        """Return the input channels that the needed outputs of `linear` read."""
         return np.asarray(linear.taps.nonzero[:, self.needed(linear.out_ids)].any(axis=1), dtype=np.bool_)
 
     def carriers(self, linear: Linear) -> NDArray[np.intp]:
-        """The needed constant channels, to whose kernels those of other constant channels can be added."""
+        """Return the needed constant channels, to whose kernels those of other constant channels can be added."""
         return np.flatnonzero(linear.constant & self.needed(linear.source.ids))
 
     def _mark(self, ids: Ids, reason: str, by: str) -> bool:
@@ -132,7 +132,7 @@ class Liveness:
 
 
 def pick_carrier(values: NDArray[np.float64], channel: np.intp, carriers: NDArray[np.intp]) -> int | None:
-    """The carrier whose constant best represents that of `channel`; None if no carrier fits.
+    """Return the carrier whose constant best represents that of `channel`; None if no carrier fits.
 
     A carrier of an integer constant must divide it, so that integer networks stay bit-identical.
     """

@@ -63,7 +63,7 @@ class Meetings:
         self._walk(function.graph)
 
     def variables(self, tensor: object) -> frozenset[str]:
-        """The names of the variables that `tensor` is made of; none if it depends on the data."""
+        """Return the names of the variables that `tensor` is made of; none if it depends on the data."""
         fact = self._fact(tensor)
         return frozenset() if fact.data else fact.variables
 
@@ -115,7 +115,7 @@ def _key(tensor: keras.KerasTensor) -> tuple[int, str]:
 
 
 def _bodies(operation: keras.Operation) -> Iterator[Any]:
-    """The graphs inside `operation` that compute its outputs."""
+    """Yield the graphs inside `operation` that compute its outputs."""
     for name in ("body", "f", "then_branch", "else_branch"):
         try:
             inside = operation.get_attr(name)

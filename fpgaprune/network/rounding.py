@@ -127,7 +127,7 @@ class _Rounding:
         self._rng, self._number = rng, number
 
     def moved(self, operation: keras.Operation, args: Any, kwargs: Any, exact: Sequence[Any]) -> list[Any]:
-        """The results of `operation` on these arguments with its roundings; `exact` are those without."""
+        """Return the results of `operation` on these arguments with its roundings; `exact` are those without."""
         import keras
         import tensorflow as tf
 
@@ -155,7 +155,7 @@ class _Rounding:
         return found
 
     def _weights(self, operation: object, unit: float) -> dict[int, tuple[Any, NDArray[np.float64]]]:
-        """The weights of `operation`, each moved as the roundings of the sum that it is in move its term."""
+        """Return the weights of `operation`, each moved as the roundings of the sum that it is in move its term."""
         found = {}
         for holder in getattr(operation, "_flatten_layers", list)():
             for variable in holder.variables:
@@ -166,7 +166,7 @@ class _Rounding:
         return found
 
     def _terms(self, weight: Weight, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """What happens to each term: the roundings of all partial sums from there on, in units."""
+        """Return what happens to each term: the roundings of all partial sums from there on, in units."""
         if len(shape) < 2 or weight.name == "embeddings":
             return 2 * self._rng.standard_normal(shape)
         outputs = [axis % len(shape) for axis in weight.axes.outputs]
@@ -184,7 +184,7 @@ class _Rounding:
 
 
 def _outputs(graph: Any, inputs: Sequence[Any], rounding: _Rounding | None) -> list[Any]:
-    """The outputs of `graph`, exact or with what `rounding` draws."""
+    """Return the outputs of `graph`, exact or with what `rounding` draws."""
     found = {id(tensor): value for tensor, value in zip(graph.inputs, inputs, strict=True)}
     for call in calls_of(graph):
         for tensor, value in zip(call.outputs, _called(call, found, rounding), strict=True):

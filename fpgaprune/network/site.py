@@ -108,7 +108,7 @@ class Site:
         return AxisChannels(ids, np.zeros(ids.shape, bool), np.zeros(ids.shape))
 
     def own(self, count: int) -> Ids:
-        """The slots of the channels that this layer makes."""
+        """Return the slots of the channels that this layer makes."""
         ids = self.trace.own(self.layer, "output", count)
         self.owns(ids)
         return ids
@@ -151,7 +151,7 @@ class Site:
         mergeable: bool = True,
         flat_outputs: bool = False,
     ) -> AxisChannels:
-        """The channels that a kernel makes of `line`, before the activation; the trace gets the `Linear`.
+        """Return the channels that a kernel makes of `line`, before the activation; the trace gets the `Linear`.
 
         Args:
             line: the channels read.

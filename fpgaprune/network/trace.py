@@ -130,7 +130,7 @@ class Trace:
         return Channels(shape, self.slots.fresh(1).reshape(flat), np.zeros(flat, bool), np.zeros(flat))
 
     def own(self, operation: object, role: str, count: int) -> Ids:
-        """The slots that `operation` makes; the same at each of its calls."""
+        """Return the slots that `operation` makes; the same at each of its calls."""
         key = (id(operation), role)
         if key not in self._own:
             self._own[key] = self.slots.fresh(count)

@@ -123,7 +123,7 @@ def per_output(values: Array, axes: ChannelAxes, shape: tuple[int, ...]) -> Arra
 
 
 def _class_name(layer: keras.Layer) -> str:
-    """The name of the class of Keras from which that of `layer` inherits; empty if there is none."""
+    """Return the name of the class of Keras from which that of `layer` inherits; empty if there is none."""
     known = keras_ancestor(type(layer))
     return "" if known is None else known.__name__
 

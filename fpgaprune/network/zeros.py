@@ -55,11 +55,11 @@ class Zeros:
                 self.unread[tensor] = self.unread[tensor] & flags
 
     def is_last(self, norm: FlatStep) -> bool:
-        """Whether a batch normalization normalises the last axis."""
+        """Return whether a batch normalization normalises the last axis."""
         return norm.layer.axis in (-1, len(self._network.shape(norm.inputs[0])) - 1)
 
     def _zero(self, step: FlatStep) -> Flags | None:
-        """Whether each output channel is zero; None if nothing is known."""
+        """Return whether each output channel is zero; None if nothing is known."""
         if step.role in KERNEL and step.is_ungrouped and step.keeps_zero:
             live = self._masks[f"{step.path}/kernel"] & ~self.zero[step.inputs[0]][:, None]
             return none_of(live, -1) & self._locked(step, "bias")
@@ -80,7 +80,7 @@ class Zeros:
         return self._network.carried(step, self.zero, np.logical_and, True)
 
     def _unfed(self, step: FlatStep) -> Flags | None:
-        """Whether each output channel has no free kernel; None if nothing is known."""
+        """Return whether each output channel has no free kernel; None if nothing is known."""
         if step.mixes_channels:
             return None
         if step.role in KERNEL and step.is_ungrouped:

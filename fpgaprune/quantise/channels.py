@@ -102,7 +102,7 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         return input_shape
 
     def types(self) -> tuple[FixedType | None, ...]:
-        """The type of each channel, or of each value of a sample in order; None where it is always zero."""
+        """Return the type of each channel, or of each value of a sample in order; None where it is always zero."""
         parts = (
             np.asarray(part).astype(np.int64).reshape(-1).tolist() for part in (self.width, self.integer, self.signed)
         )
@@ -112,7 +112,7 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         )
 
     def widest(self) -> FixedType:
-        """The narrowest type that holds every number of every channel.
+        """Return the narrowest type that holds every number of every channel.
 
         Raises:
             DesignError: it has more than 64 bits.
@@ -131,12 +131,12 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
 
 
 def rounds_channels(model: keras.Model) -> bool:
-    """Whether `model` has a layer that rounds to a type for each channel, so that all its data have types."""
+    """Return whether `model` has a layer that rounds to a type for each channel, so that all its data have types."""
     return any(isinstance(layer, RoundedChannels) for layer in model.layers)
 
 
 def exact_type(values: object) -> FixedType:
-    """The narrowest type that holds each of `values` exactly, signed if one is negative.
+    """Return the narrowest type that holds each of `values` exactly, signed if one is negative.
 
     Raises:
         DesignError: it has more than 64 bits.

@@ -72,7 +72,7 @@ def _loaded(path: Path) -> keras.Model:
 
 
 def is_hgq(layer: keras.Layer) -> bool:
-    """Whether `layer` is of a class of HGQ2's."""
+    """Return whether `layer` is of a class of HGQ2's."""
     return type(layer).__module__.split(".")[0] == _PACKAGE
 
 
@@ -224,7 +224,7 @@ def with_bits(model: keras.Model, masks: MaskSet) -> MaskSet:
 
 
 def _bits_of(quantizer: Any, path: str) -> Any:
-    """The variable with the number of bits of each weight in `path`."""
+    """Return the variable with the number of bits of each weight in `path`."""
     inner = quantizer.quantizer
     if quantizer.q_type != "kbi" or inner.overflow_mode == "SAT":
         found = f"{quantizer.q_type!r} with {getattr(inner, 'overflow_mode', 'no overflow')}"
@@ -236,6 +236,6 @@ def _bits_of(quantizer: Any, path: str) -> Any:
 
 
 def _shared(mask: Mask, shape: tuple[int, ...]) -> Mask:
-    """Whether bits of `shape` stay free: where a weight that has them is."""
+    """Return whether bits of `shape` stay free: where a weight that has them is."""
     axes = tuple(axis for axis, size in enumerate(shape) if size == 1)
     return np.asarray(mask.any(axis=axes, keepdims=True))

@@ -34,7 +34,7 @@ _SWITCHES = {"bias": "use_bias", "gamma": "scale", "beta": "center"}
 def float_model(
     document: Mapping[str, object], file: Path, path: Path, kinds: Mapping[str, str], silent: Collection[str] = ()
 ) -> Any:
-    """The network of Keras's own layers with the weights as they are trained.
+    """Return the network of Keras's own layers with the weights as they are trained.
 
     Args:
         document: the configuration of the model.
@@ -103,7 +103,7 @@ def _write_float(path: Path, document: Mapping[str, object], silent: Collection[
 
 
 def _float_settings(kind: str, config: Mapping[str, object]) -> dict[str, Any]:
-    """The settings of `config` that Keras's layer of class `kind` has and that are not about training."""
+    """Return the settings of `config` that Keras's layer of class `kind` has and that are not about training."""
     layer = getattr(keras.layers, kind)
     known = {"name", "batch_input_shape", "units", "filters", "kernel_size", "strides", "padding", "data_format"}
     known |= {"dilation_rate", "groups", "use_bias", "depth_multiplier"}

@@ -23,7 +23,7 @@ Types = Mapping[str, FixedType]
 
 
 def read_types(types: Mapping[str, Any]) -> dict[str, FixedType]:
-    """The types of `types`, by role; they may be texts."""
+    """Return the types of `types`, by role; they may be texts."""
     return {role: kind if isinstance(kind, FixedType) else FixedType.parse(kind) for role, kind in types.items()}
 
 
@@ -123,7 +123,7 @@ class _RoundedSlopes(Typed):
     """What is not positive times a slope of type `param`, exact, then rounded to `result`."""
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        """The layer of Keras; each step is exact but in training."""
+        """Return the layer of Keras; each step is exact but in training."""
         dtype = inputs.dtype if training else "float64"
         read = ops.cast(inputs, dtype)
         found = ops.where(read > 0, read, self._slopes(dtype) * read)  # type: ignore[attr-defined]
@@ -161,7 +161,7 @@ class _RoundedProduct(Typed):
         self.sum_dtype = sum_dtype
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        """The layer of Keras, its numbers rounded to their types; each step is exact but in training."""
+        """Return the layer of Keras, its numbers rounded to their types; each step is exact but in training."""
         dtype = inputs.dtype if training else self.sum_dtype
         # A variable is read first: no function with a gradient of its own may read one where layers are called eagerly.
         kernel = ops.cast(self.kernel, dtype)  # type: ignore[attr-defined]

@@ -42,7 +42,7 @@ _OWN = ("types", "sum_dtype", "fraction", "accum", "table_size", "factor", "tabl
 
 
 def is_rounded(model: keras.Model) -> bool:
-    """Whether `model` has a layer that rounds as the hardware does."""
+    """Return whether `model` has a layer that rounds as the hardware does."""
     return any(isinstance(layer, (Rounded, *PLAIN)) for layer in model.layers)
 
 
@@ -84,7 +84,7 @@ def with_next_power(kinds: Mapping[str, str]) -> dict[str, str]:
 
 
 def unrounded(model: keras.Model) -> keras.Model:
-    """A new model of Keras's own layers with the weights of `model`, as floats; nothing in it is rounded."""
+    """Return a new model of Keras's own layers with the weights of `model`, as floats; nothing in it is rounded."""
 
     def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:
         return args[0] if isinstance(layer, Rounded) else layer(*args, **kwargs)
@@ -93,7 +93,7 @@ def unrounded(model: keras.Model) -> keras.Model:
 
 
 def _plain(layer: keras.Layer) -> keras.Layer:
-    """A copy of `layer`: Keras's own in place of one that rounds."""
+    """Return a copy of `layer`: Keras's own in place of one that rounds."""
     if type(layer) not in PLAIN:
         return copied(layer)
     return PLAIN[type(layer)].from_config({key: value for key, value in layer.get_config().items() if key not in _OWN})

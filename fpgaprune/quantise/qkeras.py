@@ -60,7 +60,7 @@ _SCALE_BITS = 16
 
 
 def import_qkeras(source: str | os.PathLike[str], input_type: str = INPUT_TYPE) -> ImportedBits:
-    """The network of QKeras's layers in the file `source` as a network of Keras's own with the same outputs.
+    """Import the network of QKeras's layers in the file `source` as one of Keras's own layers with the same outputs.
 
     QKeras computes in float32: a sum of more than 24 bits is rounded there, and exact here. A softmax at the end is
     left out, because the largest output stays the largest; scales of a batch normalisation are rounded to 16 bits.

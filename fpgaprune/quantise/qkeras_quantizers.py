@@ -74,7 +74,7 @@ class QkerasQuantizer:
     settings: Mapping[str, Any]
 
     def data_type(self) -> FixedType:
-        """The type that holds what the quantiser leaves of data.
+        """Return the type that holds what the quantiser leaves of data.
 
         Raises:
             UnsupportedLayerError: no type does.
@@ -98,7 +98,7 @@ class QkerasQuantizer:
         )
 
     def weights(self, values: Floats) -> Floats:
-        """What the quantiser leaves of the weights `values`; the last axis is that of the outputs.
+        """Return what the quantiser leaves of the weights `values`; the last axis is that of the outputs.
 
         Raises:
             UnsupportedLayerError: it scales by numbers that are no powers of two.
@@ -120,7 +120,7 @@ class QkerasQuantizer:
 
 
 def read_quantizer(written: object) -> QkerasQuantizer | None:
-    """The quantiser that the configuration of a layer describes, as text or as a mapping; None without one.
+    """Return the quantiser that the configuration of a layer describes, as text or as a mapping; None without one.
 
     Raises:
         UnsupportedLayerError: QKeras has no such quantiser here, or its settings cannot be read.
@@ -156,7 +156,7 @@ def read_quantizer(written: object) -> QkerasQuantizer | None:
 
 
 def _parsed(text: str) -> tuple[str, dict[str, Any]]:
-    """Name and settings in `text`, as `quantized_bits(4,0,alpha=1.0)`; no code in it is run."""
+    """Return the name and settings in `text`, as `quantized_bits(4,0,alpha=1.0)`; no code in it is run."""
     wrong = UnsupportedLayerError(f"quantiser {text[:80]!r} cannot be read; wanted its name and numbers in brackets")
     try:
         call = ast.parse(text.strip(), mode="eval").body
@@ -174,7 +174,7 @@ def _parsed(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _number(value: object) -> Any:
-    """A number that a file holds as an array, or in the form of a library."""
+    """Return a number that a file holds as an array, or in the form of a library."""
     if isinstance(value, Mapping):
         value = value.get("config", {}).get("value", value) if isinstance(value.get("config"), Mapping) else value
     if isinstance(value, list) and len(value) == 1:
@@ -219,7 +219,7 @@ def _scaled(bits: int, levels: np.float32, range_: np.float32, values: Floats) -
 
 
 def _best_power(x: Floats, whole: Floats) -> Floats:
-    """The power of two nearest to the least-squares factor between `whole` and `x`, for each output."""
+    """Return the power of two nearest to the least-squares factor between `whole` and `x`, for each output."""
     axes = tuple(range(x.ndim - 1))  # none for a bias, whose every value is an output
     over, under = (np.mean(part, axis=axes, keepdims=True, dtype=np.float32) for part in (x * whole, whole * whole))
     return _power_of_two(np.asarray(over / (under + _EPSILON), np.float32))
@@ -259,13 +259,13 @@ def _factor(alpha: Any, values: Floats, whole: Floats) -> Any:
 
 
 def _power(settings: Mapping[str, Any], values: Floats) -> Floats:
-    """The sign times the nearest power of two; of zero the smallest power."""
+    """Return the sign times the nearest power of two; of zero the smallest power."""
     sign = np.where(values < 0, np.float32(-1), np.float32(1))
     return np.asarray(sign * _powers(settings, np.abs(values), settings["bits"] - 1), np.float32)
 
 
 def _power_above_zero(settings: Mapping[str, Any], values: Floats) -> Floats:
-    """The nearest power of two; of zero and below the smallest power."""
+    """Return the nearest power of two; of zero and below the smallest power."""
     if settings["negative_slope"]:
         raise UnsupportedLayerError("quantized_relu_po2 has a negative_slope; wanted 0")
     return _powers(settings, np.maximum(values, 0), settings["bits"])

@@ -45,18 +45,18 @@ class Rebuild(ABC):
 
     @abstractmethod
     def converted(self, layer: keras.Layer, given: list[keras.KerasTensor]) -> keras.KerasTensor:
-        """The new tensor that `layer` makes of the new tensors `given`.
+        """Return the new tensor that `layer` makes of the new tensors `given`.
 
         Raises:
             UnsupportedLayerError: it has no exact counterpart.
         """
 
     def entered(self, tensor: keras.KerasTensor) -> keras.KerasTensor:
-        """What the network reads of its new input `tensor`."""
+        """Return what the network reads of its new input `tensor`."""
         return tensor
 
     def build(self, graph: Any, name: str) -> keras.Model:
-        """The network of `graph`.
+        """Return the network of `graph`.
 
         Raises:
             UnsupportedLayerError: a layer has no exact counterpart; the message names it.
@@ -102,7 +102,7 @@ class Rebuild(ABC):
         return result
 
     def copied(self, layer: keras.Layer) -> keras.Layer:
-        """A copy of a layer of Keras's own.
+        """Return a copy of a layer of Keras's own.
 
         Raises:
             UnsupportedLayerError: it is not one of those that are exact.
@@ -144,7 +144,7 @@ class ImportedBits:
         return cls(model, masks, library, notes)
 
     def to_json(self) -> dict[str, Any]:
-        """The notes, and how many weights are zero, as JSON data."""
+        """Return the notes, and how many weights are zero, as JSON data."""
         return {
             "from": self.library,
             "zeros": self.masks.locked_count,
@@ -159,7 +159,7 @@ def as_float32(values: list[Any]) -> list[Array]:
 
 
 def exact_activation(layer: keras.Layer, library: str) -> Any:
-    """The activation of `layer`, a layer of `library` or beside one; fixed point computes it exactly.
+    """Return the activation of `layer`, a layer of `library` or beside one; fixed point computes it exactly.
 
     Raises:
         UnsupportedLayerError: it does not.

@@ -36,7 +36,7 @@ class _RoundedRecurrent(Typed):
         self.table_size = table_size
 
     def inner_loop(self, sequences: tf.Tensor, initial_state: Any, mask: object, training: bool = False) -> Any:
-        """What Keras asks for: the last output, the output after every step, and the last states."""
+        """Return what Keras asks for: the last output, the output after every step, and the last states."""
         del mask
         dtype = sequences.dtype if training else "float64"
         kernel, recurrent, biases = self._weights(dtype)

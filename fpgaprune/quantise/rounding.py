@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def rounded(values: tf.Tensor, kind: FixedType, *, trains: bool = False) -> tf.Tensor:
-    """What a variable of type `kind` holds once `values` were assigned to it, bit for bit.
+    """Return what a variable of type `kind` holds once `values` were assigned to it, bit for bit.
 
     The gradient passes as if nothing had been rounded; it is zero where a type that saturates has cut a value off.
 

@@ -29,7 +29,7 @@ class RoundedSoftmax(Typed, keras.layers.Softmax):  # type: ignore[misc, unused-
         self.tables, self.sizes = read_types(tables), dict(sizes)
 
     def call(self, inputs: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor:
-        """The probabilities, as `fpgaprune.emulate` computes them."""
+        """Return the probabilities, as `fpgaprune.emulate` computes them."""
         del mask
         read = ops.cast(inputs, "float64")
         source = LayerSpec("source", (), (1,), {"result": self.tables["input"]})
@@ -48,7 +48,7 @@ class RoundedSoftmax(Typed, keras.layers.Softmax):  # type: ignore[misc, unused-
 
 
 def _entry(table: Exact, x: tf.Tensor, kind: FixedType) -> tf.Tensor:
-    """What `table` holds where the highest bits of `x`, numbers of type `kind`, say."""
+    """Return what `table` holds where the highest bits of `x`, numbers of type `kind`, say."""
     size = table.raw.size
     place = ops.floor(x * (2.0**kind.fraction * size / 2.0**kind.width))
     return ops.take(ops.cast(table.values(), x.dtype), ops.cast(ops.mod(place, size), "int32"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def looked_up(
     x: tf.Tensor, exact: tf.Tensor, function: ScalarFunction, size: int, kind: FixedType, factor: float = 1.0
 ) -> tf.Tensor:
-    """What a table of `size` entries of type `kind` makes of `x`.
+    """Return what a table of `size` entries of type `kind` makes of `x`.
 
     Args:
         x: what is looked up.

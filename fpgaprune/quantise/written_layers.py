@@ -134,7 +134,7 @@ class _Written(Rebuild):
 
 
 def _few_values(name: str, kind: str, scale: object, kernel: Floats) -> Floats:
-    """What the layer leaves of its kernel: -H and H, or 0 too."""
+    """Return what the layer leaves of its kernel: -H and H, or 0 too."""
     if not isinstance(scale, int | float) or not 0 < scale < 1e6:
         raise UnsupportedLayerError(f"layer {name!r} has H={scale!r}; wanted a number above 0")
     h = np.float32(scale)

@@ -52,19 +52,19 @@ class Results:
 
     @classmethod
     def of(cls, port: RtlPort) -> Results:
-        """The results of a stream."""
+        """Return the results of a stream."""
         kind = port.type
         return cls(port.lanes, kind.width, kind.width - kind.integer, (port.width_bits + 7) // 8)
 
     def to_bytes(self, values: NDArray[np.float64]) -> bytes:
-        """The bytes of real results (N, outputs), each exactly of the type."""
+        """Return the bytes of real results (N, outputs), each exactly of the type."""
         mask = (1 << self.width) - 1
         rows = np.rint(np.ldexp(values, self.fraction)).astype(np.int64).reshape(-1, self.lanes)
         beats = (sum((int(value) & mask) << (self.width * lane) for lane, value in enumerate(row)) for row in rows)
         return b"".join(beat.to_bytes(self.beat_bytes, "little") for beat in beats)
 
     def named(self, byte: int, bits: int) -> str:
-        """The outputs that the `bits` of a result's byte belong to, with the bits within each."""
+        """Return the outputs that the `bits` of a result's byte belong to, with the bits within each."""
         found: dict[int, list[int]] = {}
         for bit in range(8):
             at = 8 * (byte % self.beat_bytes) + bit
@@ -122,21 +122,21 @@ class BitstreamCheck:
         return "\n".join(claim.sentence() for claim in self.claims())
 
     def read_back(self) -> str:
-        """Which cells were decoded, and how long it took, in one line."""
+        """Return which cells were decoded, and how long it took, in one line."""
         cells = ", ".join(f"{count:,} {kind}" for kind, count in self.decoded.items())
         return f"decoded from the fuses: {cells}, in {self.seconds:.0f} s"
 
     def link(self, name: str, board: str) -> BitstreamLink:
-        """The last link of a certificate: the file `name`, as it was read back."""
+        """Return the last link of a certificate: the file `name`, as it was read back."""
         return BitstreamLink(name, board, self.sha256, self.claims(), self.left_out, self.cells_sha256)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, with the sentence."""
+        """Return everything as JSON data, with the sentence."""
         return {"holds": self.holds, "sentence": self.sentence(), **msgspec.to_builtins(self)}
 
 
 def read_chip(path: str | os.PathLike[str], board: str | os.PathLike[str]) -> Any:
-    """The FPGA of `board`, as the bitstream at `path` configures it.
+    """Return the FPGA of `board`, as the bitstream at `path` configures it.
 
     Raises:
         TargetError: the board is unknown.
@@ -208,7 +208,7 @@ def check_bitstream(
 
 
 def netlist_of(chip: Any, board: str | os.PathLike[str]) -> Netlist:
-    """The cells that the board's serial output depends on, decoded from the fuses.
+    """Return the cells that the board's serial output depends on, decoded from the fuses.
 
     Raises:
         TargetError: the board is unknown.

@@ -29,7 +29,7 @@ class SynthesisedCell(msgspec.Struct, frozen=True):
     copies: list[str] = []
 
     def number(self, name: str, default: int = 0) -> int:
-        """A parameter that is a number."""
+        """Return a parameter that is a number."""
         return int(self.parameters[name], 2) if name in self.parameters else default
 
 
@@ -41,7 +41,7 @@ class SynthesisedCells(msgspec.Struct):
 
 
 def read_cells(path: str | os.PathLike[str]) -> SynthesisedCells:
-    """The netlist that `make_bitstream` wrote beside a bitstream.
+    """Return the netlist that `make_bitstream` wrote beside a bitstream.
 
     Raises:
         ReadbackError: the file is gone, or is none.

@@ -108,7 +108,7 @@ class _Pairs:
             yield "the output is not what synthesis made it"
 
     def _computed(self, netlist: Netlist, functions: dict[int, int]) -> Iterator[tuple[str, int]]:
-        """The place of each table, and the function that it computes."""
+        """Yield the place of each table, and the function that it computes."""
         for table in netlist.ordered():
             if isinstance(table, Lut):
                 made = self._functions.made(table.table, [functions[net] for net in table.inputs])
@@ -175,7 +175,7 @@ class _Pairs:
             yield from self._wires(f"the write enable of port {port.letter}", (ZERO,), (port.write,))
 
     def _wires(self, what: str, nets: Sequence[int], bits: Sequence[int]) -> Iterator[str]:
-        """Whether nets are not as wanted; where synthesis has none, anything goes."""
+        """Yield whether nets are not as wanted; where synthesis has none, anything goes."""
         if any(bit != OPEN and self._came[net] != self._there[bit] for net, bit in zip(nets, bits, strict=True)):
             yield what
 
@@ -185,7 +185,7 @@ def _cells(netlist: Netlist) -> list[_Cell]:
 
 
 def _made(came: _Cell, wanted: _Cell) -> Iterator[tuple[int, int]]:
-    """The nets that both cells make."""
+    """Yield the nets that both cells make."""
     if isinstance(came, BlockMemory) and isinstance(wanted, BlockMemory):
         there = {port.letter: port for port in wanted.ports}
         for port in came.ports:

@@ -41,7 +41,7 @@ _DECODERS = {"gowin": _GOWIN, "ice40": _ICE40, "ice40up": _ICE40, "ecp5": _ECP5}
 
 
 def find_decoder(board: str | os.PathLike[str]) -> tuple[Fpga, Decoder]:
-    """The FPGA on a board, and what reads its bitstreams.
+    """Return the FPGA on a board, and what reads its bitstreams.
 
     Raises:
         TargetError: the board is unknown.

@@ -21,12 +21,12 @@ class Functions:
         self._known: dict[tuple[int, ...], int] = {}
 
     def free(self) -> int:
-        """A function about which nothing is known: the bit of a register, a memory or a pin."""
+        """Return a function about which nothing is known: the bit of a register, a memory or a pin."""
         self._next += 2
         return self._next - 2
 
     def made(self, table: int, inputs: Sequence[int]) -> int:
-        """The function whose value, where the `inputs` are the bits of `i`, is bit `i` of `table`."""
+        """Return the function whose value, where the `inputs` are the bits of `i`, is bit `i` of `table`."""
         values = [(table >> at) & 1 for at in range(1 << len(inputs))]
         left = list(inputs)
         at = 0
@@ -71,7 +71,7 @@ class Functions:
 
 
 def _without(place: int, at: int) -> int:
-    """The place in a table where input `at` is 0 and the others are the bits of `place`."""
+    """Return the place in a table where input `at` is 0 and the others are the bits of `place`."""
     low = place & ((1 << at) - 1)
     return (place >> at) << (at + 1) | low
 
@@ -82,5 +82,5 @@ def fixed(table: int, at: int, value: int) -> int:
 
 
 def depends(table: int, at: int) -> bool:
-    """Whether a table depends on its input `at`."""
+    """Return whether a table depends on its input `at`."""
     return fixed(table, at, 0) != fixed(table, at, 1)

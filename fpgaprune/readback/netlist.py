@@ -76,7 +76,7 @@ class BlockPort:
 
 
 def read_address(nets: Sequence[int], width: int, *, writes: bool) -> tuple[int, ...]:
-    """The address of a port of words of 18 bits: 0 for each net that says nothing at that width.
+    """Return the address of a port of words of 18 bits: 0 for each net that says nothing at that width.
 
     The lowest nets choose a bit of a word; a port that writes whole words has byte enables there.
     """
@@ -166,7 +166,7 @@ class Netlist:
             found |= written
 
     def counts(self) -> dict[str, int]:
-        """How many cells of each kind were decoded, of those that the output depends on."""
+        """Return how many cells of each kind were decoded, of those that the output depends on."""
         found = {
             "tables": len(self.luts),
             "registers": len(self.registers),

@@ -24,12 +24,12 @@ class Parts:
         self.netlist = Netlist()
 
     def net(self) -> int:
-        """A new net."""
+        """Return a new net."""
         self.netlist.nets += 1
         return self.netlist.nets - 1
 
     def table(self, table: int, inputs: Sequence[int], place: str, output: int | None = None) -> int:
-        """A table of up to four nets; return the net that it makes, which is `output` if that is given."""
+        """Return a table of up to four nets; return the net that it makes, which is `output` if that is given."""
         table, nets = reduced(table, (*inputs, *[ZERO] * (4 - len(inputs))))
         if output is None and table in (0, 0xFFFF):
             return int(table > 0)
@@ -38,7 +38,7 @@ class Parts:
         return made
 
     def register(self, data: int, enable: int, reset: int, value: int, place: str, output: int | None = None) -> int:
-        """A register that begins at `value`, and takes it where `reset` is 1."""
+        """Return a register that begins at `value`, and takes it where `reset` is 1."""
         made = self.net() if output is None else output
         self.netlist.registers.append(Register(data, enable, reset, value, made, place))
         return made
@@ -48,13 +48,13 @@ class Parts:
         return [self.register(net, enable, ZERO, 0, f"{place}{at}") for at, net in enumerate(data)]
 
     def product(self, a: Sequence[int], b: Sequence[int], a_signed: int, b_signed: int, place: str) -> list[int]:
-        """The product of two numbers, each signed where its net is 1."""
+        """Return the product of two numbers, each signed where its net is 1."""
         made = [self.net() for _ in range(len(a) + len(b))]
         self.netlist.multipliers.append(Multiplier(tuple(a), tuple(b), a_signed, b_signed, tuple(made), place))
         return made
 
     def chosen(self, nets: Sequence[int], by: Sequence[int], place: str) -> int:
-        """The net that the number `by` names."""
+        """Return the net that the number `by` names."""
         for at, choose in enumerate(by):
             pairs = zip(nets[::2], nets[1::2], strict=True)
             nets = [
@@ -65,7 +65,7 @@ class Parts:
 
 
 def reduced(table: int, inputs: Sequence[int]) -> tuple[int, list[int]]:
-    """A table of four inputs with constants put into it, and 0 for each input that then changes nothing."""
+    """Return a table of four inputs with constants put into it, and 0 for each input that then changes nothing."""
     for at, net in enumerate(inputs):
         if net in (ZERO, ONE):
             table = fixed(table, at, int(net == ONE))

@@ -24,7 +24,7 @@ class SilentDesignError(ReadbackError):
 
 
 def simulator(cache: Path) -> Path:
-    """The program that runs netlists, compiled once for `cache`.
+    """Return the program that runs netlists, compiled once for `cache`.
 
     Raises:
         ToolError: there is no C++ compiler.
@@ -98,10 +98,10 @@ def play(
 
 
 def _lines(netlist: Netlist, input_net: int) -> Iterator[str]:
-    """The netlist as the program reads it."""
+    """Yield the netlist as the program reads it."""
 
     def row(kind: str, *numbers: int | Iterable[int]) -> str:
-        """A group of numbers follows its count."""
+        """Return a group of numbers follows its count."""
         said = [kind]
         for number in numbers:
             if isinstance(number, int):

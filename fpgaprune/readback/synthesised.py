@@ -52,7 +52,7 @@ class SynthesisReader(ABC, Generic[_Made]):
         self._faster: dict[int | str, tuple[int | str, Fraction]] = {}
 
     def read(self) -> Synthesised:
-        """The netlist.
+        """Return the netlist.
 
         Raises:
             ReadbackError: a cell is of a type that is not compared, or moved by another clock than the pin's.
@@ -75,7 +75,7 @@ class SynthesisReader(ABC, Generic[_Made]):
         """
 
     def net(self, bit: int | str) -> int:
-        """The net of a bit; one that is undefined is 0, as place and route leaves it."""
+        """Return the net of a bit; one that is undefined is 0, as place and route leaves it."""
         if isinstance(bit, str):
             return ONE if bit == "1" else ZERO
         if bit not in self._nets:
@@ -88,12 +88,12 @@ class SynthesisReader(ABC, Generic[_Made]):
             self._nets[bit] = value
 
     def bit(self, cell: SynthesisedCell, port: str, at: int = 0, default: int = ZERO) -> int:
-        """The net of a bit of a cell's port; `default` if nothing is connected."""
+        """Return the net of a bit of a cell's port; `default` if nothing is connected."""
         wires = cell.connections.get(port, ())
         return self.net(wires[at]) if len(wires) > at else default
 
     def wire_of(self, cell: SynthesisedCell, port: str) -> int | str:
-        """The bit of a port of one bit; a constant if nothing is connected."""
+        """Return the bit of a port of one bit; a constant if nothing is connected."""
         wires = cell.connections.get(port, ())
         return wires[0] if wires else "0"
 
@@ -104,7 +104,7 @@ class SynthesisReader(ABC, Generic[_Made]):
                 self.parts.table(COPY, (net,), f"{place}/shown{at}", self.net(bit))
 
     def is_constant(self, bit: int | str) -> bool:
-        """Whether a bit is a constant."""
+        """Return whether a bit is a constant."""
         return self.net(bit) in (ZERO, ONE)
 
     def clocked(self, cell: SynthesisedCell, *ports: str) -> None:
@@ -117,11 +117,11 @@ class SynthesisReader(ABC, Generic[_Made]):
         self._faster[clock] = source, ratio
 
     def unknown(self, name: str, cell: SynthesisedCell) -> ReadbackError:
-        """The error for a cell that is not compared."""
+        """Return the error for a cell that is not compared."""
         return ReadbackError(f"cell {name!r} of synthesis is a {cell.type}; fpgaprune does not compare those")
 
     def _factor(self, pin: Sequence[int | str]) -> Fraction:
-        """How many times as fast as the pin's the one clock of all cells is."""
+        """Return how many times as fast as the pin's the one clock of all cells is."""
         origins: set[int | str] = {*self._clocks}
         factor = Fraction(1)
         while len(origins) == 1 and origins <= self._faster.keys():

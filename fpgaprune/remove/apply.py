@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def apply_removal(model: keras.Model, plan: RemovalPlan, *, dtype: str | None = None) -> keras.Model:
-    """A new functional model without the channels that `plan` removes; `model` is unchanged.
+    """Remove the channels of `plan`: return a new functional model; `model` is unchanged.
 
     Layers keep their names. The new model is not compiled. Constants are folded in float64 and rounded once to each
     weight's dtype. With float32 weights, each changed bias is therefore the nearest float32; to show exactness, compare

@@ -235,7 +235,7 @@ class RemovalPlan(Summarised):
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, object]:
-        """The plan as JSON data, which `from_json` reads."""
+        """Return the plan as JSON data, which `from_json` reads."""
         plain = msgspec.to_builtins(self, enc_hook=lambda numbers: numbers.tolist())
         shapes, kept = plain.pop("shapes"), plain.pop("kept")
         weights = {path: {"shape": shape, "kept": kept[path]} for path, shape in shapes.items()}
@@ -243,7 +243,7 @@ class RemovalPlan(Summarised):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RemovalPlan:
-        """The plan that `to_json` wrote.
+        """Return the plan that `to_json` wrote.
 
         Raises:
             RemovalError: `data` is not a plan of this format.
@@ -280,7 +280,7 @@ def _check_kept(shape: Any, kept: Any) -> None:
 
 
 def read_plan(path: Path) -> RemovalPlan:
-    """The plan that the file at `path` holds in the form of `to_json`.
+    """Return the plan that the file at `path` holds in the form of `to_json`.
 
     Raises:
         RemovalError: the file is missing, or is not a plan.

@@ -109,7 +109,7 @@ def plan_removal(
 
 
 def _analyse(model: keras.Model, paths: dict[int, str], tolerance: float, multiple_of: int) -> tuple[Trace, Liveness]:
-    """The trace of `model` and its needed channels, found again until no other merge can collapse."""
+    """Return the trace of `model` and its needed channels, found again until no other merge can collapse."""
     leaving: dict[str, NDArray[np.bool_]] = {}
     best: tuple[Trace, Liveness] | None = None
     while True:
@@ -168,7 +168,7 @@ def _deltas(trace: Trace, alive: Liveness, kept: dict[str, Indices]) -> dict[str
 
 
 def _merged(linear: Linear, folded: NDArray[np.intp], carriers: NDArray[np.intp], kept: Indices) -> NDArray[np.float64]:
-    """The numbers to add to the kernels of the carriers, in the shape of the small kernel."""
+    """Return the numbers to add to the kernels of the carriers, in the shape of the small kernel."""
     gain = np.zeros([len(axis) for axis in kept])
     view = np.moveaxis(gain, (linear.in_axis, linear.out_axis), (-2, -1))
     inputs, outputs = kept[linear.in_axis], kept[linear.out_axis]
@@ -322,7 +322,7 @@ def made_weights(
 
 
 def made_multiplications(trace: Trace, alive: Liveness, found: dict[str, Collapse]) -> int:
-    """How many multiplications the replacements do for one sample."""
+    """Return how many multiplications the replacements do for one sample."""
     affines = [trace.affine[key] for key, collapse in found.items() if collapse.kind is not None]
     return sum(
         math.prod(size or 1 for size in affine.shape[:-1]) * int(alive.needed(affine.ids).sum()) for affine in affines

@@ -133,7 +133,7 @@ class Reference:
         return rebuild(model, dtype=self._dtype, bare=self._bare) if self._dtype else model
 
     def _run(self, copy: object) -> list[list[Array]]:
-        """The outputs of `copy` for each batch, flat."""
+        """Return the outputs of `copy` for each batch, flat."""
         call = _call(copy, self._dtype, self._arrays)
         return [call(batch) for batch in self._batches]
 
@@ -203,7 +203,7 @@ class _Finding:
         self._scales.append([scale for _, scale in pairs])
 
     def per_sample(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The largest error and the scale of each sample, both (outputs, samples)."""
+        """Return the largest error and the scale of each sample, both (outputs, samples)."""
         errors = np.array([np.concatenate(parts) for parts in zip(*self._errors, strict=True)])
         scales = np.array([np.concatenate(parts) for parts in zip(*self._scales, strict=True)])
         return errors, np.maximum(scales, np.median(scales, axis=1, keepdims=True))
@@ -226,7 +226,7 @@ class _Finding:
 
 
 def _call(model: keras.Model, dtype: str | None, arrays: Sequence[Array]) -> Callable[[Sequence[Array]], list[Array]]:
-    """A function from a batch to the flat outputs of `model`; traced once if there are many batches."""
+    """Return a function from a batch to the flat outputs of `model`; traced once if there are many batches."""
     graph = graph_of(model) if dtype else None
     kinds = [x.dtype.name for x in arrays] if graph is None else [tensor.dtype for tensor in graph.inputs]
 

@@ -46,7 +46,7 @@ def rebuild(
     bare: bool = False,
     swaps: Mapping[str, Swap] | None = None,
 ) -> keras.Model:
-    """A functional model with new layers, the names of `model`'s layers, and its weights changed as `plan` says.
+    """Return a functional model with new layers, the names of `model`'s layers, and its weights changed as `plan` says.
 
     Args:
         model: a functional or Sequential keras model; unchanged.
@@ -75,7 +75,7 @@ def rebuild(
 
 
 def small_value(source: object, shape: tuple[int, ...], path: str, plan: RemovalPlan | None) -> Array:
-    """The value of the weight at `path` in the small model of `plan`; sums are computed in float64.
+    """Return the value of the weight at `path` in the small model of `plan`; sums are computed in float64.
 
     Raises:
         RemovalError: the plan's shape is not that of the small layer.

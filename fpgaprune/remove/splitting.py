@@ -79,11 +79,11 @@ class SelectChannels(keras.layers.Layer):
         self.axis = axis
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """The chosen channels."""
+        """Return the chosen channels."""
         return keras.ops.take(inputs, self.indices, axis=self.axis)
 
     def get_config(self) -> dict[str, Any]:
-        """The entries that `from_config` needs."""
+        """Return the entries that `from_config` needs."""
         return {**super().get_config(), "indices": self.indices, "axis": self.axis}
 
 
@@ -119,7 +119,7 @@ def find_groups(model: keras.Model) -> tuple[KernelGroups, ...]:
 def split_groups(
     model: keras.Model, groups: Sequence[KernelGroups] | None = None, *, grouped: bool = True
 ) -> keras.Model:
-    """A new model with these convolutions split, which computes the same; `model` is unchanged.
+    """Split these convolutions: return a new model, which computes the same; `model` is unchanged.
 
     If all groups of a layer NAME have the same size, one grouped convolution NAME replaces it, else the parallel
     convolutions NAME_group0, NAME_group1, .... Where needed, `SelectChannels` layers reorder channels. hls4ml supports

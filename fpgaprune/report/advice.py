@@ -48,17 +48,17 @@ class Change:
 
 
 def shortage_lines(advice: Advice) -> tuple[str, ...]:
-    """A sentence for each resource that is short: used, available, by how much, and in which layers."""
+    """Return a sentence for each resource that is short: used, available, by how much, and in which layers."""
     return tuple(_shortage(shortage) for shortage in advice.shortages)
 
 
 def suggested_changes(advice: Advice) -> tuple[Change, ...]:
-    """The suggestions, the best first."""
+    """Return the suggestions, the best first."""
     return tuple(_change(number, row) for number, row in enumerate(advice.suggestions, start=1))
 
 
 def changes_tables(advice: Advice) -> tuple[Table, ...]:
-    """The design as it is and after each change: a table for hls4ml projects, and one for our own Verilog."""
+    """Return the design as it is and after each change: a table for hls4ml projects, and one for our own Verilog."""
     numbered = [(f"{n}. {row.knob}", row.after) for n, row in enumerate(advice.suggestions, start=1)]
     if not numbered:
         return ()
@@ -68,7 +68,7 @@ def changes_tables(advice: Advice) -> tuple[Table, ...]:
 
 
 def _table(rows: Sequence[tuple[str, DesignLayout]]) -> Table:
-    """Names and estimates of one stage, as a table."""
+    """Return the names and estimates of one stage, as a table."""
     names, sides = zip(*rows, strict=True)
     whole = [side.measured for side in sides]
     columns = [
@@ -123,7 +123,7 @@ def _verdict(after: DesignLayout) -> tuple[str, str]:
 
 
 def _shares(after: DesignLayout) -> str:
-    """Each resource as a share of the part, with the range of that share."""
+    """Return each resource as a share of the part, with the range of that share."""
     said = []
     for row in after.occupancy.taken:
         if row.capacity:

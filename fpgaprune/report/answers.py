@@ -35,7 +35,7 @@ _PROVEN = "Are zeros and bits proven?"
 
 
 def give_answers(report: RunReport) -> tuple[Answer, ...]:
-    """The four answers in the order of the report."""
+    """Return the four answers in the order of the report."""
     fit = fit_answer(report)
     metric, fits = verdicts(report)
     part = f"Does it fit {fit.part}?"

@@ -82,7 +82,7 @@ class Metric:
 def count_kernels(
     free: NDArray[np.bool_], removed_inputs: Sequence[int], removed_outputs: Sequence[int]
 ) -> tuple[int, int, int]:
-    """How many kernels are kept, locked, and free but removed with a channel; `free` is (C_in, C_out)."""
+    """Return how many kernels are kept, locked, and free but removed with a channel; `free` is (C_in, C_out)."""
     stays = np.ones(free.shape, bool)
     stays[list(removed_inputs), :] = False
     stays[:, list(removed_outputs)] = False
@@ -157,7 +157,7 @@ class LayerReport:
         return self.kernels_kept + self.kernels_locked + self.kernels_removed
 
     def to_json(self) -> dict[str, Any]:
-        """The layer as JSON data; a mask is one string of 1 (kept) and 0 (locked) per input channel."""
+        """Return the layer as JSON data; a mask is one string of 1 (kept) and 0 (locked) per input channel."""
         rows = None if self.mask is None else ["".join("01"[kept] for kept in row) for row in self.mask.astype(int)]
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "mask"}
         return {**plain, "kernels_total": self.kernels_total, "mask": rows}
@@ -188,12 +188,12 @@ class LinkSummary:
 
     @classmethod
     def of(cls, check: LinkCheck) -> LinkSummary:
-        """The counts of a link of the certificate."""
+        """Return the counts of a link of the certificate."""
         return cls(check.link, len(check.weights), check.locked, check.violations)
 
     @classmethod
     def of_bitstream(cls, link: BitstreamLink) -> list[LinkSummary]:
-        """A row for each claim about a bitstream, and one for what was left out."""
+        """Return a row for each claim about a bitstream, and one for what was left out."""
         rows = [
             cls(f"{link.link}: {claim.claim}", violations=int(not claim.holds), inputs=claim.inputs)
             for claim in link.claims
@@ -343,7 +343,7 @@ class RunReport(Summarised):
         return convolutions or tuple(self.layers)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON data; NaN is the string `nan`."""
+        """Return the report as JSON data; NaN is the string `nan`."""
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         plain: dict[str, Any] = _plain({"format": FORMAT, **own}, "report")
         return plain

@@ -26,7 +26,7 @@ class LayerPair:
 
 
 def pair_layers(before: Estimate | None, after: Estimate | None) -> tuple[LayerPair, ...]:
-    """The layers of both estimates by name, in the order of `before`; a new layer stands behind its predecessor.
+    """Return the layers of both estimates by name, in the order of `before`; a new layer stands behind its predecessor.
 
     Raises:
         ReportError: two layers of one estimate share a name.
@@ -62,7 +62,7 @@ MULTIPLICATIONS = (
 
 
 def totals_table(report: RunReport, stage: Stage) -> Table:
-    """What the whole design takes at `stage`, against the part's capacity."""
+    """Return what the whole design takes at `stage`, against the part's capacity."""
     names = [key for key, _ in RESOURCES]
     sides = {"before": report.before, "after": report.after}
     whole = {when: None if side is None else side.at(stage) for when, side in sides.items()}
@@ -112,7 +112,7 @@ def speed_table(report: RunReport) -> Table:
 
 
 def layer_resources_table(report: RunReport, stage: Stage) -> Table:
-    """What each layer takes at `stage`, before and after."""
+    """Return what each layer takes at `stage`, before and after."""
     pairs = pair_layers(report.before, report.after)
     columns = [_names(pairs)]
     for key, label in RESOURCES:
@@ -153,12 +153,12 @@ def multiplications_table(report: RunReport) -> Table | None:
 
 
 def estimate_stages(report: RunReport) -> tuple[Stage, ...]:
-    """The stages that are estimated, earliest first; none without an estimate."""
+    """Return the stages that are estimated, earliest first; none without an estimate."""
     return () if report.before is None and report.after is None else PRICED
 
 
 def estimate_notes(report: RunReport) -> tuple[str, ...]:
-    """The notes of both estimates; a note of one estimate alone begins with `After` or `Before`."""
+    """Return the notes of both estimates; a note of one estimate alone begins with `After` or `Before`."""
     after, before = ([] if side is None else list(side.notes) for side in (report.after, report.before))
     if report.after is None or report.before is None:
         return tuple(dict.fromkeys(after + before))
@@ -169,7 +169,7 @@ def estimate_notes(report: RunReport) -> tuple[str, ...]:
 
 
 def figure_of(measured: Measurement[Figure] | None, name: str) -> Figure | None:
-    """The measured figure of the resource `name`; None if it is unknown or nothing is measured."""
+    """Return the measured figure of the resource `name`; None if it is unknown or nothing is measured."""
     return None if measured is None else measured.figure(name)
 
 
@@ -185,7 +185,7 @@ def _names(pairs: Sequence[LayerPair]) -> Column:
 def _counts(
     pairs: Sequence[LayerPair], label: str, key: str, of: Callable[[LayerEstimate], Any] = lambda layer: layer
 ) -> list[Column]:
-    """The columns `before` and `after` with the count `key` of what `of` reads from each layer."""
+    """Return the columns `before` and `after` with the count `key` of what `of` reads from each layer."""
 
     def shown(layer: LayerEstimate) -> str:
         return count_text(getattr(of(layer), key, None))

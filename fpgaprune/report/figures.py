@@ -21,7 +21,7 @@ Colour = tuple[int, int, int, int]
 
 
 def encode_png(states: NDArray[np.uint8], palette: Sequence[Colour]) -> bytes:
-    """A PNG of `states` (H, W), each an index into `palette` (red, green, blue, alpha; at most 4 colours).
+    """Return a PNG of `states` (H, W), each an index into `palette` (red, green, blue, alpha; at most 4 colours).
 
     Two bits a pixel; PNG specification (W3C, 3rd edition), sections 11.2 and 11.3.
     """
@@ -80,14 +80,14 @@ def kernel_states(layer: LayerReport) -> NDArray[np.uint8] | None:
 
 
 def kernels_text(layer: LayerReport) -> str:
-    """How many kernels are kept, locked and removed, as the table of all layers counts them."""
+    """Return how many kernels are kept, locked and removed, as the table of all layers counts them."""
     counts = {"kept": layer.kernels_kept, "locked": layer.kernels_locked, "removed": layer.kernels_removed}
     inputs, outputs = layer.channels_before
     return f"{inputs} × {outputs} kernels: " + ", ".join(f"{count_text(n)} {word}" for word, n in counts.items())
 
 
 def mask_figure(states: NDArray[np.uint8], label: str) -> Markup:
-    """The kernels of one convolution as cells of the `states`, input channels down and output channels across.
+    """Return the kernels of one convolution as cells of the `states`, input channels down and output channels across.
 
     Up to 64 x 64 cells, each state is one path. More cells are one picture with a pixel for each cell, so that the page
     stays small.
@@ -112,7 +112,7 @@ def mask_figure(states: NDArray[np.uint8], label: str) -> Markup:
 
 
 def axis_end(bars: Sequence[Bar], least: float = 1.0) -> float:
-    """The end of an axis that holds all `bars` and `least`, 2 % beyond the longest."""
+    """Return the end of an axis that holds all `bars` and `least`, 2 % beyond the longest."""
     ends = [end for bar in bars for end in (bar.value, bar.high) if end is not None]
     return max([least, *ends]) * 1.02
 
@@ -132,7 +132,7 @@ def bars_figure(before: Bar, after: Bar, end: float, text: str, capacity: float 
 
 
 def shares_figure(parts: Sequence[tuple[str, float]], whole: float, label: str) -> Markup:
-    """One bar of `parts` (class, amount) side by side; `whole` fills the width."""
+    """Return one bar of `parts` (class, amount) side by side; `whole` fills the width."""
     start = 0.0
     pieces = []
     for name, amount in parts:
@@ -153,7 +153,7 @@ def text_at(x: float, y: float, text: str, anchor: str) -> Markup:
 
 
 def _path(states: NDArray[np.uint8], state: int, word: str, across: float, down: float, gap: float) -> Markup:
-    """All cells of one state; without a gap, neighbours in a row form one rectangle."""
+    """Return all cells of one state; without a gap, neighbours in a row form one rectangle."""
     steps = []
     for row, line in enumerate(states == state):
         edges = np.flatnonzero(np.diff(np.concatenate([[False], line, [False]])))
@@ -199,7 +199,7 @@ def ticks_within(least: float, most: float, wanted: int = 4) -> list[float]:
 
 
 def curve_figure(losses: Sequence[float]) -> Markup | None:
-    """The loss of each epoch as a line; None if fewer than two are known. An epoch without a number is a gap."""
+    """Return the loss of each epoch as a line; None if fewer than two are known. An epoch without a number is a gap."""
     known = [loss for loss in losses if math.isfinite(loss)]
     if len(known) < 2:
         return None

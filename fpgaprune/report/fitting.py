@@ -67,7 +67,7 @@ class FitAnswer:
 
 
 def fit_answer(report: RunReport) -> FitAnswer:
-    """Whether the network fits, as hls4ml's project or as our Verilog.
+    """Return whether the network fits, as hls4ml's project or as our Verilog.
 
     The estimate of the hls4ml project decides, or that of our Verilog for a part whose tools build no such project. If
     open synthesis counted our Verilog, the count leads: it stands in place of the estimate of our Verilog, and a
@@ -92,7 +92,7 @@ def fit_answer(report: RunReport) -> FitAnswer:
 
 
 def measured_answer(report: RunReport) -> FitAnswer | None:
-    """Whether our Verilog fits what it was measured for; None if nothing was measured.
+    """Return whether our Verilog fits what it was measured for; None if nothing was measured.
 
     That is the part that its layout was chosen for, else the run's own part, else the device that holds it after place
     and route. The hls4ml project, and its estimate, have no say.
@@ -114,7 +114,7 @@ def measured_answer(report: RunReport) -> FitAnswer | None:
 
 
 def _by_project(report: RunReport) -> FitAnswer:
-    """Whether the hls4ml project fits, by its estimate."""
+    """Return whether the hls4ml project fits, by its estimate."""
     part = report.target.part.name
     if report.after is None:
         return FitAnswer("unknown", part, "no estimate", (report.left_out.get("estimate", "The run has no estimate."),))
@@ -135,7 +135,7 @@ def _by_project(report: RunReport) -> FitAnswer:
 
 
 def _deciding(estimate: Estimate) -> str:
-    """Which stage decides, and what the earlier one says of the same resource."""
+    """Return which stage decides, and what the earlier one says of the same resource."""
     said = f"The estimate for {ANALYTIC_SYNTH.words} (synth) decides"
     near = estimate.occupancy.nearest_limit()
     early = None if near is None else estimate.at(ANALYTIC_CSYNTH).figure(near.resource)
@@ -146,7 +146,7 @@ def _deciding(estimate: Estimate) -> str:
 
 
 def _by_verilog(price: VerilogPrice, report: RunReport) -> FitAnswer:
-    """Whether our Verilog fits, by its estimate."""
+    """Return whether our Verilog fits, by its estimate."""
     part = report.target.part
     taken = occupancy_of(price.resources, part)
     lines = [
@@ -172,12 +172,12 @@ def _reply(fits: bool | None, upper: bool | None) -> Reply:
 
 
 def _decides(taken: Occupancy, stage: Stage) -> str:
-    """The figure that decides, with its range, and its stage."""
+    """Return the figure that decides, with its range, and its stage."""
     return f"{_nearest(taken)}, estimate for {'open synthesis' if stage.family else stage.words}"
 
 
 def _nearest(taken: Occupancy) -> str:
-    """The resource that decides: if it fits, that whose upper end is nearest to its limit."""
+    """Return the resource that decides: if it fits, that whose upper end is nearest to its limit."""
     near = taken.nearest_limit("high" if taken.fits else "used")
     return "no capacity is known" if near is None else taken_text(near)
 

@@ -131,7 +131,7 @@ def write_front(out_dir: str | os.PathLike[str], report: FrontReport) -> Path:
 
 
 def points_table(points: Sequence[FrontPoint]) -> Table:
-    """A row for each network of a search."""
+    """Return a row for each network of a search."""
     return Table(
         "Networks in the order of the search",
         (
@@ -147,7 +147,7 @@ def points_table(points: Sequence[FrontPoint]) -> Table:
 
 
 def layers_table(layers: Sequence[LayerChange]) -> Table:
-    """A row for each layer with weights of the best network."""
+    """Return a row for each layer with weights of the best network."""
 
     def bits(width: int | None) -> str:
         return DASH if width is None else f"{width} bits"
@@ -251,7 +251,7 @@ def _loss_tick(loss: float) -> str:
 
 
 def _mark(x: float, y: float, kind: str, title: str, beyond: bool) -> Markup:
-    """A dot, or a triangle for a network that lies beyond an axis."""
+    """Return a dot, or a triangle for a network that lies beyond an axis."""
     if beyond:
         return Markup('<path class="dot {}" d="M{:.5g},{:.5g}l5,9h-10z"><title>{}</title></path>').format(
             kind, x, y - 5, title
@@ -268,5 +268,5 @@ def _break(x: float, y: float, upright: bool) -> Markup:
 
 
 def share_text(share: float) -> str:
-    """A share in per cent; a small one with a decimal."""
+    """Return a share in per cent; a small one with a decimal."""
     return percent_text(share, 0 if share >= _SMALL else 1)

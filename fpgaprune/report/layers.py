@@ -16,7 +16,7 @@ Arrays = Mapping[str, Array]
 def layer_reports(
     before: Arrays, after: Arrays, masks: MaskSet, kept: Mapping[str, Sequence[NDArray[np.intp]]]
 ) -> tuple[LayerReport, ...]:
-    """One report for each kernel, in the order of `before`; a layer with several kernels has several.
+    """Return one report for each kernel, in the order of `before`; a layer with several kernels has several.
 
     Args:
         before: array by weight path, of the whole network.
@@ -44,7 +44,7 @@ def in_names_of(rounded: Arrays, before: Arrays) -> dict[str, Array]:
 
 
 def kernel_path(name: str, paths: Collection[str]) -> str:
-    """The path of the kernel that the report `name` is about: `dense/kernel`, `separable/pointwise_kernel`."""
+    """Return the path of the kernel that the report `name` is about: `dense/kernel`, `separable/pointwise_kernel`."""
     return f"{name}/kernel" if f"{name}/kernel" in paths else f"{name}_kernel"
 
 

@@ -11,7 +11,7 @@ NO_BREAK = "\u00a0"
 
 
 def count_text(value: float | None) -> str:
-    """A whole number with commas between thousands; a dash if unknown."""
+    """Return a whole number with commas between thousands; a dash if unknown."""
     if value is None or not math.isfinite(value):
         return DASH
     if 0 < value < 0.5:
@@ -20,7 +20,7 @@ def count_text(value: float | None) -> str:
 
 
 def percent_text(fraction: float | None, digits: int = 1) -> str:
-    """A fraction as per cent; only 0 reads 0 and only 1 reads 100."""
+    """Return a fraction as per cent; only 0 reads 0 and only 1 reads 100."""
     if fraction is None or not math.isfinite(fraction):
         return DASH
     percent = 100 * fraction
@@ -34,7 +34,7 @@ def percent_text(fraction: float | None, digits: int = 1) -> str:
 
 
 def change_text(before: float | None, after: float | None) -> str:
-    """The change from `before` to `after` in per cent, with its sign; a dash if it has no meaning."""
+    """Return the change from `before` to `after` in per cent, with its sign; a dash if it has no meaning."""
     if before is not None and before == after:
         return "same"
     if not before or after is None:
@@ -50,7 +50,7 @@ def change_text(before: float | None, after: float | None) -> str:
 
 
 def seconds_text(seconds: float | None) -> str:
-    """A duration in words: `9.5 s`, `2 min 03 s` or `1 h 05 min`."""
+    """Return a duration in words: `9.5 s`, `2 min 03 s` or `1 h 05 min`."""
     if seconds is None:
         return DASH
     if seconds < 60:
@@ -62,7 +62,7 @@ def seconds_text(seconds: float | None) -> str:
 
 
 def time_text(microseconds: float | None) -> str:
-    """A time on the chip with three significant digits, in ns, µs, ms or s."""
+    """Return a time on the chip with three significant digits, in ns, µs, ms or s."""
     return _scaled(microseconds, {"ns": 1e3, "µs": 1.0, "ms": 1e-3, "s": 1e-6})
 
 
@@ -72,7 +72,7 @@ def rate_text(per_second: float | None) -> str:
 
 
 def error_text(value: float | None) -> str:
-    """A small error with two significant digits; exactly 0 reads `0`."""
+    """Return a small error with two significant digits; exactly 0 reads `0`."""
     if value is None:
         return DASH
     if value == 0:
@@ -81,7 +81,7 @@ def error_text(value: float | None) -> str:
 
 
 def range_text(low: float | None, high: float | None) -> str:
-    """The range in which an estimate is expected."""
+    """Return the range in which an estimate is expected."""
     return DASH if low is None or high is None else f"{count_text(low)}–{count_text(high)}"
 
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 def render_page(report: RunReport) -> str:
-    """The page of `report`; equal reports give equal pages.
+    """Return the page of `report`; equal reports give equal pages.
 
     Raises:
         ReportError: the report contradicts itself.
@@ -92,7 +92,7 @@ def render_page(report: RunReport) -> str:
 
 @cache
 def environment() -> Environment:
-    """The templates of this package, with what their tables need."""
+    """Return the templates of this package, with what their tables need."""
     # Commands that write no page start faster without it.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -121,7 +121,7 @@ def _cell_class(cell: str) -> str:
 
 
 def _advice(report: RunReport) -> dict[str, Any] | None:
-    """The texts on what would make the network fit; None if nothing is short."""
+    """Return the texts on what would make the network fit; None if nothing is short."""
     if report.advice is None or not report.advice.needed:
         return None
     return {
@@ -133,7 +133,7 @@ def _advice(report: RunReport) -> dict[str, Any] | None:
 
 
 def _stages(report: RunReport) -> list[dict[str, Any]]:
-    """The bars and tables of each stage; all bars have the same axis, so that they can be compared."""
+    """Return the bars and tables of each stage; all bars have the same axis, so that they can be compared."""
     capacity = capacity_of(report.target.part)
     stages = estimate_stages(report)
     sides = (report.before, report.after)
@@ -169,7 +169,7 @@ def _capacity_row(label: str, before: Bar, after: Bar, end: float) -> dict[str, 
 
 
 def _layer_bars(report: RunReport) -> dict[str, Any] | None:
-    """The bars of the resource that runs out first, for each layer; None without estimates."""
+    """Return the bars of the resource that runs out first, for each layer; None without estimates."""
     stages = estimate_stages(report)
     if not stages:
         return None

@@ -80,14 +80,14 @@ def _checks_table(caption: str, checks: Sequence[Check]) -> Table:
 
 
 def check_text(check: Check, value: float | None) -> str:
-    """The figure of `check` or its limit, in its unit."""
+    """Return the figure of `check` or its limit, in its unit."""
     if check.unit and value is not None:
         return loss_figure(check.unit, value)
     return percent_text(value, 2) if check.at_least else error_text(value)
 
 
 def facts(report: RunReport) -> tuple[str, ...]:
-    """The target and the data, in a few words each."""
+    """Return the target and the data, in a few words each."""
     target = report.target
     return (
         target.part.name if target.order_number == target.part.name else target.order_number,
@@ -112,7 +112,7 @@ def provenance(report: RunReport) -> tuple[tuple[str, str], ...]:
 
 
 def verdict(holds: bool | None, left_out: str | None) -> str:
-    """One or two words for the outcome of a check."""
+    """Return one or two words for the outcome of a check."""
     if left_out is not None:
         return "left out"
     return "measured" if holds is None else "holds" if holds else "VIOLATED"
@@ -146,7 +146,7 @@ UNCHANGED = "unchanged; the time is that of an earlier run"
 def stage_times(
     names: Iterable[str], records: Mapping[str, Mapping[str, Any]], ran: Collection[str]
 ) -> list[StageTime]:
-    """The time of each stage that has a record in the manifest.
+    """Return the time of each stage that has a record in the manifest.
 
     Args:
         names: the stages in order.
@@ -158,7 +158,7 @@ def stage_times(
 
 
 def stages_table(report: RunReport) -> Table:
-    """The table of how long each stage took."""
+    """Return the table of how long each stage took."""
     rows = [(WORK.get(stage.name, stage.name), seconds_text(stage.seconds), stage.note) for stage in report.stages]
     known = [stage.seconds for stage in report.stages if stage.seconds is not None]
     rows.append(("all together", seconds_text(sum(known)) if known else DASH, ""))

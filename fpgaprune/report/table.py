@@ -43,7 +43,7 @@ class Column:
         group: str = "",
         show: Callable[[Figure], str] = lambda figure: count_text(figure.value),
     ) -> Column:
-        """The column of one resource of each measurement; a text stays as it is, an unknown count is a dash.
+        """Return the column of one resource of each measurement; a text stays as it is, an unknown count is a dash.
 
         `names` is one resource for all rows, or one for each row.
 

@@ -38,7 +38,7 @@ class Verdict:
 
 
 def verdicts(report: RunReport) -> tuple[Verdict, Verdict]:
-    """Whether the metric is kept, and whether the network fits its part."""
+    """Return whether the metric is kept, and whether the network fits its part."""
     reply, text = _kept(report.metric)
     fit = fit_answer(report)
     tones = [{"yes": "good", "no": "bad"}.get(reply, "open"), fit.tone]
@@ -48,7 +48,7 @@ def verdicts(report: RunReport) -> tuple[Verdict, Verdict]:
 
 
 def measured_verdict(report: RunReport) -> Verdict | None:
-    """Whether our Verilog fits what it was measured for; None if nothing was measured."""
+    """Return whether our Verilog fits what it was measured for; None if nothing was measured."""
     answer = measured_answer(report)
     return None if answer is None else Verdict("measured", answer.reply, answer.sentence, answer.tone)
 
@@ -63,7 +63,7 @@ def metric_label(name: str) -> str:
 
 
 def _kept(metric: Metric) -> tuple[Reply, str]:
-    """Whether no more was lost than may be, and the answer in one line."""
+    """Return whether no more was lost than may be, and the answer in one line."""
     name = metric_label(metric.name)
     before = value_text(metric, "before")
     last = value_text(metric, "after" if metric.hardware is None else "hardware")
@@ -81,7 +81,7 @@ def _kept(metric: Metric) -> tuple[Reply, str]:
 
 
 def limit_text(metric: Metric) -> str:
-    """How much may be lost, in the unit of the loss: `2 points may be lost`; empty without a limit."""
+    """Return how much may be lost, in the unit of the loss: `2 points may be lost`; empty without a limit."""
     if metric.max_loss is None:
         return ""
     amount = _amount(metric, metric.max_loss)
@@ -97,14 +97,14 @@ class _Measured(Protocol):
 
 
 def loss_unit(metric: _Measured) -> Literal["", "points", "%"]:
-    """What a hundredth of the loss is: a point of a fraction, or one per cent of an error."""
+    """Return what a hundredth of the loss is: a point of a fraction, or one per cent of an error."""
     if not metric.higher_is_better:
         return "%"
     return "points" if metric.is_fraction else ""
 
 
 def value_text(metric: Metric, when: str) -> str:
-    """The metric `before`, `after` or in `hardware`, with its standard error."""
+    """Return the metric `before`, `after` or in `hardware`, with its standard error."""
     value, error = getattr(metric, when), metric.errors.get(when)
     if value is None:
         return "not measured"
@@ -115,7 +115,7 @@ def value_text(metric: Metric, when: str) -> str:
 
 
 def loss_text(metric: Metric) -> str:
-    """The loss in points, in the metric's own unit, or as growth of an error."""
+    """Return the loss in points, in the metric's own unit, or as growth of an error."""
     if metric.lost is None:
         return DASH
     if metric.lost == 0:
@@ -125,7 +125,7 @@ def loss_text(metric: Metric) -> str:
 
 
 def loss_figure(unit: str, size: float, error: float | None = None) -> str:
-    """A loss in its unit, with its standard error: `0.82 ± 0.40 points`."""
+    """Return a loss in its unit, with its standard error: `0.82 ± 0.40 points`."""
     if not unit:
         return f"{size:.3g}".replace("-", MINUS) + ("" if error is None else f" ± {error:.2g}")
     percent = round(100 * size, 2) or 0.0

@@ -48,7 +48,7 @@ class AdderGraph:
     exits: tuple[Exit, ...]
 
     def matrix(self) -> NDArray[np.int64]:
-        """The weights by which the graph multiplies, (inputs, outputs)."""
+        """Return the weights by which the graph multiplies, (inputs, outputs)."""
         size = self.inputs
         rows = np.zeros((size + len(self.sums) + 1, size), np.int64)
         rows[:size] = np.eye(size, dtype=np.int64)
@@ -64,7 +64,7 @@ class AdderGraph:
         return np.array(columns, np.int64).reshape(len(self.exits), size).T
 
     def to_json(self) -> dict[str, object]:
-        """The graph as JSON data."""
+        """Return the graph as JSON data."""
         return {
             "inputs": self.inputs,
             "sums": [[s.a, s.p, s.b, s.q, int(s.subtract)] for s in self.sums],
@@ -73,7 +73,7 @@ class AdderGraph:
 
     @classmethod
     def from_json(cls, document: Mapping[str, list[list[int]]], inputs: int) -> AdderGraph:
-        """The graph that `document` holds."""
+        """Return the graph that `document` holds."""
         sums = tuple(Sum(a, p, b, q, bool(s)) for a, p, b, q, s in document["sums"])
         return cls(inputs, sums, tuple(Exit(node, shift, bool(n)) for node, shift, n in document["exits"]))
 
@@ -152,7 +152,7 @@ class _Builder:
         return self.add(Sum(one[0], one[1], two[0], two[1], one[2] != two[2])), one[2]
 
     def collected(self, digits: Digits) -> Exit:
-        """The sum of `digits`; nodes of the least depth are added first, so that the tree has few levels."""
+        """Return the sum of `digits`; nodes of the least depth are added first, so that the tree has few levels."""
         heap = [(self.depth[node], shift, node, sign) for (node, shift), sign in digits.items()]
         if not heap:
             return Exit(-1, 0, False)

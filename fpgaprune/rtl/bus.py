@@ -64,11 +64,11 @@ class Bus:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Self:
-        """The bus of a row of JSON."""
+        """Return the bus of a row of JSON."""
         return cls(tuple(Lane(**lane) for lane in row["lanes"]), row["width"], row["signed"])
 
     def unbounded(self) -> Bus:
-        """The same bus, whose values may be any that their bits hold."""
+        """Return the same bus, whose values may be any that their bits hold."""
         if self.width is not None:
             low = -(1 << self.width - 1) if self.signed else 0
             return Bus((Lane(low, low + (1 << self.width) - 1, 0),), self.width, self.signed)
@@ -85,7 +85,7 @@ class Bus:
         return all(mine.low <= lane.low and lane.high <= mine.high and mine.zeros <= lane.zeros for mine, lane in pairs)
 
     def places(self, count: int) -> Iterator[Place]:
-        """Where each of `count` values lies."""
+        """Yield where each of `count` values lies."""
         lowest = 0
         for number in range(count):
             lane = self.lanes[number % len(self.lanes)]

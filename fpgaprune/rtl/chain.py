@@ -34,7 +34,7 @@ class Chain(Datapath):
 
     @classmethod
     def begin(cls, stream: Stream) -> Chain:
-        """A chain without modules: `stream` leaves as it comes."""
+        """Return a chain without modules: `stream` leaves as it comes."""
         return cls(stream, need=np.arange(1, stream.beats + 1))
 
     def module(
@@ -223,5 +223,5 @@ class Chain(Datapath):
 
 
 def window_parameters(rows: int, columns: int, size: tuple[int, int], stride: tuple[int, int]) -> dict[str, int]:
-    """The parameters of a module that goes through the windows of an image."""
+    """Return the parameters of a module that goes through the windows of an image."""
     return {"ROWS": rows, "COLUMNS": columns, "KH": size[0], "KW": size[1], "SH": stride[0], "SW": stride[1]}

@@ -63,12 +63,12 @@ class Circuit:
         self._known: dict[Node, int] = {}
 
     def input(self, width: int, signed: bool, low: int, high: int) -> int:
-        """A new input: the next `width` bits of the input bus, a number from `low` to `high`."""
+        """Return a new input: the next `width` bits of the input bus, a number from `low` to `high`."""
         self.inputs.append((width, signed))
         return self._add("input", (), (len(self.inputs) - 1,), low, high)
 
     def continued(self) -> Circuit:
-        """A circuit with the same inputs and nodes and without outputs; this one stays as it is."""
+        """Return a circuit with the same inputs and nodes and without outputs; this one stays as it is."""
         found = Circuit()
         found.nodes, found.tables, found.inputs = list(self.nodes), list(self.tables), list(self.inputs)
         found._known = dict(self._known)
@@ -79,7 +79,7 @@ class Circuit:
         self.outputs.append((node, width))
 
     def const(self, value: int) -> int:
-        """The constant `value`."""
+        """Return the constant `value`."""
         return self._add("const", (), (value,), value, value)
 
     def add(self, a: int, b: int, shift_a: int = 0, shift_b: int = 0) -> int:
@@ -142,7 +142,7 @@ class Circuit:
         return self._add("shr", (a,), (shift,), low, high)
 
     def wrap(self, a: int, width: int, signed: bool) -> int:
-        """The lowest `width` bits of `a`, read as a signed or as an unsigned number."""
+        """Return the lowest `width` bits of `a`, read as a signed or as an unsigned number."""
         x = self.nodes[a]
         low = -(1 << (width - 1)) if signed else 0
         high = low + (1 << width) - 1
@@ -185,7 +185,7 @@ class Circuit:
         return self._add("less", (a, b), (), 0, 1)
 
     def larger(self, a: int, b: int) -> int:
-        """The larger of `a` and `b`."""
+        """Return the larger of `a` and `b`."""
         x, y = self.nodes[a], self.nodes[b]
         if a == b or x.low >= y.high:
             return a
@@ -197,7 +197,7 @@ class Circuit:
         return self._add("max", (a, b), (), max(x.low, y.low), max(x.high, y.high))
 
     def smaller(self, a: int, b: int) -> int:
-        """The smaller of `a` and `b`."""
+        """Return the smaller of `a` and `b`."""
         x, y = self.nodes[a], self.nodes[b]
         if a == b or x.high <= y.low:
             return a
@@ -241,7 +241,7 @@ class Circuit:
         return sorted(needed)
 
     def evaluate(self, values: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-        """The exact value of every output; `values` has one array of raw integers for each input."""
+        """Return the exact value of every output; `values` has one array of raw integers for each input."""
         found: dict[int, NDArray[np.object_]] = {}
         for place in self.alive():
             node = self.nodes[place]

@@ -130,12 +130,12 @@ class _Search:
 
 
 def _growth(one: Any, two: Any) -> Any:
-    """How much the sum of `2 ** depth` grows when an adder replaces two nodes of these depths."""
+    """Return how much the sum of `2 ** depth` grows when an adder replaces two nodes of these depths."""
     return abs((1 << one) - (1 << two))
 
 
 def _keys(column: Digits) -> NDArray[np.int64]:
-    """A number for each pair of digits of a column, equal for equal pairs."""
+    """Return a number for each pair of digits of a column, equal for equal pairs."""
     digits = np.array([(node, shift, sign) for (node, shift), sign in sorted(column.items())], np.int64)
     node, shift, sign = digits.T
     one, two = np.triu_indices(len(digits), 1)

@@ -24,7 +24,7 @@ from fpgaprune.rtl.adders import AdderGraph, Exit, Sum
 
 
 def version() -> str:
-    """The installed version of da4ml.
+    """Return the installed version of da4ml.
 
     Raises:
         ToolError: it is not installed; the message says how to install it.
@@ -53,7 +53,7 @@ def solve(matrix: NDArray[np.int64], low: int, high: int, seconds: float) -> Add
 
 
 def _graph(stages: list[dict[str, Any]], inputs: int) -> AdderGraph:
-    """The adders of both matrices in one list; each value is its node times a power of two."""
+    """Return the adders of both matrices in one list; each value is its node times a power of two."""
     sums: list[Sum] = []
     values: list[tuple[int, int, bool]] = [(place, 0, False) for place in range(inputs)]
     for stage in stages:

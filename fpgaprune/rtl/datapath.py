@@ -149,14 +149,14 @@ class Datapath:
             self.stream = replace(self.stream, each=s.each)
 
     def _last(self) -> Computation | None:
-        """The last link, if it computes the values that leave; what follows then joins its circuit."""
+        """Return the last link, if it computes the values that leave; what follows then joins its circuit."""
         last = self.links[-1] if self.links else None
         if not isinstance(last, Computation) or last.copies > 1 or self.stream.packed:
             return None
         return last
 
     def _values(self) -> tuple[Circuit, list[Number]]:
-        """A circuit to go on with, and the values of a beat in it."""
+        """Return a circuit to go on with, and the values of a beat in it."""
         last = self._last()
         if last is None:
             circuit = Circuit()
@@ -225,6 +225,6 @@ class Datapath:
 
 
 def _lane(value: Number) -> Lane:
-    """The bounds of a value that leaves, and how many of its lowest bits are always zero."""
+    """Return the bounds of a value that leaves, and how many of its lowest bits are always zero."""
     node = value.node
     return Lane(value.low, value.high, node.params[0] if node.op == "shl" else 0)

@@ -9,7 +9,7 @@ from fpgaprune.rtl.pipelining import Schedule
 
 
 def datapath(module: str, circuit: Circuit, plan: Schedule, header: str) -> dict[str, str]:
-    """The files, by name, of a pipeline `module` with ports `clk`, `ce`, `in_data` and `out_data`.
+    """Return the files, by name, of a pipeline `module` with ports `clk`, `ce`, `in_data` and `out_data`.
 
     Registers take new values while `ce` is 1. Inputs and outputs lie on their buses in order, the first in the lowest
     bits. A module without registers has no ports `clk` and `ce`.

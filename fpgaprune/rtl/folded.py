@@ -21,7 +21,7 @@ WORTH = 8
 
 
 def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
-    """How many inputs the layer takes in each cycle; None if it makes all its products at once.
+    """Return how many inputs the layer takes in each cycle; None if it makes all its products at once.
 
     The layout says how often a layer is folded, else its strategy. Where neither does, a layer is folded if it has more
     products than the layout allows, or if that takes fewer LUTs within the cycles in which a sample arrives.
@@ -112,7 +112,7 @@ class Memory:
 
     @classmethod
     def of(cls, rows: NDArray[np.int64]) -> Memory:
-        """The memory of raw weights (beats, lanes, outputs)."""
+        """Return the memory of raw weights (beats, lanes, outputs)."""
         words, places, lowest = [0] * len(rows), {}, 0
         for lane, output in np.argwhere(rows.any(axis=0)).tolist():
             column = rows[:, lane, output].tolist()
@@ -130,5 +130,5 @@ def _lanes(chain: Chain, inputs: int, cycles: int) -> int:
 
 
 def _cycles(beat: int, lanes: int) -> int:
-    """How many cycles a beat of `beat` inputs takes, `lanes` at a time."""
+    """Return how many cycles a beat of `beat` inputs takes, `lanes` at a time."""
     return -(-beat // lanes)

@@ -30,7 +30,7 @@ class Sum:
 
     @classmethod
     def of(cls, coefficients: Mapping[int, int], constant: int) -> Sum:
-        """The sum with these coefficients."""
+        """Return the sum with these coefficients."""
         rows = sorted((place, value) for place, value in coefficients.items() if value)
         if not rows:
             return cls((), 0, constant)
@@ -38,11 +38,11 @@ class Sum:
         return cls(tuple((place, value // factor) for place, value in rows), factor, constant)
 
     def times(self, other: int) -> Sum:
-        """The sum, multiplied by a constant."""
+        """Return the sum, multiplied by a constant."""
         return Sum(self.base if other else (), self.factor * other, self.constant * other)
 
     def plus(self, other: Sum) -> Sum:
-        """The sum of two."""
+        """Return the sum of two."""
         found: dict[int, int] = {}
         for one in (self, other):
             for place, value in one.base:
@@ -90,7 +90,7 @@ class FollowedValues:
             raise CertificateError(f"its registers take {late} cycles, and its input stands still for {text.settles}")
 
     def known_of(self, tree: Tree, width: int, name: str) -> Known:
-        """What is known of an expression that is assigned to `name`, of `width` bits."""
+        """Return what is known of an expression that is assigned to `name`, of `width` bits."""
         return self._of(tree, width, name)
 
     def bounds(self, base: tuple[tuple[int, int], ...]) -> tuple[int, int]:
@@ -99,7 +99,7 @@ class FollowedValues:
         return sum(min(pair) for pair in ends), sum(max(pair) for pair in ends)
 
     def values(self, tree: Tree, width: int, base: NDArray[np.int64]) -> NDArray[np.int64]:
-        """An expression assigned to `width` bits, for each value of its base."""
+        """Return an expression assigned to `width` bits, for each value of its base."""
         done: dict[str, NDArray[np.int64]] = {}
 
         def read(name: str) -> NDArray[np.int64]:
@@ -152,7 +152,7 @@ class FollowedValues:
         return self.known[name]
 
     def _input(self, tree: Tree, width: int) -> int | None:
-        """Which input an expression takes whole; None if it is no bits of the bus.
+        """Return which input an expression takes whole; None if it is no bits of the bus.
 
         Raises:
             CertificateError: it takes bits of two inputs, or as of another sign; `UndecidedError`: not all bits.
@@ -175,7 +175,7 @@ class FollowedValues:
         return number
 
     def _sum(self, tree: Tree, width: int) -> Sum | None:
-        """An expression as a sum, before it is cut to `width` bits; None if it is none."""
+        """Return an expression as a sum, before it is cut to `width` bits; None if it is none."""
         kind = tree[0]
         if kind == "value":
             return Sum((), 0, tree[1])

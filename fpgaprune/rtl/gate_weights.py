@@ -12,7 +12,7 @@ _ROLES = ("weight", "recurrent_weight")
 
 
 def joined_weights(layer: LayerSpec) -> NDArray[np.int64]:
-    """The raw matrix (inputs + units, 2 * gates * units) of a recurrent layer.
+    """Return the raw matrix (inputs + units, 2 * gates * units) of a recurrent layer.
 
     Its outputs stand unit by unit and gate by gate; for each gate, the sum of the inputs is followed by that of the
     state.
@@ -25,7 +25,7 @@ def joined_weights(layer: LayerSpec) -> NDArray[np.int64]:
 
 
 def parted_weights(matrix: NDArray[np.int64], layer: LayerSpec, role: str) -> NDArray[np.int64]:
-    """The weights of `role` in a matrix as that of `joined_weights`, in the order of the design.
+    """Return the weights of `role` in a matrix as that of `joined_weights`, in the order of the design.
 
     Raises:
         CertificateError: a sum of the inputs takes a state, or a sum of the state an input.
@@ -43,7 +43,7 @@ def by_unit(weights: NDArray[np.int64], units: int) -> NDArray[np.int64]:
 
 
 def units_of(layer: LayerSpec) -> int:
-    """The numbers in the state of a recurrent layer.
+    """Return the numbers in the state of a recurrent layer.
 
     Raises:
         RtlError: it is another layer.

@@ -205,7 +205,7 @@ class _Network:
         self.wiring.edges.update(dict.fromkeys(names, edge))
 
     def _is_packed(self, name: str) -> bool:
-        """Whether every reader of layer `name` takes values of different widths; a reshape hands them on."""
+        """Return whether every reader of layer `name` takes values of different widths; a reshape hands them on."""
         readers = [layer for layer in self.design.layers if name in layer.inputs]
         return name not in self.design.outputs and all(
             isinstance(reader.operation, READS_PACKED)

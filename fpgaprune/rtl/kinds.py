@@ -56,7 +56,7 @@ def require_kinds(design: op.Design) -> None:
 
 
 def _instead(design: op.Design) -> str:
-    """What to do with a design that has no Verilog."""
+    """Return what to do with a design that has no Verilog."""
     try:
         compiles = design.part is None or find_part(design.part).compiles_hls
     except FpgaPruneError:

@@ -53,7 +53,7 @@ def layer_text(
     cycles: int,
     schedule: Scheduler = schedule,
 ) -> LayerText:
-    """The module of a layer.
+    """Return the module of a layer.
 
     Args:
         module: its name.

@@ -322,7 +322,7 @@ class LayerWriter:
         return f"{after}_window", f"{after}_whole"
 
     def _later(self, depth: int, valid: str, after: str) -> str:
-        """The wire that repeats `valid`, `depth` cycles later."""
+        """Return the wire that repeats `valid`, `depth` cycles later."""
         self._placed(Instance("fp_delay", {"DEPTH": depth}))
         self.body += (
             f"    wire {after}_leaves;\n"

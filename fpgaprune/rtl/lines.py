@@ -33,12 +33,12 @@ class Line:
 
 
 def value_name(place: int, delay: int = 0) -> str:
-    """The Verilog name of the value of node `place`, delayed by `delay` registers."""
+    """Return the Verilog name of the value of node `place`, delayed by `delay` registers."""
     return f"v{place}_d{delay}" if delay else f"v{place}"
 
 
 def line_of(module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
-    """The Verilog of node `place`, which is not a constant."""
+    """Return the Verilog of node `place`, which is not a constant."""
     node = circuit.nodes[place]
     line = Line("")
     width = node.width
@@ -119,7 +119,7 @@ def _address_bits(circuit: Circuit, table: int) -> int:
 
 
 def rom_text(name: str, circuit: Circuit, table: int, header: str) -> str:
-    """The text of module `name`, which holds table number `table` of the circuit."""
+    """Return the text of module `name`, which holds table number `table` of the circuit."""
     bits = _address_bits(circuit, table)
     width = next(n.width for n in circuit.nodes if n.op == "rom" and n.params == (table,))
     entries = "".join(

@@ -46,7 +46,7 @@ class Stream:
 
     @classmethod
     def of(cls, shape: tuple[int, ...], kind: FixedType) -> Stream:
-        """A stream of whole pixels of type `kind`."""
+        """Return a stream of whole pixels of type `kind`."""
         low = -(1 << (kind.width - 1)) if kind.signed else 0
         return cls(shape, math.prod(shape[:-1]), shape[-1], kind.width, kind.signed, kind.fraction, low, kind.raw_max)
 
@@ -78,7 +78,7 @@ class Stream:
         return self.each and self.each * count
 
     def kind(self) -> FixedType:
-        """The type of each value. A stream neither rounds nor overflows: ignore the modes of the type."""
+        """Return the type of each value. A stream neither rounds nor overflows: ignore the modes of the type."""
         return FixedType(self.width, self.width - self.fraction, self.signed)
 
 
@@ -260,7 +260,7 @@ Link = Module | Computation | SerialSums | SerialTrees | ScheduledSums | Loop
 
 
 def queue_depth(through: int, window: Module | None, slack: int, apart: int = 1) -> int:
-    """The depth in beats of the queue behind a pipeline of `through` cycles; its exit holds one beat more.
+    """Return the depth in beats of the queue behind a pipeline of `through` cycles; its exit holds one beat more.
 
     No beat ever waits for room, if a beat enters in every cycle and one that completes a window in every `apart`
     cycles. `slack` more beats can wait for a reader that pauses. The depth is a power of two, as memories are.
@@ -269,7 +269,7 @@ def queue_depth(through: int, window: Module | None, slack: int, apart: int = 1)
 
 
 def places(through: int, window: Module | None, apart: int = 1) -> int:
-    """The most beats that occupy a place at one time, if samples follow one another without a gap.
+    """Return the most beats that occupy a place at one time, if samples follow one another without a gap.
 
     A beat occupies its place from when it enters until three cycles after it has left the pipeline; a pixel that
     completes no window gives its place back in the second cycle.

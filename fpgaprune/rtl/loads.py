@@ -57,7 +57,7 @@ def weights_stream(design: Design, project: VerilogProject) -> NDArray[np.int64]
 
 
 def _beats(layer: LayerSpec, project: VerilogProject) -> Iterator[NDArray[np.int64]]:
-    """The weights of `layer` at the kernels that `project` keeps, and its biases."""
+    """Yield the weights of `layer` at the kernels that `project` keeps, and its biases."""
     row = next(item for item in project.layers if item.layer == layer.name)
     split = read_split(project, row)
     there = Program.parts(_dense(layer, read_weights(project, layer)), split)
@@ -84,7 +84,7 @@ def _dense(layer: LayerSpec, weight: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def load_port(design: Design, layout: VerilogLayout) -> RtlPort | None:
-    """The stream of loads for `design`; None where weights cannot be loaded."""
+    """Return the stream of loads for `design`; None where weights cannot be loaded."""
     bits = beat_bits(design, layout)
     if not bits:
         return None
@@ -150,7 +150,7 @@ def gate_parts(inputs: Sequence[RtlPort], outputs: Sequence[RtlPort]) -> list[In
 
 
 def open_input(number: int) -> str:
-    """The condition under which input `number` takes a beat."""
+    """Return the condition under which input `number` takes a beat."""
     return f"gate_open[{number}]"
 
 
@@ -163,5 +163,5 @@ def passed_on(number: int, layers: int) -> str:
 
 
 def _wire(number: int, layers: int, part: str) -> str:
-    """What comes to the layer with `number`; behind the last one only the end is read."""
+    """Return what comes to the layer with `number`; behind the last one only the end is read."""
     return f"{'unused_' if number == layers and part != 'end' else ''}load{number}_{part}"

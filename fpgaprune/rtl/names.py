@@ -47,7 +47,7 @@ _PART = re.compile(r"_(part|rom|to|rest|fork|fifo|wait)\d+|_(sums|products|kerne
 
 
 def verilog_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """A unique Verilog identifier for each of `names`: the name itself if it is free and legal.
+    """Return a unique Verilog identifier for each of `names`: the name itself if it is free and legal.
 
     Identifiers that differ only in upper and lower case count as equal; none equals one of `taken`.
     """
@@ -72,7 +72,7 @@ def verilog_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, 
 
 
 def of_design(design: Design) -> str:
-    """The comment at the top of the module of a whole design."""
+    """Return the comment at the top of the module of a whole design."""
     return _folded(
         [
             f"Design {design.name}, {len(design.layers)} layers, as AXI4-Stream. Each beat holds one pixel of all "
@@ -84,7 +84,7 @@ def of_design(design: Design) -> str:
 
 
 def of_layer(design: Design, layer: LayerSpec, shapes: str, chain: Chain) -> str:
-    """The comment at the top of every file of a layer."""
+    """Return the comment at the top of every file of a layer."""
     lines = [
         f"Layer {layer.name} ({layer.kind}) of design {design.name}.",
         f"Shapes: {shapes}.",

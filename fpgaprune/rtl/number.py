@@ -30,7 +30,7 @@ class Number:
 
     @classmethod
     def constant(cls, circuit: Circuit, raw: int, fraction: int) -> Number:
-        """The constant `raw * 2 ** -fraction`."""
+        """Return the constant `raw * 2 ** -fraction`."""
         return cls(circuit, circuit.const(int(raw)), fraction)
 
     @property
@@ -60,16 +60,16 @@ class Number:
         return Number(self.circuit, self.circuit.mul(self.place, other.place), self.fraction + other.fraction)
 
     def less(self, other: Number) -> int:
-        """The node that is 1 if this number is less than `other`, else 0."""
+        """Return the node that is 1 if this number is less than `other`, else 0."""
         fraction = max(self.fraction, other.fraction)
         return self.circuit.less(self.at_fraction(fraction).place, other.at_fraction(fraction).place)
 
     def larger(self, other: Number) -> Number:
-        """The larger of this number and `other`, which has the same fraction."""
+        """Return the larger of this number and `other`, which has the same fraction."""
         return self.on(self.circuit.larger(self.place, other.place))
 
     def negative(self) -> int:
-        """The node that is 1 if this number is negative, else 0."""
+        """Return the node that is 1 if this number is negative, else 0."""
         return self.circuit.less(self.place, self.circuit.const(0))
 
     def chosen(self, condition: int, other: Number) -> Number:
@@ -77,15 +77,15 @@ class Number:
         return self.on(self.circuit.select(condition, self.place, other.place))
 
     def on(self, place: int) -> Number:
-        """The number whose raw value is node `place`, with the fraction of this number."""
+        """Return the number whose raw value is node `place`, with the fraction of this number."""
         return Number(self.circuit, place, self.fraction)
 
     def at_fraction(self, fraction: int) -> Number:
-        """The same number with `fraction` fraction bits, which must not be fewer than it has."""
+        """Return the same number with `fraction` fraction bits, which must not be fewer than it has."""
         return Number(self.circuit, self.circuit.shl(self.place, fraction - self.fraction), fraction)
 
     def short(self) -> Number:
-        """The same number without lowest bits that are always zero."""
+        """Return the same number without lowest bits that are always zero."""
         node = self.node
         return Number(self.circuit, node.args[0], self.fraction - node.params[0]) if node.op == "shl" else self
 

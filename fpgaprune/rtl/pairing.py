@@ -43,7 +43,7 @@ class Pair:
         return {name: np.maximum.accumulate(row) for name, row in found.items()}
 
     def room(self, number: int, own: Mapping[str, Need], together: Mapping[str, Need]) -> int:
-        """The most beats of stream `number` that wait for the other stream at one time."""
+        """Return the most beats of stream `number` that wait for the other stream at one time."""
         before, place = self.befores[number], self.places[number]
         most = 0
         for name, need in own.items():
@@ -58,7 +58,7 @@ class Pair:
 
 
 def pair(step: Step, befores: tuple[Chain, Chain]) -> Pair:
-    """How the streams that leave `befores` meet in the layer of `step`; `befores` get the modules that it takes.
+    """Return how the streams that leave `befores` meet in the layer of `step`; `befores` get the modules that it takes.
 
     Raises:
         UnsupportedLayerError: no Verilog joins streams of these shapes.
@@ -90,7 +90,7 @@ def pair(step: Step, befores: tuple[Chain, Chain]) -> Pair:
 
 
 def _appended(step: Step, befores: tuple[Chain, Chain], axis: int) -> Pair:
-    """The streams alternate: a run of pixels of the first, then a run of the second."""
+    """Return the streams alternate: a run of pixels of the first, then a run of the second."""
     counts = []
     for chain in befores:
         shape = chain.stream.shape

@@ -40,7 +40,7 @@ class Body:
     ending: str
 
     def ports(self, clocked: bool) -> list[str]:
-        """The ports other than data, if the module is `clocked`."""
+        """Return the ports other than data, if the module is `clocked`."""
         return ["input wire clk", f"input wire {self.control}"] if clocked else []
 
     def text(self, lines: Sequence[Line]) -> str:

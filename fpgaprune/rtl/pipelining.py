@@ -43,7 +43,7 @@ class Timing:
 
     @classmethod
     def of(cls, circuit: Circuit, levels: int) -> Timing:
-        """The timing of `circuit` with a register after every `levels` adder levels."""
+        """Return the timing of `circuit` with a register after every `levels` adder levels."""
         nodes = circuit.nodes
         places = [place for place in circuit.alive() if nodes[place].op != "const"]
         first: dict[int, int] = {}
@@ -107,7 +107,7 @@ class Lives:
 
     @classmethod
     def of(cls, circuit: Circuit, timing: Timing) -> Lives:
-        """The lives of a circuit's values, in the order of the timing."""
+        """Return the lives of a circuit's values, in the order of the timing."""
         number = {place: n for n, place in enumerate(timing.first)}
         leaving = {place for place, _ in circuit.outputs}
         pairs = {(number[arg], number[p]) for p in number for arg in circuit.nodes[p].args if arg in number}
@@ -123,13 +123,13 @@ class Lives:
         )
 
     def read_at(self, stage: Ints) -> Ints:
-        """The stage of each of `reads`."""
+        """Return the stage of each of `reads`."""
         _, reader, after = self.reads
         found: Ints = stage[reader] + after
         return found
 
     def ends(self, stage: Ints) -> Ints:
-        """The stage in which each value is read last."""
+        """Return the stage in which each value is read last."""
         found = np.where(self.leaves, self.depth, stage)
         np.maximum.at(found, self.reads[0], self.read_at(stage))
         return found
@@ -169,7 +169,7 @@ class Lives:
         return moved[:count]
 
     def stages_alike(self, stage: Ints, later: NDArray[np.bool_]) -> int:
-        """How many stages the values `later` can move at once, if each stage saves as many bits as the first."""
+        """Return how many stages the values `later` can move at once, if each stage saves as many bits as the first."""
         behind, ahead, gap = self.gaps
         apart = (stage[ahead] - stage[behind] - gap)[later[behind] & ~later[ahead]]
         read, reader, _ = self.reads
@@ -181,7 +181,7 @@ class Lives:
 
 
 def fewest_registers(lives: Lives) -> Ints:
-    """A stage for each value, from the earliest on; no other choice takes fewer register bits."""
+    """Return a stage for each value, from the earliest on; no other choice takes fewer register bits."""
     stage = lives.first.copy()
     while (later := lives.best_to_move(stage)).any():
         stage[later] += lives.stages_alike(stage, later)
@@ -210,7 +210,7 @@ class Schedule:
 
     @classmethod
     def of(cls, circuit: Circuit, stage: dict[int, int], depth: int) -> Schedule:
-        """The schedule with these stages; a constant can be read in any stage."""
+        """Return the schedule with these stages; a constant can be read in any stage."""
         stage = {place: stage.get(place, 0) for place in circuit.alive()}
         delays: dict[int, int] = {}
 
@@ -230,7 +230,7 @@ class Schedule:
         return min(when - self.stage[place], self.delays.get(place, 0))
 
     def settled(self, circuit: Circuit) -> Schedule:
-        """The same stages for an input that stands still: a value needs one register however long it is read."""
+        """Return the same stages for an input that stands still: a value needs one register however long it is read."""
         most = {"input": 0, "rom": _MEMORY_STAGES}
         delays = {place: min(delay, most.get(circuit.nodes[place].op, 1)) for place, delay in self.delays.items()}
         plan = replace(self, delays=delays)
@@ -246,7 +246,7 @@ class Schedule:
 
 
 def schedule(circuit: Circuit, levels: int) -> Schedule:
-    """The stages of `circuit` with a register after every `levels` adder levels.
+    """Return the stages of `circuit` with a register after every `levels` adder levels.
 
     It has the fewest stages, and of all choices with that many stages the fewest register bits.
     """

@@ -38,7 +38,7 @@ class Instance:
 
     @classmethod
     def of(cls, link: Module) -> Instance:
-        """The instance of `link`."""
+        """Return the instance of `link`."""
         return cls(link.name, {name: int(value) for name, value in link.parameters if name != "FILL"})
 
     def __getitem__(self, name: str) -> int:

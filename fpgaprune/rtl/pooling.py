@@ -154,7 +154,7 @@ def _any_order(context: Context, chain: Chain, count: int) -> bool:
 
 
 def _exact(chain: Chain, accum: FixedType, first: bool, count: int) -> bool:
-    """Whether adding `count` values one after another in `accum` gives the same as assigning their exact sum."""
+    """Return whether adding `count` values one after another in `accum` gives the same as assigning their exact sum."""
     if accum.overflow == "WRAP":
         return first or chain.stream.fraction <= accum.fraction
     shift = accum.fraction - chain.stream.fraction

@@ -143,7 +143,7 @@ _CLOSE = 0.2
 def serial_sums(
     context: Context, chain: Chain, weights: Weights, size: tuple[int, int], stride: tuple[int, int]
 ) -> SerialSums | SerialTrees | None:
-    """The sums of every window of `size`, to be computed bit by bit; None where they are computed at once.
+    """Return the sums of every window of `size`, to be computed bit by bit; None where they are computed at once.
 
     They are computed at once where a sample has too few cycles, where the accumulator rounds or saturates (the order of
     the additions counts then), and where bit by bit takes no fewer LUTs.

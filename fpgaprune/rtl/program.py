@@ -61,7 +61,7 @@ class Program:
 
     @classmethod
     def depthwise(cls, kernels: NDArray[np.int64], multipliers: int) -> Program:
-        """The program of raw kernels (taps, channels), each from a channel to itself."""
+        """Return the program of raw kernels (taps, channels), each from a channel to itself."""
         taps, channels = kernels.shape
         split, groups = _divided(taps, multipliers)
         parts = kernels.reshape(split, taps // split, channels).transpose(2, 0, 1).reshape(-1, taps // split)
@@ -97,7 +97,7 @@ class Program:
         return self.steps * self.groups / len(self.places) if len(self.places) else 1.0
 
     def gaps(self, piece_bits: int, place_bits: int) -> tuple[list[int], NDArray[np.int64]]:
-        """Where each group begins, and for each part how many places lie between it and the one before it.
+        """Return where each group begins, and for each part how many places lie between it and the one before it.
 
         A place is {channel, part}, as bits; behind the last one comes the first.
         """

@@ -81,7 +81,7 @@ class RtlLayer:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Self:
-        """The layer of a row of JSON."""
+        """Return the layer of a row of JSON."""
         joined = {name: tuple(names) for name, names in row.get("joined", {}).items()}
         buses = {name: Bus.of_row(row[name]) for name in ("reads", "leaves") if row.get(name)}
         return cls(**{**row, "files": tuple(row["files"]), "joined": joined, **buses})
@@ -135,7 +135,7 @@ class VerilogProject(Summarised):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The project that the folder `path` (or its `project.json`) holds.
+        """Return the project that the folder `path` (or its `project.json`) holds.
 
         Raises:
             RtlError: there is none, or not of this format.

@@ -62,7 +62,7 @@ class LayerProof:
     holds: bool | None
 
     def sentence(self) -> str:
-        """What is known, in one line."""
+        """Return what is known, in one line."""
         return f"module {self.module}: {self.found}"
 
 
@@ -71,7 +71,7 @@ class _WrongNumbersError(CertificateError):
 
 
 def prove_project(project: VerilogProject, design: Design) -> list[LayerProof]:
-    """What each module that computes at once does for all inputs.
+    """Return what each module that computes at once does for all inputs.
 
     Raises:
         CertificateError: a file of the project is gone.
@@ -84,7 +84,7 @@ def prove_project(project: VerilogProject, design: Design) -> list[LayerProof]:
 
 
 def _proofs(project: VerilogProject, design: Design, row: RtlLayer, proven: Collection[str]) -> Iterator[LayerProof]:
-    """A proof for each datapath of the layer; the modules of `proven` layers give what they should."""
+    """Yield a proof for each datapath of the layer; the modules of `proven` layers give what they should."""
     reads = _arriving(project, design, row, proven)
     known = reads is not None and reads == row.reads
     own = re.compile(rf"(?:.*/)?{re.escape(row.module)}_([a-z]+\d*)\.v")
@@ -131,7 +131,7 @@ def _senders(project: VerilogProject) -> dict[str, RtlLayer]:
 
 
 def _decide(project: VerilogProject, design: Design, row: RtlLayer, role: str, reads: Bus | None) -> str:
-    """What was proven of the datapath `role`, as text.
+    """Return what was proven of the datapath `role`, as text.
 
     Raises:
         CertificateError: it computes something else; `UndecidedError`: that was not decided.
@@ -157,7 +157,7 @@ def _decide(project: VerilogProject, design: Design, row: RtlLayer, role: str, r
 
 
 def _is_sure(design: Design, name: str) -> bool:
-    """Whether the layer reads an input of the network, so that it may get every number of its type.
+    """Return whether the layer reads an input of the network, so that it may get every number of its type.
 
     The text of a later layer is made for what the one before can give, which may be less.
     """
@@ -219,7 +219,7 @@ def _prove_both_sums(text: DatapathText, design: Design, layer: LayerSpec, reads
 
 
 def _starts(layer: LayerSpec, role: str, outputs: int) -> list[int]:
-    """The biases of `role` as the accumulator holds them."""
+    """Return the biases of `role` as the accumulator holds them."""
     bias = Exact.of(layer.weights[role], layer.types[role]).into(layer.types["accum"])
     return [int(value) for value in np.broadcast_to(bias.integers().reshape(-1), (outputs,))]
 
@@ -231,7 +231,7 @@ def _leaving(row: RtlLayer) -> Bus:
 
 
 def _applied(step: Step, x: Exact, channel: int) -> Exact:
-    """A function of single values, of numbers of one channel.
+    """Return a function of single values, of numbers of one channel.
 
     Raises:
         UndecidedError: it is not a function of each number.
@@ -299,7 +299,7 @@ def _require_tables(text: DatapathText, layer: str, wanted: Mapping[str, Exact])
 
 
 def _matrix(layer: LayerSpec) -> NDArray[np.int64]:
-    """The raw weights (inputs of a position, outputs)."""
+    """Return the raw weights (inputs of a position, outputs)."""
     weight = layer.weights["weight"]
     if not layer.is_depthwise:
         return weight.reshape(-1, weight.shape[-1])

@@ -40,7 +40,7 @@ class WantedSum:
     finish: Callable[[Exact, int], Exact] | None = None
 
     def of(self, products: Exact, output: int) -> Exact:
-        """What leaves at output number `output` for these sums of products."""
+        """Return what leaves at output number `output` for these sums of products."""
         start = Exact(np.asarray(self.start), self.accum.fraction, self.start, self.start)
         total = (start + products).into(self.accum)
         return total if self.finish is None else self.finish(total, output)
@@ -115,7 +115,7 @@ def _require_any_order(wanted: WantedSum, column: NDArray[np.int64], places: Seq
 
 
 def _unlike(came: tuple[tuple[int, int], ...], wanted: Sum) -> str:
-    """How a sum differs from the weights, at the first input."""
+    """Return how a sum differs from the weights, at the first input."""
     mine, theirs = dict(came), dict(wanted.base)
     place = min(place for place in mine.keys() | theirs.keys() if mine.get(place) != theirs.get(place))
     return f"takes input {place} {mine.get(place, 0)} times, and the weights say {theirs.get(place, 0)} times"

@@ -25,7 +25,7 @@ VERILOG_LINK = "rtl/verilog"
 
 
 def check_verilog(project: VerilogProject, design: Design, masks: MaskSet) -> LinkCheck:
-    """The certificate's link of a project's Verilog: a locked weight has no product in it, and is 0 in a memory.
+    """Check that no locked weight has a product in a project's Verilog, or a word of a memory that is not 0.
 
     Raises:
         CertificateError: a locked weight of several axes belongs to no layer whose products can be read back.
@@ -92,7 +92,7 @@ def read_weights(project: VerilogProject, layer: LayerSpec, role: str = "weight"
 
 
 def _joined(project: VerilogProject, row: RtlLayer, layer: LayerSpec) -> NDArray[np.int64]:
-    """The matrix of both products of a recurrent layer."""
+    """Return the matrix of both products of a recurrent layer."""
     inputs = sum(len(layer.weights[role]) for role in ("weight", "recurrent_weight"))
     outputs = 2 * layer.weights["weight"].shape[1]
     if has_datapath(row, "kernels"):
@@ -102,7 +102,7 @@ def _joined(project: VerilogProject, row: RtlLayer, layer: LayerSpec) -> NDArray
 
 
 def _scheduled(project: VerilogProject, row: RtlLayer, layer: LayerSpec) -> NDArray[np.int64]:
-    """The weights of a scheduled layer, in the design's shape."""
+    """Return the weights of a scheduled layer, in the design's shape."""
     shape = layer.weights["weight"].shape
     if not layer.is_depthwise:
         return read_program(project, row, shape[-2], shape[-1]).reshape(shape)

@@ -28,12 +28,12 @@ Form = dict[int | str, int]
 
 
 def has_datapath(layer: RtlLayer, role: str) -> bool:
-    """Whether a layer has a datapath `role`."""
+    """Return whether a layer has a datapath `role`."""
     return any(name.endswith(f"/{layer.module}_{role}.v") for name in layer.files)
 
 
 def text_of(project: VerilogProject, layer: RtlLayer, role: str) -> tuple[int, str]:
-    """How many bits the input bus of datapath `role` of a layer has, and the text of its files.
+    """Return how many bits the input bus of datapath `role` of a layer has, and the text of its files.
 
     Raises:
         CertificateError: a file is gone, or `to_verilog` did not write it.
@@ -69,7 +69,7 @@ class Datapath:
 
     @classmethod
     def read(cls, project: VerilogProject, layer: RtlLayer, role: str) -> Datapath:
-        """The datapath `role` of a layer.
+        """Return the datapath `role` of a layer.
 
         Raises:
             CertificateError: a file is gone, or `to_verilog` did not write it.
@@ -79,7 +79,7 @@ class Datapath:
         return cls(bits, text, wires)
 
     def matrix(self, inputs: int, outputs: int, bus: Bus | None = None) -> NDArray[np.int64]:
-        """The coefficient of each input in each output, (inputs, outputs); 0 for an input that is always 0.
+        """Return the coefficient of each input in each output, (inputs, outputs); 0 for an input that is always 0.
 
         Without a `bus` on which they lie, all inputs take as many bits.
         """
@@ -101,7 +101,7 @@ class Datapath:
         return found
 
     def _cone(self, output: str) -> Iterator[Form]:
-        """Every sum on which `output` depends, in terms of inputs and of values that are no sums."""
+        """Yield every sum on which `output` depends, in terms of inputs and of values that are no sums."""
         if output not in self.wires:
             raise CertificateError(f"the Verilog has no output {output}")
         stack = _NAME.findall(self.wires[output])
@@ -118,7 +118,7 @@ class Datapath:
                     stack.extend(_NAME.findall(self.wires[part]))
 
     def form(self, name: str) -> Form:
-        """The value `name` as a sum; its operands are found first, without recursion, because sums are deep."""
+        """Return the value `name` as a sum; its operands are found first, without recursion, because sums are deep."""
         stack = [name]
         while stack:
             top = stack[-1]
@@ -148,7 +148,7 @@ class Datapath:
 
 
 def _terms(text: str) -> list[tuple[str, int]] | None:
-    """The values that `text` adds up, each with its factor; None if it is no sum."""
+    """Return the values that `text` adds up, each with its factor; None if it is no sum."""
     found = _SUM.match(text)
     if not found:
         return None

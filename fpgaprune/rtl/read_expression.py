@@ -28,7 +28,7 @@ class UndecidedError(CertificateError):
 
 
 def parse_expression(text: str) -> Tree:
-    """The tree of an expression.
+    """Return the tree of an expression.
 
     Raises:
         UndecidedError: the text is in no form that `to_verilog` writes.
@@ -159,13 +159,13 @@ def _literal(mark: str) -> Tree:
 
 
 def to_signed(value: int, width: int) -> int:
-    """The lowest `width` bits of `value` in two's complement."""
+    """Return the lowest `width` bits of `value` in two's complement."""
     value &= (1 << width) - 1
     return value - (1 << width) if value >> (width - 1) else value
 
 
 def names_of(tree: Tree) -> Iterator[str]:
-    """Every name that an expression reads."""
+    """Yield every name that an expression reads."""
     if tree[0] in ("name", "bits"):
         yield tree[1]
     for part in tree[1:]:
@@ -176,7 +176,7 @@ def names_of(tree: Tree) -> Iterator[str]:
 def value_of(
     tree: Tree, read: Callable[[str], NDArray[np.int64]], tables: Mapping[str, Sequence[int]]
 ) -> NDArray[np.int64]:
-    """What an expression is, without the width of what it is assigned to.
+    """Return what an expression is, without the width of what it is assigned to.
 
     Args:
         tree: as `parse_expression` gives it.

@@ -37,7 +37,7 @@ class DatapathText:
 
     @classmethod
     def read(cls, project: VerilogProject, row: RtlLayer, role: str) -> DatapathText:
-        """The datapath `role` of a layer.
+        """Return the datapath `role` of a layer.
 
         Raises:
             CertificateError: a line is in no form that `to_verilog` writes.

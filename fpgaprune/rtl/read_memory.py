@@ -23,7 +23,7 @@ _CONSTANT = re.compile(r"^(-?)\d+'sd(\d+)$")
 
 
 def read_memory(project: VerilogProject, layer: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:
-    """The raw weights (inputs, outputs) by which a folded layer multiplies, each column times some power of two.
+    """Return the raw weights (inputs, outputs) by which a folded layer multiplies, each column times some power of two.
 
     Raises:
         CertificateError: a file is gone, or its text is not in the form that `to_verilog` writes.
@@ -63,7 +63,7 @@ class _Memory:
 
 
 def _memories(project: VerilogProject, layer: RtlLayer, datapath: Datapath) -> dict[str, _Memory]:
-    """The memories of a layer, each by the name of the value that it drives."""
+    """Return the memories of a layer, each by the name of the value that it drives."""
     found = {}
     for module, address, value in _LOOKUP.findall(datapath.text):
         path = project.path / next((name for name in layer.files if name.endswith(f"/{module}.v")), module)

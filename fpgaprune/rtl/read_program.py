@@ -20,7 +20,7 @@ _WORD = re.compile(r"^ *(words|weights)\[(\d+)\] = (\d+)'h([0-9a-f]+);$", re.M)
 
 
 def read_program(project: VerilogProject, layer: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:
-    """The raw kernels (taps, inputs, outputs) that a scheduled layer visits; zero where it visits none.
+    """Return the raw kernels (taps, inputs, outputs) that a scheduled layer visits; zero where it visits none.
 
     Raises:
         CertificateError: a file is gone, its text is not in the form that `to_verilog` writes, or it visits a kernel
@@ -71,7 +71,7 @@ class _Reader:
     sums: list[list[_Sum]]
 
     def kernels(self, turns: list[int], inputs: int, outputs: int) -> NDArray[np.int64]:
-        """The kernels (taps, inputs, outputs) that `turns` add up for every output."""
+        """Return the kernels (taps, inputs, outputs) that `turns` add up for every output."""
         split = self.given["SPLIT"]
         found = np.zeros((self.given["TAPS"], inputs * split, outputs), np.int64)
         unread = {(group, slot) for group, row in enumerate(self.sums) for slot in range(len(row))}
@@ -105,7 +105,7 @@ class _Reader:
 
 
 def _sums_of(words: list[int], given: dict[str, int], group: int, starts: int) -> list[_Sum]:
-    """The stored sums of `group`; behind the last one, its words must be empty."""
+    """Return the stored sums of `group`; behind the last one, its words must be empty."""
     taps, bits, gap_bits, piece_bits = (given[name] for name in ("TAPS", "W_WIDTH", "GAP", "PIECE"))
     place_bits = given["CHANNEL"] + piece_bits
     width = 1 + taps * bits + gap_bits

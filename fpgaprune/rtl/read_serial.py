@@ -46,7 +46,7 @@ class SerialDatapath:
 
     @classmethod
     def read(cls, project: VerilogProject, layer: RtlLayer, role: str) -> SerialDatapath | None:
-        """The datapath `role` of a layer; None where it is not computed bit by bit.
+        """Return the datapath `role` of a layer; None where it is not computed bit by bit.
 
         Raises:
             CertificateError: a file is gone, or `to_verilog` did not write it.
@@ -61,7 +61,7 @@ class SerialDatapath:
         return cls(f"{project.path}: layer {layer.layer!r}", bits, found)
 
     def matrix(self, inputs: int) -> NDArray[np.int64]:
-        """The coefficient of each input in each word that leaves, (inputs, words).
+        """Return the coefficient of each input in each word that leaves, (inputs, words).
 
         Raises:
             CertificateError: an adder reads bits of different cycles, or bits that nothing drives.

@@ -131,7 +131,7 @@ class _Products:
         return min(low for low, _ in pairs), max(high for _, high in pairs)
 
     def accumulated(self, totals: list[Number], starts: list[Number]) -> list[Number]:
-        """The accumulators of an output: each of its two biases plus the sum of its raw products."""
+        """Return the accumulators of an output: each of its two biases plus the sum of its raw products."""
         fractions = self.x_fraction + self.x.kind.fraction, self.h_fraction + self.h.kind.fraction
         return [
             (start + replace(total, fraction=fraction)).into(self.x.accum)
@@ -147,7 +147,7 @@ def _weights(step: Step, weight: str, bias: str) -> Weights:
 
 
 def _multipliers(context: Context, products: _Products) -> int | None:
-    """How many multipliers the layer has; None if its sums are made at once.
+    """Return how many multipliers the layer has; None if its sums are made at once.
 
     Where the layout does not say, they are as few as keep the cycles of a sample, if each computes many products.
 
@@ -254,7 +254,7 @@ def _states(step: Step, sums: Chain) -> Chain:
 
 
 def gate_tables(step: Step) -> dict[str, Exact]:
-    """What the tables of a recurrent layer hold: its functions, its biases, and which gate is the proposal."""
+    """Return what the tables of a recurrent layer hold: its functions, its biases, and which gate is the proposal."""
     operation, accum = step.operation(Recurrent), step.type("accum")
     found = {}
     for name in (operation.gate, operation.function):
@@ -275,7 +275,7 @@ def _proposes(gates: int, period: int) -> list[int]:
 
 
 def _function(step: Step, name: str, x: Number) -> Number:
-    """The scalar function called `name`, as the accumulator holds its results."""
+    """Return the scalar function called `name`, as the accumulator holds its results."""
     accum = step.type("accum")
     if name == "relu":
         return x.on(x.circuit.larger(x.place, x.circuit.const(0))).into(accum)

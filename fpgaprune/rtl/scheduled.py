@@ -135,7 +135,7 @@ def multiplied(chain: Chain, sums: ScheduledSums, shape: tuple[int, ...], bounds
 
 
 def program_of(layer: LayerSpec, multipliers: int) -> Program:
-    """What `multipliers` do for a Dense layer, a convolution or a recurrent layer."""
+    """Return what `multipliers` do for a Dense layer, a convolution or a recurrent layer."""
     weight = layer.weights["weight"]
     if isinstance(layer.operation, Recurrent):
         return Program.of(joined_weights(layer)[None], multipliers)
@@ -156,7 +156,7 @@ def is_schedulable(design: Design, layer: LayerSpec) -> bool:
 
 
 def may_be_paired(design: Design, layer: LayerSpec) -> bool:
-    """Whether a multiplier of a scheduled layer can take the values of two places at once."""
+    """Return whether a multiplier of a scheduled layer can take the values of two places at once."""
     source, weight = design[layer.inputs[0]].types["result"], layer.types["weight"]
     return (
         not isinstance(layer.operation, Recurrent)

@@ -13,7 +13,7 @@ from fpgaprune.rtl.scheduled_sums import BEATS_FREE, LEAVES, SUMS_FREE, Schedule
 
 
 def pads(layer: LayerSpec) -> bool:
-    """Whether a layer puts values around its image."""
+    """Return whether a layer puts values around its image."""
     return any(_sides(layer))
 
 
@@ -35,7 +35,7 @@ def padded_sides(design: Design, layer: LayerSpec) -> tuple[int, int]:
 
 
 def most_beats(design: Design, layer: LayerSpec) -> int:
-    """The most beats of a sample that pass through a layer one after another."""
+    """Return the most beats of a sample that pass through a layer one after another."""
     shapes = [layer.output_shape, *(design[name].output_shape for name in layer.inputs)]
     # What a layer of zeros hands on has its border already.
     top, bottom, left, right = (0, 0, 0, 0) if isinstance(layer.operation, Pad) else _sides(layer)

@@ -164,24 +164,24 @@ class ScheduledSums:
         return self.program.groups * (1 + self.program.taps * self.weight_bits + self.parameters["GAP"])
 
     def words(self) -> list[int]:
-        """The memory of kernels, a word for each step: for each group {last, weights, gap}."""
+        """Return the memory of kernels, a word for each step: for each group {last, weights, gap}."""
         bits, gap_bits = self.program.taps * self.weight_bits, self.parameters["GAP"]
         rows = zip(self.program.lasts.tolist(), self._kernels(), self._gaps[1], strict=True)
         values = [(int(last) << bits | kernel) << gap_bits | gap for last, kernel, gap in rows]
         return self._by_step(values, 1 + bits + gap_bits)
 
     def marks(self) -> list[int]:
-        """The words without the weights: for each group {last, gap}."""
+        """Return the words without the weights: for each group {last, gap}."""
         rows = zip(self.program.lasts.tolist(), self._gaps[1], strict=True)
         gap_bits = self.parameters["GAP"]
         return self._by_step([int(last) << gap_bits | gap for last, gap in rows], 1 + gap_bits)
 
     def weights(self) -> list[int]:
-        """The weights of the words: for each group those of a kernel."""
+        """Return the weights of the words: for each group those of a kernel."""
         return self._by_step(self._kernels(), self.program.taps * self.weight_bits)
 
     def _kernels(self) -> list[int]:
-        """The weights of each kernel as one number, the first tap in the lowest bits."""
+        """Return the weights of each kernel as one number, the first tap in the lowest bits."""
         mask, found = (1 << self.weight_bits) - 1, []
         for weights in self.program.weights.tolist():
             kernel = 0
@@ -204,7 +204,7 @@ class ScheduledSums:
         return 2 + self.parameters["GROUP"] + self.parameters["SLOT"]
 
     def turns(self) -> list[int]:
-        """The memory of turns: {nothing, last, group, slot}."""
+        """Return the memory of turns: {nothing, last, group, slot}."""
         p = self.parameters
         return [
             ((turn.nothing << 1 | turn.last) << p["GROUP"] | turn.group) << p["SLOT"] | turn.slot
@@ -213,7 +213,7 @@ class ScheduledSums:
 
 
 def in_blocks(words: int, width: int) -> bool:
-    """Whether so many `words` of `width` bits lie in blocks of memory of their own."""
+    """Return whether so many `words` of `width` bits lie in blocks of memory of their own."""
     return words > _WORDS and words * width > _BITS
 
 

@@ -71,7 +71,7 @@ def load_ports(sums: ScheduledSums) -> list[str]:
 
 
 def memory_files(module: str, sums: ScheduledSums, head: str) -> Mapping[str, str]:
-    """The files, by name, of the memories of kernels and of turns, and of biases where they are loaded."""
+    """Return the files, by name, of the memories of kernels and of turns, and of biases where they are loaded."""
     kernels, turns, biases = f"{module}_kernels", f"{module}_turns", f"{module}_biases"
     p = sums.parameters
     groups = f"For each of {p['GROUPS']} groups from the lowest bits on"
@@ -95,7 +95,7 @@ def memory_files(module: str, sums: ScheduledSums, head: str) -> Mapping[str, st
 
 
 def _memory(module: str, width: int, words: Sequence[int], address: int, written: bool = False) -> str:
-    """A module that holds `words`, and gives the one at `at` a cycle later."""
+    """Return a module that holds `words`, and gives the one at `at` a cycle later."""
     ports = _write_port(1, address, width) if written else ""
     return (
         f"module {module} (\n    input wire clk,\n    input wire ce,\n{ports}"
@@ -108,7 +108,7 @@ def _memory(module: str, width: int, words: Sequence[int], address: int, written
 
 
 def _kernels(module: str, sums: ScheduledSums) -> str:
-    """The module of kernels whose weights are written group by group."""
+    """Return the module of kernels whose weights are written group by group."""
     p, groups = sums.parameters, sums.program.groups
     each, gap = p["TAPS"] * p["W_WIDTH"], p["GAP"]
     mark = 1 + gap

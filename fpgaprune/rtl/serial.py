@@ -65,7 +65,7 @@ class SerialSums:
 
     @classmethod
     def of(cls, graph: AdderGraph, lane: tuple[int, bool, int, int], wanted: int | None) -> SerialSums:
-        """The sums of `graph`.
+        """Return the sums of `graph`.
 
         Args:
             graph: adders of whole numbers.
@@ -124,11 +124,11 @@ class SerialSums:
         return self.bits + 1
 
     def needed(self) -> list[int]:
-        """The streams that an output needs, operands first."""
+        """Return the streams that an output needs, operands first."""
         return sorted(self.stage)
 
     def adder(self, stream: int) -> SerialAdder:
-        """The adder that makes `stream`."""
+        """Return the adder that makes `stream`."""
         return self.adders[stream - self.lanes]
 
     @property

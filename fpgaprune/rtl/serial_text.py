@@ -13,7 +13,7 @@ LIBRARY = ("fp_history", "fp_serial_add", "fp_serial_clear", "fp_serial_in", "fp
 
 
 def serial_datapath(module: str, sums: SerialSums, header: str) -> dict[str, str]:
-    """The files, by name, of a `module` with ports `clk`, `load`, `in_data` and `out_data`.
+    """Return the files, by name, of a `module` with ports `clk`, `load`, `in_data` and `out_data`.
 
     Inputs and words lie on their buses in order, the first in the lowest bits. The sums of what is on `in_data` while
     `load` is 1 are on `out_data` `sums.cycles` cycles later, for one cycle.

@@ -94,7 +94,7 @@ def _shared(content: bytes, shape: tuple[int, int], search: bool) -> AdderGraph:
 
 
 def _path(matrix: NDArray[np.int64], low: int, high: int, method: str, cache: Path | None) -> Path | None:
-    """The file that keeps the answer; None where there is no cache."""
+    """Return the file that keeps the answer; None where there is no cache."""
     if cache is None:
         return None
     version = da4ml_solver.version() if method == "da4ml" else ""
@@ -104,7 +104,7 @@ def _path(matrix: NDArray[np.int64], low: int, high: int, method: str, cache: Pa
 
 
 def _read(path: Path, matrix: NDArray[np.int64]) -> Solved | None:
-    """The adders that the file `path` holds; None if there are none for `matrix`."""
+    """Return the adders that the file `path` holds; None if there are none for `matrix`."""
     try:
         document = read_json(path, RtlError, "a graph", "solve again")
         solved = Solved(AdderGraph.from_json(document, matrix.shape[0]), str(document["note"]))

@@ -154,7 +154,7 @@ def weighted(values: Sequence[Number], weights: Weights, solve: Solver) -> list[
 
 
 def summed(addends: Sequence[Number], accum: FixedType, tree: bool) -> Number:
-    """The sum in `accum`: balanced, as `nnet::reduce` adds, if `tree`, else one after another from zero."""
+    """Return the sum in `accum`: balanced, as `nnet::reduce` adds, if `tree`, else one after another from zero."""
     if tree:
         addends = [addend.into(accum) for addend in addends]
     elif accum.rounding in TOWARDS_A_SIDE:
@@ -171,12 +171,12 @@ def summed(addends: Sequence[Number], accum: FixedType, tree: bool) -> Number:
 
 
 def balanced(addends: Sequence[Number]) -> Number:
-    """The exact sum of `addends`, neighbours first."""
+    """Return the exact sum of `addends`, neighbours first."""
     return in_pairs(addends, lambda a, b: a + b)
 
 
 def scaled_each(values: Sequence[Number], factors: Sequence[int], kind: FixedType, solve: Solver) -> list[Number]:
-    """Each of `values` times its raw constant of type `kind`, exact."""
+    """Return each of `values` times its raw constant of type `kind`, exact."""
     products = _products(values, list(enumerate(factors)), solve)
     return [product.scaled(-kind.fraction) for product in products]
 
@@ -190,7 +190,7 @@ def _cast_tree(addends: Sequence[Number], accum: FixedType) -> Number:
 
 
 def _in_order(values: Sequence[Number], weights: Weights, outputs: list[int], solve: Solver) -> dict[int, Number]:
-    """The `outputs`, if each product is assigned to the accumulator before it is added."""
+    """Return the `outputs`, if each product is assigned to the accumulator before it is added."""
     accum, circuit = weights.accum, values[0].circuit
     pairs = [
         (int(place), int(weights.matrix[place, output]))

@@ -38,7 +38,7 @@ _INT = FixedType(32, 32, True, "TRN_ZERO")
 
 
 def look_up(step: Step, x: Number) -> Number:
-    """The layer's function of `x`, assigned to its result."""
+    """Return the layer's function of `x`, assigned to its result."""
     function = FUNCTIONS[step.operation(LookUp).function]
     kind = step.result
     if (x.high - x.low).bit_length() <= _DIRECT_BITS:
@@ -52,7 +52,7 @@ def look_up(step: Step, x: Number) -> Number:
 
 
 def centred(step: Step, x: Number, function: ScalarFunction, kind: FixedType) -> Number:
-    """The entry of a table around zero, assigned to `kind`; outside, its ends are repeated."""
+    """Return the entry of a table around zero, assigned to `kind`; outside, its ends are repeated."""
     reach, size = table_of(function).reach, size_of(step)
     middle = reach * size // (2 * reach)
     index = _index(x, size, 2 * reach)
@@ -80,7 +80,7 @@ def _negative(step: Step, x: Number, function: ScalarFunction) -> Number:
 
 
 def _rectified(step: Step, x: Number, function: ScalarFunction) -> Number:
-    """An entry of a table at the index of |x|, plus x if that is positive."""
+    """Return an entry of a table at the index of |x|, plus x if that is positive."""
     circuit, size = x.circuit, size_of(step)
     index = _index(x, size, table_of(function).reach)
     magnitude = circuit.larger(index.place, circuit.sub(circuit.const(0), index.place))
@@ -95,7 +95,7 @@ def _centred(step: Step, x: Number, function: ScalarFunction) -> Number:
 
 
 def table_in(step: Step, function: ScalarFunction, kind: FixedType) -> Exact:
-    """The entries of a table; as they are if `kind` holds all of them, else assigned to it."""
+    """Return the entries of a table; as they are if `kind` holds all of them, else assigned to it."""
     table = step_entries(step, function)
     return table if table.fits(kind) else table.into(kind)
 
@@ -149,12 +149,12 @@ def softmax(context: Context, chain: Chain) -> None:
 
 
 def _table(values: Exact) -> tuple[tuple[int, ...], int]:
-    """The raw entries of a table, and their fraction bits."""
+    """Return the raw entries of a table, and their fraction bits."""
     return tuple(values.integers().reshape(-1).tolist()), values.fraction
 
 
 def _top_bits(x: Number, kind: FixedType, table: tuple[tuple[int, ...], int]) -> Number:
-    """The highest bits of `x`, a value of type `kind`, as an index into `table`."""
+    """Return the highest bits of `x`, a value of type `kind`, as an index into `table`."""
     bits = len(table[0]).bit_length() - 1
     place = x.circuit.wrap(x.circuit.shr(x.place, kind.width - bits), bits, signed=False)
     return Number(x.circuit, place, 0)

@@ -39,7 +39,7 @@ class Placed:
 
     @classmethod
     def exit(cls, port: RtlPort, wire: str) -> Placed:
-        """An output port carries `wire`."""
+        """Return an output port carries `wire`."""
         p = port.prefix
         return cls(
             f"    assign {p}_tdata = {wire}_data;\n    assign {p}_tvalid = {wire}_valid & ~starting;\n"
@@ -69,7 +69,7 @@ class Placed:
 
     @classmethod
     def layer(cls, module: str, clocked: bool, sources: Sequence[str], target: str, more: Sequence[str] = ()) -> Placed:
-        """The module of a layer between `sources` and `target`, with `more` connections."""
+        """Return the module of a layer between `sources` and `target`, with `more` connections."""
         prefixes = ("a", "b") if len(sources) == 2 else ("s",)
         rows = [f"        .clk(clk), .rst(reset_{module})"] if clocked else []
         rows += more
@@ -86,7 +86,7 @@ def top_text(
     wires: Sequence[Wire],
     placed: Sequence[Placed],
 ) -> str:
-    """The top module."""
+    """Return the top module."""
     ports = ["    input wire clk", "    input wire rst"]
     ports += [_port(port, "input", "output") for port in inputs]
     ports += [_port(port, "output", "input") for port in outputs]

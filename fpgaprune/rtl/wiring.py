@@ -62,7 +62,7 @@ class Wiring:
         self._branches: dict[str, list[Edge]] = {}
 
     def wire(self, name: str, stream: Stream) -> str:
-        """A new wire of the top module that carries `stream`."""
+        """Return a new wire of the top module that carries `stream`."""
         self.wires.append(Wire(f"n_{name}", stream.bits))
         return f"n_{name}"
 
@@ -99,7 +99,7 @@ class Wiring:
         return wire
 
     def take(self, name: str) -> Edge:
-        """The stream of layer `name` for its next reader."""
+        """Return the stream of layer `name` for its next reader."""
         return self._branches[name].pop(0) if name in self._branches else self.edges[name]
 
     def fork(self, name: str) -> None:

@@ -128,7 +128,7 @@ class _Demand:
 
 
 def lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
-    """The indices of the `count` lowest scores, in linear time; of equal scores the first."""
+    """Return the indices of the `count` lowest scores, in linear time; of equal scores the first."""
     if count == 0:
         return np.empty(0, dtype=np.intp)
     threshold = np.partition(scores, count - 1)[count - 1]
@@ -189,22 +189,22 @@ Scores = NDArray[np.float64]
 
 
 def none(scores: Scores) -> Scores:
-    """The scores as they are: a layer with small weights may lose all units that are not protected."""
+    """Return the scores as they are: a layer with small weights may lose all units that are not protected."""
     return scores
 
 
 def mean(scores: Scores) -> Scores:
-    """The scores divided by their mean in the layer."""
+    """Return the scores divided by their mean in the layer."""
     return _divided(scores, float(scores.mean()))
 
 
 def largest(scores: Scores) -> Scores:
-    """The scores divided by the largest in the layer."""
+    """Return the scores divided by the largest in the layer."""
     return _divided(scores, float(scores.max()))
 
 
 def norm(scores: Scores) -> Scores:
-    """The scores divided by their Euclidean norm in the layer.
+    """Return the scores divided by their Euclidean norm in the layer.
 
     Source: Molchanov, Tyree, Karras, Aila, Kautz, "Pruning Convolutional Neural Networks for Resource Efficient
     Inference", 2017, section 2.2 (layer-wise l2 normalization).

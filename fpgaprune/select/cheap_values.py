@@ -40,7 +40,7 @@ class Digits:
             raise MaskError(f"hold asks for values of {self.most!r} signed digits; wanted 1 to {_MOST}")
 
     def raws(self, kind: FixedType) -> NDArray[np.int64]:
-        """All such integers that `kind` holds, rising."""
+        """Return all such integers that `kind` holds, rising."""
         powers = [1 << shift for shift in range(kind.width + 1)]
         found = {0}
         for _ in range(self.most):
@@ -59,7 +59,7 @@ class Digits:
 
 
 def parse_hold(text: str | Digits) -> Digits:
-    """The values that `text` names, as `digits(1)`; a `Digits` is returned as it is.
+    """Return the values that `text` names, as `digits(1)`; a `Digits` is returned as it is.
 
     Raises:
         MaskError: it names none.

@@ -55,7 +55,7 @@ class Closure:
     additions: tuple[Addition, ...]
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The additions as JSON data."""
+        """Return the additions as JSON data."""
         return [asdict(addition) for addition in self.additions]
 
 
@@ -233,7 +233,7 @@ def _lock_bias(path: str, kernel: Mask, axis: int, work: _GrowingMasks) -> None:
 
 
 def following_paths(model: keras.Model) -> list[str]:
-    """The paths of the depthwise kernels that follow their channels: those in the model's graph.
+    """Return the paths of the depthwise kernels that follow their channels: those in the model's graph.
 
     A depthwise kernel is the only connection of its channel: a lock on it alone kills the channel. So a selection
     without named weights does not score depthwise kernels; it locks those whose channels other locks have killed.
@@ -247,7 +247,7 @@ def following_paths(model: keras.Model) -> list[str]:
 
 
 def follow(model: keras.Model, masks: Mapping[str, Mask]) -> dict[str, Mask]:
-    """A mask for each depthwise kernel that follows: it locks the channels that are not alive under `masks`."""
+    """Return a mask for each depthwise kernel that follows: it locks the channels that are not alive under `masks`."""
     paths = following_paths(model)
     alive = alive_channels(model, masks) if paths else None
     if alive is None:

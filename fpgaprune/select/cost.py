@@ -49,7 +49,7 @@ class Adders:
     def divided(
         self, scores: NDArray[np.float64], path: str, weight: Array, partition: Partition
     ) -> NDArray[np.float64]:
-        """The score of each unit of `partition`, divided by the cost of the unit.
+        """Return the score of each unit of `partition`, divided by the cost of the unit.
 
         Raises:
             MaskError: a score is below 0: division would reverse the order.

@@ -35,7 +35,7 @@ class Criterion:
 
 
 def l1(question: Question) -> Scores:
-    """The absolute value of each element.
+    """Return the absolute value of each element.
 
     Source: Li, Kadav, Durdanovic, Samet, Graf, "Pruning Filters for Efficient ConvNets", 2017, section 3.1.
     """
@@ -43,7 +43,7 @@ def l1(question: Question) -> Scores:
 
 
 def l2(question: Question) -> Scores:
-    """The square of each element; this orders units as their Euclidean norm does.
+    """Return the square of each element; this orders units as their Euclidean norm does.
 
     Source: He, Kang, Dong, Fu, Yang, "Soft Filter Pruning", 2018, section 3.2.
     """
@@ -51,7 +51,7 @@ def l2(question: Question) -> Scores:
 
 
 def random(question: Question) -> Scores:
-    """A random number from 0 to 1 for each unit, by seed and weight path: the baseline for other criteria.
+    """Return a random number from 0 to 1 for each unit, by seed and weight path: the baseline for other criteria.
 
     Source: Mittal, Bhardwaj, Khapra, Ravindran, "Recovering from Random Pruning", 2018.
     """
@@ -59,7 +59,7 @@ def random(question: Question) -> Scores:
 
 
 def bn_scale(question: Question) -> Scores:
-    """The absolute scale (gamma) of the batch normalization behind each output channel.
+    """Return the absolute scale (gamma) of the batch normalization behind each output channel.
 
     Pooling and activations may stand between them.
 

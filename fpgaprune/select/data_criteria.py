@@ -125,7 +125,7 @@ def fisher(question: Question) -> Scores:
 
 
 def activation(question: Question) -> Scores:
-    """The share of a channel's outputs after its activation that are not zero.
+    """Return the share of a channel's outputs after its activation that are not zero.
 
     Source: Hu, Peng, Tai, Tang, "Network Trimming: A Data-Driven Neuron Pruning Approach towards Efficient Deep
     Architectures", 2016, section 3.1 (average percentage of zeros).
@@ -159,7 +159,7 @@ def activation(question: Question) -> Scores:
 def mean_gradient_size(
     model: keras.Model, paths: Sequence[str], data: object, batch_size: int = 32, progress: OnStep | None = None
 ) -> Scores:
-    """The absolute gradient of the loss over all samples, for each element of the weights at `paths`.
+    """Return the absolute gradient of the loss over all samples, for each element of the weights at `paths`.
 
     Raises:
         MaskError: the model is not compiled, or the data have no labels.
@@ -230,7 +230,7 @@ def _gradients(
 
 
 def _activated(path: str, network: Network) -> int:
-    """The tensor behind the activation that follows the layer of weight `path`."""
+    """Return the tensor behind the activation that follows the layer of weight `path`."""
     steps = [step for step in network.steps if f"{step.path}/" == path[: path.rfind("/") + 1]]
     if not steps:
         raise MaskError(

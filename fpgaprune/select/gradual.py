@@ -147,7 +147,7 @@ class GradualHold(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         self._masks, self._types, self._cheap = masks, dict(types), parse_hold(cheap)
 
     def initial_masks(self, model: keras.Model) -> MaskSet:
-        """The masks before the first round: `masks`, and a free mask for each other weight that will be held."""
+        """Return the masks before the first round: `masks`, and a free mask for each other weight that will be held."""
         weights = weight_arrays(model)
         return MaskSet({**{path: np.ones(weights[path].shape, bool) for path in self._types}, **self._masks})
 

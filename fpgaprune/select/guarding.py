@@ -46,7 +46,7 @@ class SelectionWarning:
     text: str
 
     def to_json(self) -> dict[str, object]:
-        """The warning as JSON data."""
+        """Return the warning as JSON data."""
         return asdict(self)
 
 
@@ -58,7 +58,7 @@ def guard(
     scope: str = "network",
     normalize: str = "none",
 ) -> tuple[SelectionWarning, ...]:
-    """The warnings about the layers, in the model's order; none for a sound selection.
+    """Return the warnings about the layers, in the model's order; none for a sound selection.
 
     There are four rules; a layer gets the warning of the first that holds:
 
@@ -119,7 +119,7 @@ def guard(
 
 
 def _advice(masks: MaskSet, scope: str, normalize: str) -> Callable[[str], str]:
-    """A function that names the settings to change for a layer; it leaves out settings that already apply."""
+    """Return a function that names the settings to change for a layer; it leaves out settings that already apply."""
     keys = [] if normalize == "lamp" or scope == "layer" else ['normalize = "lamp"', 'scope = "layer"']
 
     def text(layer: str) -> str:
@@ -144,7 +144,7 @@ def _filters_left(model: keras.Model, masks: MaskSet, alive: Alive) -> Alive:
 
 
 def _output_layers(model: keras.Model) -> set[str]:
-    """The layers whose channels are outputs of the model and are not added to those of other layers."""
+    """Return the layers whose channels are outputs of the model and are not added to those of other layers."""
     network = network_of(model)
     if network is None:
         return set()

@@ -18,7 +18,7 @@ from fpgaprune.errors import MaskError
 
 
 def multiplier_labels(shape: tuple[int, ...], reuse_factor: int) -> NDArray[np.intp]:
-    """The number of the multiplier of each weight `(..., C_in, C_out)`; `reuse_factor` divides the size."""
+    """Return the number of the multiplier of each weight `(..., C_in, C_out)`; `reuse_factor` divides the size."""
     outputs_first = (shape[-1], *shape[:-1])
     labels = (np.arange(math.prod(shape), dtype=np.intp) // reuse_factor).reshape(outputs_first)
     return np.ascontiguousarray(np.moveaxis(labels, 0, -1))
@@ -39,7 +39,7 @@ def check_sharing(strategy: str, reuse_factor: int | Mapping[str, int]) -> None:
 def used_reuse_factor(
     path: str, shape: tuple[int, ...], strategy: str, asked: int | Mapping[str, int], io_type: str
 ) -> int:
-    """The reuse factor of the weight in a project that asks for `asked`: the nearest legal one.
+    """Return the reuse factor of the weight in a project that asks for `asked`: the nearest legal one.
 
     Warns:
         ReuseWarning: it is not the asked one.

@@ -18,7 +18,7 @@ DENSE_SHARE = 0.25
 
 
 def pool_of(weight: Weight) -> str:
-    """The pool of a weight, `convolution` or `dense`. Units of one pool are counted and sorted together.
+    """Return the pool of a weight, `convolution` or `dense`. Units of one pool are counted and sorted together.
 
     A kernel of a convolution has several weights, a kernel of a Dense layer has one: in a common count, Dense kernels
     would outnumber the others. All other weights (recurrent and attention weights, biases) are `dense` too.
@@ -27,7 +27,7 @@ def pool_of(weight: Weight) -> str:
 
 
 def chosen_paths(model: keras.Model, patterns: Sequence[str], known: Collection[str]) -> list[str]:
-    """The weight paths among `known` that match `patterns`; without patterns those of `default_paths`.
+    """Return the weight paths among `known` that match `patterns`; without patterns those of `default_paths`.
 
     Raises:
         MaskError: a pattern matches no path, or there is no default.
@@ -37,7 +37,7 @@ def chosen_paths(model: keras.Model, patterns: Sequence[str], known: Collection[
 
 
 def default_paths(model: keras.Model) -> list[str]:
-    """The weights that a selection chooses from if the user names none, in the model's order.
+    """Return the weights that a selection chooses from if the user names none, in the model's order.
 
     These are the kernels of convolutions, and those of Dense and recurrent layers if these do at least a quarter of the
     multiplications (elements of a weight times the positions at which they are used) or if there is no convolution.
@@ -65,7 +65,7 @@ def default_paths(model: keras.Model) -> list[str]:
 
 
 def _carry(model: keras.Model, dense: list[str], convolutions: list[str], weights: Mapping[str, Weight]) -> bool:
-    """Whether the weights `dense` do at least `DENSE_SHARE` of the multiplications of both; False if unknown."""
+    """Return whether the weights `dense` do at least `DENSE_SHARE` of the multiplications of both; False if unknown."""
     network = network_of(model) if dense else None
     if network is None:
         return False
@@ -82,7 +82,7 @@ def _carry(model: keras.Model, dense: list[str], convolutions: list[str], weight
 
 
 def _positions(step: FlatStep, network: Network) -> int | None:
-    """The number of positions, or steps in time, at which a call uses its weights; None if a size is unknown."""
+    """Return the number of positions, or steps in time, at which a call uses its weights; None if a size is unknown."""
     # A transposed convolution uses each weight at each position of its input, a recurrent layer at each step.
     of_input = step.role in (Role.TRANSPOSED, Role.RECURRENT)
     sizes = network.shape(step.inputs[0] if of_input else step.outputs[0])[1:-1]

@@ -46,7 +46,7 @@ class Protection:
             raise MaskError(f"min_free_channels is {share!r}; wanted a fraction from 0 to 1")
 
     def paths(self, known: Collection[str]) -> frozenset[str]:
-        """The paths in `known` that stay as they are.
+        """Return the paths in `known` that stay as they are.
 
         Raises:
             MaskError: a pattern matches none.
@@ -54,13 +54,13 @@ class Protection:
         return frozenset(path for pattern in self.patterns for path in match_paths(pattern, known))
 
     def freed(self, path: str, partition: Partition) -> Flags:
-        """The units of one weight that hold an element which must stay free."""
+        """Return the units of one weight that hold an element which must stay free."""
         if self.free is None or path not in self.free:
             return np.zeros(partition.count, dtype=bool)
         return ~partition.all(~self.free[path])
 
     def kept(self, scores: NDArray[np.float64], locked: Flags, sure: Flags) -> Flags:
-        """The units of one weight that must stay free.
+        """Return the units of one weight that must stay free.
 
         Args:
             scores: score of each unit.

@@ -34,7 +34,7 @@ def regrow(
     batch_size: int = 32,
     progress: OnStep | None = None,
 ) -> MaskSet:
-    """The masks with `round(fraction * locked)` of the locked units freed: those with the largest mean gradient.
+    """Free `round(fraction * locked)` of the locked units: those with the largest mean gradient.
 
     A freed element starts at the value at which it was locked. Only units whose elements are all locked are counted and
     freed; of equal units the first.
@@ -106,7 +106,7 @@ def advance(
     regrow_fraction: float,
     options: Mapping[str, Any],
 ) -> MaskSet:
-    """The masks of the next round: `held` with some locks freed by gradient, and others locked up to `sparsity`.
+    """Return the masks of the next round: `held` with some locks freed by gradient, and others locked up to `sparsity`.
 
     Freed elements stay free in this round, because their scores are zero and would lock them again.
 

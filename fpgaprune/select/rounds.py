@@ -19,7 +19,7 @@ Weights = NamedWeights[Array]
 
 
 def snapshot(model: keras.Model) -> Weights:
-    """A copy of every weight of `model`, by weight path, for `rewind`."""
+    """Copy every weight of `model`, by weight path, for `rewind`."""
     return weight_arrays(model)
 
 

@@ -32,7 +32,7 @@ class ConstantSparsity:
         _check(self, (self.target_sparsity,), self.begin_step, self.end_step, self.frequency)
 
     def __call__(self, step: int) -> tuple[bool, float]:
-        """Whether to prune at `step`, and the sparsity."""
+        """Return whether to prune at `step`, and the sparsity."""
         return _is_due(step, self.begin_step, self.end_step, self.frequency), self.target_sparsity
 
 
@@ -67,7 +67,7 @@ class PolynomialDecay:
         _check(self, (self.initial_sparsity, self.final_sparsity), self.begin_step, self.end_step, self.frequency)
 
     def __call__(self, step: int) -> tuple[bool, float]:
-        """Whether to prune at `step`, and the sparsity."""
+        """Return whether to prune at `step`, and the sparsity."""
         done = min(1.0, max(0.0, (step - self.begin_step) / (self.end_step - self.begin_step)))
         sparsity = self.final_sparsity + (self.initial_sparsity - self.final_sparsity) * (1 - done) ** self.power
         return _is_due(step, self.begin_step, self.end_step, self.frequency), sparsity

@@ -69,7 +69,7 @@ class Sensitivity:
         return [(point.sparsity, point.accuracy) for point in self.points if point.path == path]
 
     def largest_sparsity(self, path: str, lost: float) -> float | None:
-        """The largest measured sparsity up to which the weight lost at most `lost`; None if there is none."""
+        """Return the largest measured sparsity up to which the weight lost at most `lost`; None if there is none."""
         reached = None
         for sparsity, accuracy in self.curve(path):
             if self.baseline - accuracy > lost:
@@ -78,7 +78,7 @@ class Sensitivity:
         return reached
 
     def to_json(self) -> dict[str, object]:
-        """The whole as JSON data."""
+        """Return the whole as JSON data."""
         rows = [asdict(point) for point in self.points]
         return {"format": FORMAT, "measure": self.measure, "baseline": self.baseline, "points": rows}
 
@@ -137,7 +137,7 @@ def sensitivity(
     measure: str = "accuracy",
     **options: object,
 ) -> Sensitivity:
-    """The model's accuracy with one weight at a time pruned to each sparsity. The model's weights do not change.
+    """Measure a model's accuracy with one weight at a time pruned to each sparsity. Its weights do not change.
 
     Nothing is trained. A weight has no point at a sparsity that it cannot reach, because more must stay free.
 

@@ -96,7 +96,7 @@ def skeleton(
 
 
 def _pairs(partition: Partition, axes: ChannelAxes, scores: Scores, locked: Flags) -> _Pairs:
-    """The pairs of one weight; its groups are the numbers of its channels."""
+    """Return the pairs of one weight; its groups are the numbers of its channels."""
     ndim = len(partition.shape)
     both = tuple(sorted({axis % ndim for axis in axes.kernel}))
     numbers = []
@@ -117,7 +117,7 @@ def _pairs(partition: Partition, axes: ChannelAxes, scores: Scores, locked: Flag
 
 
 def _named(pairs: _Pairs, steps: list[FlatStep], channels: Groups) -> _Pairs | None:
-    """The pairs with the numbers of the model's groups; None for a layer without a rule."""
+    """Return the pairs with the numbers of the model's groups; None for a layer without a rule."""
     if not steps or steps[0].path not in channels.made:
         return None
     step = steps[0]
@@ -133,7 +133,7 @@ def _named(pairs: _Pairs, steps: list[FlatStep], channels: Groups) -> _Pairs | N
 
 
 def _staying(network: Network | None, channels: Groups, pairs: Mapping[str, _Pairs], share: float, count: int) -> Flags:
-    """The groups that stay alive: the best of each layer; groups that other layers chose count first."""
+    """Return the groups that stay alive: the best of each layer; groups that other layers chose count first."""
     stays = np.zeros(count, dtype=bool)
     value, possible = np.zeros(count), np.ones(count, dtype=bool)
     layers = [np.unique(ids) for ids in channels.made.values()]

@@ -14,7 +14,7 @@ Flow = NDArray[np.float64]
 
 
 def synflow(question: Question) -> Scores:
-    """The share of the paths through a layer that lead through each element; a path is the product of its sizes.
+    """Return the share of the paths through a layer that lead through each element; a path is the product of its sizes.
 
     A weight that reads a channel which is hardly made, or makes one that is hardly read, scores little however large it
     is. So the weights that are left at a high sparsity are connected, where `l1` scatters them over many channels. In a

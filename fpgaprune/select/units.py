@@ -40,12 +40,12 @@ class Partition:
         return np.broadcast_to(self.labels, self.shape).ravel()
 
     def sizes(self) -> NDArray[np.int64]:
-        """The number of elements of each unit."""
+        """Return the number of elements of each unit."""
         per_label = math.prod(self.shape) // max(self.labels.size, 1)
         return np.bincount(self.labels.ravel(), minlength=self.count) * per_label
 
     def mean(self, scores: Array) -> NDArray[np.float64]:
-        """The mean of `scores` over each unit; `scores` broadcast to the weight."""
+        """Return the mean of `scores` over each unit; `scores` broadcast to the weight."""
         # The mean along axes where labels do not vary comes first, which is faster and gives the same mean.
         full = np.broadcast_to(scores, self.shape)
         constant = tuple(axis for axis, size in enumerate(self.labels.shape) if size == 1)
@@ -56,7 +56,7 @@ class Partition:
         return sums / np.bincount(self.labels.ravel(), minlength=self.count)
 
     def first(self, scores: Array) -> NDArray[np.float64]:
-        """The score of the first element of each unit."""
+        """Return the score of the first element of each unit."""
         found = np.empty(self.count)
         found[self.flat[::-1]] = np.broadcast_to(scores, self.shape).ravel()[::-1]
         return found
@@ -77,7 +77,7 @@ class Granularity(Protocol):
     """A way to divide weights into units."""
 
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:
-        """The units of the weight `path`.
+        """Return the units of the weight `path`.
 
         Raises:
             MaskError: the weight has no such units.
@@ -91,7 +91,7 @@ class Named:
     name: str
 
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:
-        """The units of the weight `path`; raises MaskError for a weight without channels, such as a bias."""
+        """Return the units of the weight `path`; raises MaskError for a weight without channels, such as a bias."""
         if self.name == "weight":
             return _numbered(shape, tuple(range(len(shape))))
         if len(shape) < 2:
@@ -116,7 +116,7 @@ class Block:
             raise MaskError(f"block shape is {self.shape}; wanted whole numbers of 1 or more, or -1 for a whole axis")
 
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:  # noqa: ARG002
-        """The blocks of the weight `path`; raises MaskError if the weight has fewer axes than the block."""
+        """Return the blocks of the weight `path`; raises MaskError if the weight has fewer axes than the block."""
         if len(self.shape) > len(shape):
             raise MaskError(f"weight {path!r} of shape {shape} has fewer axes than the block {self.shape}")
         sides = (1,) * (len(shape) - len(self.shape)) + self.shape
@@ -154,7 +154,7 @@ class Multiplier:
         check_sharing(self.strategy, self.reuse_factor)
 
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:
-        """The multipliers of the weight `path`; raises MaskError if it is not fixed which weights share one."""
+        """Return the multipliers of the weight `path`; raises MaskError if it is not fixed which weights share one."""
         if len(shape) < 2:
             raise MaskError(f"weight {path!r} of shape {shape} is not multiplied; use granularity 'weight'")
         if axes != ChannelAxes():
@@ -191,7 +191,7 @@ class NofM:
         return 1 - self.n / self.m
 
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:
-        """The groups of up to `m` elements; raises MaskError for a weight without channels."""
+        """Return the groups of up to `m` elements; raises MaskError for a weight without channels."""
         if len(shape) < 2:
             raise MaskError(f"weight {path!r} of shape {shape} has no input channels; n:m needs them")
         sides = [1] * len(shape)
@@ -199,7 +199,7 @@ class NofM:
         return Block(tuple(sides)).partition(path, shape, axes)
 
     def lock(self, scores: NDArray[np.float64], axes: ChannelAxes) -> NDArray[np.bool_]:
-        """The mask that keeps the `n` best elements of each group; of equal elements the later one."""
+        """Return the mask that keeps the `n` best elements of each group; of equal elements the later one."""
         along = np.moveaxis(scores, axes.inputs[0], -1)
         channels = along.shape[-1]
         # A short last group is padded with elements that are never better than its own.
@@ -231,7 +231,7 @@ _INTEGER = re.compile(r"^-?\d{1,9}$")
 
 
 def parse_granularity(value: str | Granularity) -> Granularity:
-    """The granularity that the text `value` names; a `Block` or `Multiplier` is returned as it is.
+    """Return the granularity that the text `value` names; a `Block` or `Multiplier` is returned as it is.
 
     Args:
         value: `weight`, `kernel`, `filter` or `input_channel`; `2:4`; `block(4, 4)`, whose numbers are the sides of

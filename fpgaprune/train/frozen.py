@@ -49,7 +49,7 @@ class Frozen(keras.layers.Wrapper):
         self._freeze()
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        """What the wrapped layer computes."""
+        """Return what the wrapped layer computes."""
         frozen = [(variable, keras.ops.stop_gradient(_uncast(variable))) for variable in self.layer.variables]
         with keras.StatelessScope() as scope:
             for variable, constant in frozen:
@@ -65,11 +65,11 @@ class Frozen(keras.layers.Wrapper):
         return outputs
 
     def compute_output_shape(self, input_shape: object) -> Any:
-        """The output shape of the wrapped layer."""
+        """Return the output shape of the wrapped layer."""
         return self.layer.compute_output_shape(input_shape)
 
     def get_config(self) -> dict[str, Any]:
-        """The configuration of the wrapped layer, and the options."""
+        """Return the configuration of the wrapped layer, and the options."""
         return {**super().get_config(), "move_statistics": self.move_statistics}
 
     def _freeze(self) -> None:

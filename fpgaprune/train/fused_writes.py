@@ -70,7 +70,7 @@ class FusedWrites:
                     optimizer.__dict__.pop(name, None)
 
     def unsettled(self) -> list[Destination]:
-        """The destinations whose last write was not fused."""
+        """Return the destinations whose last write was not fused."""
         return [
             target
             for key, target in self._targets.items()

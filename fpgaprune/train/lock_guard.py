@@ -36,12 +36,12 @@ class LockGuard(keras.constraints.Constraint):
         )
 
     def get_config(self) -> dict[str, Any]:
-        """The path and the weight's own constraint."""
+        """Return the path and the weight's own constraint."""
         return {"path": self.path, "constraint": keras.constraints.serialize(self.constraint)}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LockGuard:
-        """The guard that `get_config` described."""
+        """Return the guard that `get_config` described."""
         return cls(config["path"], keras.constraints.get(config["constraint"]))
 
 
@@ -93,7 +93,7 @@ def _layers(model: keras.Model) -> Iterator[Any]:
 
 
 def _constrained(model: keras.Model) -> Iterator[tuple[Any, str, Any]]:
-    """Each layer with the name of a constraint attribute and the weight that it constrains.
+    """Yield each layer with the name of a constraint attribute and the weight that it constrains.
 
     Keras names the attribute after the weight, except `recurrent_kernel`, `depthwise_kernel` and
     `pointwise_kernel`, which lose the last word, and the kernel of a depthwise convolution.

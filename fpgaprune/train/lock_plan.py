@@ -18,12 +18,12 @@ from fpgaprune.values import Array, Mask, MaskSet
 
 
 def encode_mask(mask: Mask) -> dict[str, Any]:
-    """The shape and the compressed bits of `mask`, as JSON data."""
+    """Return the shape and the compressed bits of `mask`, as JSON data."""
     return {"shape": list(mask.shape), "bits": _pack(np.packbits(mask).tobytes())}
 
 
 def decode_mask(path: str, config: Mapping[str, Any]) -> Mask:
-    """The mask that `encode_mask` wrote.
+    """Return the mask that `encode_mask` wrote.
 
     Raises:
         LockError: the text is damaged.
@@ -37,12 +37,12 @@ def decode_mask(path: str, config: Mapping[str, Any]) -> Mask:
 
 
 def encode_values(held: Array, mask: Mask) -> str:
-    """The bits of the locked elements of `held`; free elements are left out."""
+    """Return the bits of the locked elements of `held`; free elements are left out."""
     return _pack(np.ascontiguousarray(held[~mask]).tobytes())
 
 
 def decode_values(path: str, text: str, mask: Mask, dtype: Any) -> Array:
-    """An array of the mask's shape: the locked elements that `encode_values` wrote, and zeros elsewhere.
+    """Return an array of the mask's shape: the locked elements that `encode_values` wrote, and zeros elsewhere.
 
     Raises:
         LockError: the text is damaged.
@@ -90,7 +90,7 @@ class Plan:
         return held_values(self._values, self.masks, weights)
 
     def encode(self) -> dict[str, Any]:
-        """The current lock as JSON data.
+        """Return the current lock as JSON data.
 
         Raises:
             LockError: arrays of values were given and the lock was not built yet.
@@ -121,7 +121,7 @@ class Plan:
 
 
 def held_array(hold: Hold) -> Any:
-    """An array of the weight's shape with the held values of its locked elements."""
+    """Return an array of the weight's shape with the held values of its locked elements."""
     return np.zeros_like(read(hold.variable)) if hold.value is None else read(hold.value)
 
 

@@ -33,7 +33,7 @@ _ELEMENTWISE = frozenset(
 
 
 def is_elementwise(optimizer: keras.optimizers.Optimizer) -> bool:
-    """Whether each element's update, apart from clipping, is known to depend on that element alone.
+    """Return whether each element's update, apart from clipping, is known to depend on that element alone.
 
     False for Lamb (trust ratio), Adafactor (factors), Muon (orthogonal update) and any class that is not Keras's own.
     """
@@ -41,12 +41,12 @@ def is_elementwise(optimizer: keras.optimizers.Optimizer) -> bool:
 
 
 def clips_by_norm(optimizer: keras.optimizers.Optimizer) -> bool:
-    """Whether a large gradient of one element makes the updates of the others smaller."""
+    """Return whether a large gradient of one element makes the updates of the others smaller."""
     return bool(optimizer.clipnorm or optimizer.global_clipnorm)
 
 
 def divides_by_gradients(optimizer: keras.optimizers.Optimizer) -> bool:
-    """Whether a row or column of zero gradients makes the whole weight NaN, as in Keras's Adafactor (0 / 0)."""
+    """Return whether a row or column of zero gradients makes the whole weight NaN, as in Keras's Adafactor (0 / 0)."""
     return isinstance(optimizer, keras.optimizers.Adafactor)
 
 
@@ -300,7 +300,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
             self.inner_optimizer.loss_scale_factor = factor
 
     def get_config(self) -> dict[str, Any]:
-        """The inner optimizer and the whole lock: masks, held values, and the variable of each."""
+        """Return the inner optimizer and the whole lock: masks, held values, and the variable of each."""
         return {
             "name": self.name,
             "inner_optimizer": keras.saving.serialize_keras_object(self.inner_optimizer),
@@ -310,7 +310,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: object = None) -> LockedOptimizer:
-        """An unbuilt optimizer with the lock that `get_config` described."""
+        """Return an unbuilt optimizer with the lock that `get_config` described."""
         inner = keras.saving.deserialize_keras_object(config["inner_optimizer"], custom_objects=custom_objects)
         masks = MaskSet({path: decode_mask(path, entry) for path, entry in config["masks"].items()})
         optimizer = cls(inner, masks, locked_gradients=config["locked_gradients"], name=config["name"])

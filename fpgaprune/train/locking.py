@@ -138,7 +138,7 @@ def unlock(model: keras.Model) -> None:
 
 
 def locked_optimizer(model: keras.Model) -> LockedOptimizer | None:
-    """The lock of a compiled model, or None.
+    """Return the lock of a compiled model, or None.
 
     Raises:
         LockError: the model is not compiled.
@@ -151,7 +151,7 @@ def locked_optimizer(model: keras.Model) -> LockedOptimizer | None:
 
 
 def _checked(model: keras.Model, masks: MaskSet, values: Values) -> tuple[dict[str, Any], dict[str, Any], MaskSet]:
-    """The weights by path, the values to hold, and the masks of weights that the optimizer trains."""
+    """Return the weights by path, the values to hold, and the masks of weights that the optimizer trains."""
     require_whole(model, masks, LockError)
     weights = named_weights(model)
     arrays = held_values(values, masks, weights)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def tf_variable(variable: keras.Variable) -> tf.Variable:
-    """The tf.Variable inside a Keras variable; a tf.Variable itself."""
+    """Return the tf.Variable inside a Keras variable; a tf.Variable itself."""
     return variable.value if isinstance(variable, keras.Variable) else variable
 
 
 def place_of(variable: keras.Variable) -> int:
-    """One number for a weight, the same for the Keras variable and for the tf.Variable inside it."""
+    """Return one number for a weight, the same for the Keras variable and for the tf.Variable inside it."""
     return id(tf_variable(variable))
 
 

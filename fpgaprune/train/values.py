@@ -51,7 +51,7 @@ def held_values(values: Values, masks: MaskSet, weights: Mapping[str, object]) -
 
 
 def read(variable: keras.Variable) -> Array:
-    """A copy of the bits of `variable`, a Keras variable or a tf.Variable."""
+    """Return a copy of the bits of `variable`, a Keras variable or a tf.Variable."""
     return np.array(variable.numpy())
 
 

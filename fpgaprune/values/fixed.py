@@ -59,7 +59,7 @@ class FixedType:
 
     @classmethod
     def parse(cls, text: str) -> FixedType:
-        """The type in `text`, such as `ap_fixed<16,6,AP_RND,AP_SAT>`, `fixed<16,6>`, `ufixed<8,0>` or `int<4>`.
+        """Return the type in `text`, such as `ap_fixed<16,6,AP_RND,AP_SAT>`, `fixed<16,6>`, `ufixed<8,0>` or `int<4>`.
 
         In `ac_fixed<8,0,true,AC_RND,AC_SAT>` and `ac_int<4,0>` a further argument says whether the type is signed.
         SmartHLS calls its types `hls::ap_fixpt`.
@@ -95,7 +95,7 @@ class FixedType:
 
     @classmethod
     def holding(cls, magnitude: float, width: int, signed: bool = True) -> FixedType:
-        """The `width`-bit type with the fewest integer bits that holds `magnitude`; it rounds and saturates."""
+        """Return the `width`-bit type with the fewest integer bits that holds `magnitude`; it rounds and saturates."""
         kind = cls(width, integer_bits(magnitude) + (1 if signed else 0), signed, "RND", "SAT")
         # A value just below a power of two may round up to it, which needs one more bit.
         overshoot = np.round(magnitude / kind.lsb) > kind.raw_max
@@ -103,7 +103,7 @@ class FixedType:
 
     @classmethod
     def with_least_error(cls, values: Array, width: int, signed: bool = True) -> FixedType:
-        """The `width`-bit type that rounds and cuts off `values` with the least sum of squared errors.
+        """Return the `width`-bit type that rounds and cuts off `values` with the least sum of squared errors.
 
         Few bits are better spent on the many values than on the largest few.
 
@@ -205,7 +205,7 @@ class FixedType:
         return wrapped
 
     def to_float(self, raw: ArrayLike) -> NDArray[np.float64]:
-        """The real values of `raw`; exact while `width` is at most 53."""
+        """Return the real values of `raw`; exact while `width` is at most 53."""
         return np.ldexp(np.asarray(raw, dtype=np.float64), -self.fraction)
 
 
@@ -232,7 +232,7 @@ _ROUND: Mapping[str, Callable[[NDArray[np.float64], NDArray[np.float64]], Array]
 
 
 def signed_digits(value: int) -> list[tuple[int, int]]:
-    """The digits of `value` as (shift, sign), lowest first; no two shifts are neighbours.
+    """Return the digits of `value` as (shift, sign), lowest first; no two shifts are neighbours.
 
     Source: Avizienis, "Signed-Digit Number Representations for Fast Parallel Arithmetic", 1961. The form without
     neighbouring digits: Reitwiesner, "Binary Arithmetic", 1960.
@@ -249,7 +249,7 @@ def signed_digits(value: int) -> list[tuple[int, int]]:
 
 
 def count_digits(raw: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many signed digits each integer has; exact below 2**61 in magnitude."""
+    """Return how many signed digits each integer has; exact below 2**61 in magnitude."""
     magnitude = np.abs(raw)
     # The digits of x are the bits in which x/2 and 3x/2 differ.
     digits: NDArray[np.int64] = np.bitwise_count(magnitude ^ (3 * magnitude)).astype(np.int64)

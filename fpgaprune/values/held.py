@@ -50,7 +50,7 @@ class HeldValues:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> HeldValues:
-        """What `arrays` holds, in the form of the property of this name.
+        """Return what `arrays` holds, in the form of the property of this name.
 
         Raises:
             ValueError: a weight has a mask and no values of the same shape, or the other way round.

@@ -17,7 +17,7 @@ _EXAMPLE = '"0.5 %", which is half a point of accuracy'
 
 
 def parse_loss(given: object, unit: float = 0.01) -> float:
-    """The fraction that the text `given` states: 0.005 for `0.5 %`; a zero needs no unit.
+    """Return the fraction that the text `given` states: 0.005 for `0.5 %`; a zero needs no unit.
 
     Args:
         given: the text.
@@ -37,7 +37,7 @@ def parse_loss(given: object, unit: float = 0.01) -> float:
 
 
 def loss_text(fraction: float) -> str:
-    """The text that states `fraction`: `0.5 %` for 0.005."""
+    """Return the text that states `fraction`: `0.5 %` for 0.005."""
     return f"{100 * fraction:.10g} %"
 
 

@@ -84,7 +84,7 @@ class MaskSet(Summarised, Mapping[str, Mask]):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MaskSet:
-        """The set that `save` wrote.
+        """Return the set that `save` wrote.
 
         Raises:
             MaskError: the file is missing or is not a mask file.
@@ -165,7 +165,7 @@ class MaskSet(Summarised, Mapping[str, Mask]):
         return digest.hexdigest()
 
     def fitted(self, model: keras.Model | Mapping[str, Any]) -> MaskSet:
-        """The set with the weight paths of `model`; every mask has its weight's shape.
+        """Return the set with the weight paths of `model`; every mask has its weight's shape.
 
         Keras's own paths are translated: `sequential/conv2/kernel` becomes `conv2/kernel` if the model is a Sequential
         called `sequential`. Functions that take a model and masks call this method themselves.

@@ -17,7 +17,7 @@ _FORMS = "an index is an integer, 'a:b', 'a:b:step', ':', '...' or a list such a
 
 
 def parse_slice(text: str) -> tuple[str, tuple[Index, ...] | None]:
-    """The weight path (or glob) and the indices in `text`; None for the indices if it names the whole weight.
+    """Return the weight path (or glob) and the indices in `text`; None for the indices if it names the whole weight.
 
     Raises:
         MaskError: `text` is not slice notation.
@@ -34,7 +34,7 @@ def parse_slice(text: str) -> tuple[str, tuple[Index, ...] | None]:
 def expand_indices(
     indices: tuple[Index, ...] | None, shape: tuple[int, ...], text: str
 ) -> tuple[int | slice | list[int], ...]:
-    """One index for each axis of `shape`: `...` is filled in, and every bound is checked.
+    """Return one index for each axis of `shape`: `...` is filled in, and every bound is checked.
 
     Raises:
         MaskError: there are too many indices, or one is out of range; the message quotes `text`.

@@ -35,7 +35,7 @@ def gathered(plain: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _places(shape: tuple[int, ...], plain: tuple[int, ...]) -> tuple[NDArray[np.intp], ...] | None:
-    """The indices of the elements of a kernel of `shape` in a plain one; None if there is no such plain one."""
+    """Return the indices of the elements of a kernel of `shape` in a plain one; None if there is no such plain one."""
     if len(shape) != len(plain) or len(shape) < 3:
         return None
     (*taps, inside, outputs), (*wide, inputs, filters) = shape, plain

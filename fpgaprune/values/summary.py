@@ -104,7 +104,7 @@ def _row(tag: str, cells: Sequence[str], picture: str = "") -> str:
 
 
 def _image(shares: NDArray[np.float64], shows: str) -> str:
-    """An image element that needs no file: a PNG whose colours run from locked to free."""
+    """Return an image element that needs no file: a PNG whose colours run from locked to free."""
     pixels = np.round(255 * _fewer(_fewer(shares).T).T).astype(np.uint8)
     height, width = pixels.shape
     ramp = np.linspace(_LOCKED, _FREE, 256).round().astype(np.uint8).tobytes()

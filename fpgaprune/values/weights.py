@@ -53,7 +53,7 @@ class NamedWeights(dict[str, T]):
 
 
 def keras_names(model: str, nested: str, path: str) -> set[str]:
-    """The paths that Keras may give the weight `path`; they depend on how the model was built or loaded.
+    """Return the paths that Keras may give the weight `path`; they depend on how the model was built or loaded.
 
     Args:
         model: the model's name, which a Sequential puts in front.
@@ -65,7 +65,7 @@ def keras_names(model: str, nested: str, path: str) -> set[str]:
 
 
 def weight_path(name: str, known: Collection[str]) -> str | None:
-    """The weight path in `known` that `name` means; None if there is none.
+    """Return the weight path in `known` that `name` means; None if there is none.
 
     Args:
         name: a weight path, or Keras's `variable.path`; a weight path is tried first.
@@ -141,7 +141,7 @@ def every_path(model: object) -> dict[str, Any]:
 
 
 def _walk(model: Any, nested: str) -> Iterator[tuple[str, str, Any]]:
-    """The names of the nested models around each variable, its path within them, and the variable."""
+    """Yield the names of the nested models around each variable, its path within them, and the variable."""
     for layer in model.layers:
         if hasattr(layer, "layers"):
             yield from _walk(layer, f"{nested}{layer.name}/")
@@ -161,7 +161,7 @@ def _tail(variable: Any, layer_name: str) -> str:
 
 
 def uncomputed_names(model: object) -> list[str]:
-    """One line for each layer of `model` whose name TensorFlow does not accept as the name of a scope."""
+    """Return one line for each layer of `model` whose name TensorFlow does not accept as the name of a scope."""
     return [
         f"layer {layer.name!r} has a name with which TensorFlow cannot compute: name it with letters, digits, '_', '-' "
         "and '.' only"
@@ -198,7 +198,7 @@ def match_paths(pattern: str, known: Collection[str]) -> list[str]:
 
 
 def fitting_paths(fits: Callable[[str], Any], known: Collection[str]) -> list[str]:
-    """The weight paths in `known` that fit, in their order; if none fits, those whose Keras path fits."""
+    """Return the weight paths in `known` that fit, in their order; if none fits, those whose Keras path fits."""
     found = [path for path in known if fits(path)]
     if found:
         return found

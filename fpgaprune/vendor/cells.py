@@ -43,7 +43,7 @@ def parse_count(text: str, where: str) -> int | None:
 
 
 def parse_number(text: str, where: str) -> float | None:
-    """The number in `text`, which may have decimals or be negative; None if `text` states that there is none.
+    """Return the number in `text`, which may have decimals or be negative; None if `text` states that there is none.
 
     Raises:
         ReportError: `text` is something else, or larger than any device.
@@ -75,7 +75,7 @@ def parse_range(text: str, where: str) -> tuple[int | None, int | None]:
 
 
 def parse_time_ns(text: str, where: str) -> float | None:
-    """The time in ns that `4.366 ns`, `1.2 us` or a number without a unit, which stands for ns, states.
+    """Return the time in ns that `4.366 ns`, `1.2 us` or a number without a unit, which stands for ns, states.
 
     Raises:
         ReportError: `text` is no time.

@@ -48,7 +48,7 @@ class CompareRow:
     ratios: Mapping[str, float | None]
 
     def to_json(self) -> dict[str, Any]:
-        """The row as flat JSON data: `ratio_csynth` is the ratio at stage `csynth`."""
+        """Return the row as flat JSON data: `ratio_csynth` is the ratio at stage `csynth`."""
         return {
             "design": self.design,
             "layer": self.layer,
@@ -75,7 +75,7 @@ class Comparison:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The whole table as JSON data."""
+        """Return the whole table as JSON data."""
         return {"columns": list(self.columns), "rows": [r.to_json() for r in self.rows], "notes": list(self.notes)}
 
 
@@ -112,7 +112,7 @@ def compare(
 
 
 def _tops(reports: Sequence[VendorReport], design: str) -> list[VendorReport]:
-    """The reports on the whole design: no other report of the stage lists their module inside itself."""
+    """Return the reports on the whole design: no other report of the stage lists their module inside itself."""
     inside = {row.module for report in reports for row in report.rows if row.module != report.design}
     tops = [report for report in reports if report.design is None or report.design not in inside]
     # A summary states less than a report of the same stage, and rounds its figures.
@@ -181,7 +181,7 @@ def _rows(
 
 
 def _merged(design: str, stage: Stage, reports: Sequence[VendorReport]) -> dict[str, Number]:
-    """Each figure, from the report that states it; utilisation and timing are in different files."""
+    """Return each figure, from the report that states it; utilisation and timing are in different files."""
     figures: dict[str, Number] = {}
     origin: dict[str, VendorReport] = {}
     for report in reports:
@@ -198,7 +198,7 @@ def _merged(design: str, stage: Stage, reports: Sequence[VendorReport]) -> dict[
 
 
 def _stated(measured: Measurement[Any]) -> dict[str, Number]:
-    """The measured values by their names in `FIGURES`."""
+    """Return the measured values by their names in `FIGURES`."""
     counts = {name: measured.figure(name) for name in CAPACITIES}
     return {
         **{name: None if count is None else count.value for name, count in counts.items()},

@@ -20,12 +20,12 @@ _NOT_RUN = {"na", "n/a", "-", ""}
 
 
 def recognises_cosim(text: str) -> bool:
-    """Whether `text` is, or contains, such a report."""
+    """Return whether `text` is, or contains, such a report."""
     return _SIMULATOR.search(text) is not None or (_DATE.search(text) and _HEADER.search(text)) is not None
 
 
 def parse_cosim(text: str, source: Path) -> tuple[VendorReport, ...]:
-    """One report for each language that was simulated, usually one.
+    """Return one report for each language that was simulated, usually one.
 
     Raises:
         ReportError: the table is cut off, or no language was simulated.

@@ -30,7 +30,7 @@ class PrintedTable:
     rows: tuple[tuple[str, ...], ...]
 
     def index(self, *names: str) -> int | None:
-        """The index of the column with the first of `names` that the table has; None if it has none."""
+        """Return the index of the column with the first of `names` that the table has; None if it has none."""
         known = [_plain(column) for column in self.columns]
         return next((known.index(_plain(name)) for name in names if _plain(name) in known), None)
 
@@ -49,18 +49,18 @@ class PrintedTable:
         return at
 
     def count(self, row: Sequence[str], *names: str) -> int | None:
-        """The whole number of `row` in that column; None if there is no such column or no figure in it."""
+        """Return the whole number of `row` in that column; None if there is no such column or no figure in it."""
         at = self.index(*names)
         return None if at is None else parse_count(row[at], f"{self.where}: {shorten(row[0])}, {names[0]!r}")
 
     def text(self, row: Sequence[str], *names: str) -> str | None:
-        """The text of `row` in that column; None if there is no such column or no text in it."""
+        """Return the text of `row` in that column; None if there is no such column or no text in it."""
         at = self.index(*names)
         return None if at is None else row[at].strip() or None
 
 
 def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = False) -> tuple[PrintedTable, int]:
-    """The table whose first border is `lines[start]`, and the number of the line after it.
+    """Return the table whose first border is `lines[start]`, and the number of the line after it.
 
     Args:
         lines: lines of the whole report.
@@ -92,7 +92,7 @@ def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = F
 
 
 def skip_table(lines: Sequence[str], start: int, source: str) -> int:
-    """The number of the line after the table that begins at `lines[start]`; its cells are not read.
+    """Return the number of the line after the table that begins at `lines[start]`; its cells are not read.
 
     Raises:
         ReportError: the table has no closing border.
@@ -108,7 +108,7 @@ def skip_table(lines: Sequence[str], start: int, source: str) -> int:
 
 
 def iterate_tables(lines: Sequence[str], source: str, *, wraps: bool = False) -> Iterator[tuple[int, PrintedTable]]:
-    """The number of the first line of every table of a report, and the table."""
+    """Yield the number of the first line of every table of a report, and the table."""
     at = 0
     while at < len(lines):
         if is_border(lines[at]):
@@ -120,7 +120,7 @@ def iterate_tables(lines: Sequence[str], source: str, *, wraps: bool = False) ->
 
 
 def is_border(line: str) -> bool:
-    """Whether a line is a horizontal line of a table."""
+    """Return whether a line is a horizontal line of a table."""
     bare = line.strip()
     return len(bare) > 2 and bare[0] == bare[-1] == "+" and "-" in bare and _BORDER.issuperset(bare)
 
@@ -188,12 +188,12 @@ COLUMNS = {
 def usage_of(
     table: PrintedTable, row: Sequence[str], columns: Mapping[str, tuple[str, ...]] = MappingProxyType(COLUMNS)
 ) -> Resources[int]:
-    """The resources of one row; `columns` names the columns of each resource."""
+    """Return the resources of one row; `columns` names the columns of each resource."""
     return Resources(**{name: table.count(row, *names) for name, names in columns.items()})
 
 
 def cycles_of(table: PrintedTable, row: Sequence[str]) -> Cycles:
-    """The latency and interval of one row of a csynth or co-simulation table."""
+    """Return the latency and interval of one row of a csynth or co-simulation table."""
     latency = ("Latency (cycles)", "Latency", "Latency(Clock Cycles)", "Latency (Clock Cycles)")
     interval = ("Interval", "Interval(Clock Cycles)", "Interval (Clock Cycles)", "Interval (cycles)")
     return Cycles(

@@ -29,12 +29,12 @@ Place = tuple[str, str, str]
 
 
 def recognises_hls_text(text: str) -> bool:
-    """Whether `text` is, or contains, such a report."""
+    """Return whether `text` is, or contains, such a report."""
     return _TITLE.search(text) is not None
 
 
 def parse_hls_text(text: str, source: Path) -> tuple[VendorReport, ...]:
-    """The reports in `text`: one, or several that were printed one after the other.
+    """Return the reports in `text`: one, or several that were printed one after the other.
 
     Raises:
         ReportError: a report is cut off or lacks a figure that every such report states.
@@ -53,7 +53,7 @@ def parse_hls_text(text: str, source: Path) -> tuple[VendorReport, ...]:
 
 
 def header_fields(lines: Sequence[str]) -> dict[str, str]:
-    """The `* Name: value` lines at the head of a report."""
+    """Return the `* Name: value` lines at the head of a report."""
     fields: dict[str, str] = {}
     for line in lines:
         match = _FIELD.match(line)
@@ -63,7 +63,7 @@ def header_fields(lines: Sequence[str]) -> dict[str, str]:
 
 
 def clock_of(table: PrintedTable) -> tuple[float | None, float | None]:
-    """The target period and the estimated period in ns, of the first clock in the table."""
+    """Return the target period and the estimated period in ns, of the first clock in the table."""
     if not table.rows:
         return None, None
 
@@ -113,7 +113,7 @@ def _parse_one(text: str, title: re.Match[str], source: Path, *, collected: bool
 
 
 def _tables(lines: Sequence[str], source: str) -> dict[Place, PrintedTable]:
-    """The tables by section, `+` heading and `*` heading; a table that is not needed must only have an end."""
+    """Return the tables by section, `+` heading and `*` heading; a table that is not needed must only have an end."""
     found: dict[Place, PrintedTable] = {}
     section = plus = star = ""
     at = 0
@@ -145,7 +145,7 @@ def _require(tables: Mapping[Place, PrintedTable], section: str, plus: str, wher
 
 
 def _rows(tables: Mapping[Place, PrintedTable]) -> tuple[ModuleRow, ...]:
-    """The instances of both detail tables, joined by name; a figure that no table states is None."""
+    """Return the instances of both detail tables, joined by name; a figure that no table states is None."""
     rows: dict[str, ModuleRow] = {}
     if timed := tables.get(("Performance Estimates", "Detail", "Instance")):
         for cells in timed.rows:

@@ -18,7 +18,7 @@ _ROOT = re.compile(r"<profile\b.{0,3000}<(UserAssignments|PerformanceEstimates)\
 
 
 def recognises_hls_xml(text: str) -> bool:
-    """Whether `text` is such a report."""
+    """Return whether `text` is such a report."""
     return _ROOT.search(text[:8192]) is not None
 
 
@@ -95,7 +95,7 @@ def _usage(node: _Node) -> Resources[int]:
 
 
 def _cycles(node: _Node) -> Cycles:
-    """The cycles; the file's head states the interval in two elements, a module in one, as `2` or `2 ~ 53`."""
+    """Return the cycles; the file's head states the interval in two elements, a module in one, as `2` or `2 ~ 53`."""
     if node.has("Interval-min"):
         low, high = node.count("Interval-min"), node.count("Interval-max")
     else:

@@ -55,7 +55,7 @@ _INSTANCE = re.compile(r"^(?:grp_|call_ret\d*_|u_)?(?P<name>.+?)(?:_fu_\d+|_U\d+
 def match_layers(
     layers: Sequence[tuple[str, str]], rows: Iterable[ModuleRow], given: Mapping[str, str] | None = None
 ) -> dict[str, ModuleRow]:
-    """The row of each layer whose row is certain.
+    """Return the row of each layer whose row is certain.
 
     A row is certain if the caller names it, or if its instance or module has the layer's name. It is also certain if
     the report has as many numbered functions of a sort as the design has layers of that sort, because both are in the
@@ -119,7 +119,7 @@ def _family_of(row: ModuleRow) -> str | None:
 
 
 def _in_order(rows: Sequence[ModuleRow]) -> list[ModuleRow] | None:
-    """The rows by layer number; None if there are several and a number is missing or stands twice."""
+    """Return the rows by layer number; None if there are several and a number is missing or stands twice."""
     if len(rows) < 2:
         return list(rows)
     numbers = [_CONFIG.search(row.module or row.name) for row in rows]

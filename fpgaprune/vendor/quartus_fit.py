@@ -33,7 +33,7 @@ _LUT = ("Total combinational functions",)
 
 
 def recognises_quartus_fit(text: str) -> bool:
-    """Whether `text` is such a report."""
+    """Return whether `text` is such a report."""
     return _STATUS.search(text) is not None
 
 
@@ -105,7 +105,7 @@ def _has(lines: Sequence[str], title: str) -> bool:
 
 
 def _table(lines: Sequence[str], title: str, source: Path, *, headed: bool = True) -> PrintedTable:
-    """The table under a line `; title ;`; semicolons separate its cells."""
+    """Return the table under a line `; title ;`; semicolons separate its cells."""
     at = next(at for at, line in enumerate(lines) if line.startswith(";") and line.strip(" ;") == title)
     where = f"{source}, line {at + 1} ({title})"
     end = at + 1
@@ -124,7 +124,7 @@ def _table(lines: Sequence[str], title: str, source: Path, *, headed: bool = Tru
 
 
 def _entities(table: PrintedTable) -> tuple[ModuleRow, ...]:
-    """One row for each entity, the top first; `1,234 (56)` counts an entity with and without those below it."""
+    """Return one row for each entity, the top first; `1,234 (56)` counts an entity with and without those below it."""
 
     def count(row: Sequence[str], *names: str) -> int | None:
         at = table.index(*names)

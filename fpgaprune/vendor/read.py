@@ -51,7 +51,7 @@ class Unread:
     reason: str
 
     def __str__(self) -> str:
-        """The reason, after the path unless the reason names the path."""
+        """Return the reason, after the path unless the reason names the path."""
         return self.reason if str(self.path) in self.reason else f"{self.path}: {self.reason}"
 
 
@@ -65,14 +65,14 @@ class Reports(tuple[VendorReport, ...]):
     unread: tuple[Unread, ...]
 
     def __new__(cls, reports: Iterable[VendorReport] = (), unread: Iterable[Unread] = ()) -> Self:
-        """The reports in the order of their stages, and the unread files."""
+        """Return the reports in the order of their stages, and the unread files."""
         made = super().__new__(cls, _ordered(tuple(reports)))
         made.unread = tuple(unread)
         return made
 
 
 def read_report(path: str | os.PathLike[str]) -> VendorReport:
-    """The report in the file `path`; the content decides its kind, whatever the file is called.
+    """Return the report in the file `path`; the content decides its kind, whatever the file is called.
 
     If the file holds several reports, this is the one of the earliest stage; `read_reports` gives all of them.
 
@@ -83,7 +83,7 @@ def read_report(path: str | os.PathLike[str]) -> VendorReport:
 
 
 def read_reports(folder: str | os.PathLike[str]) -> Reports:
-    """Every report below `folder`, which may also be a file; `unread` names those that cannot be read, and why.
+    """Return every report below `folder`, which may also be a file; `unread` names those that cannot be read, and why.
 
     Files of unknown kinds are ignored.
 
@@ -124,7 +124,7 @@ def find_reports(folder: str | os.PathLike[str]) -> Reports:
 
 
 def parse_reports(text: str, source: str | os.PathLike[str]) -> tuple[VendorReport, ...]:
-    """Every report in `text`, in the order of the stages; `source` is the file that messages name.
+    """Return every report in `text`, in the order of the stages; `source` is the file that messages name.
 
     Raises:
         ReportError: as `read_report`.

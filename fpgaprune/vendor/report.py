@@ -31,7 +31,7 @@ class ModuleRow:
     pipeline: str | None = None
 
     def at(self, stage: Stage, layer: str) -> Measurement[int]:
-        """What `layer` takes at `stage`, if this is its row."""
+        """Return what `layer` takes at `stage`, if this is its row."""
         return Measurement(stage, layer, self.usage, self.cycles)
 
 

@@ -23,7 +23,7 @@ TOOLS: Mapping[str, tuple[str, str]] = {
 
 
 def find_tools() -> dict[str, Path]:
-    """Name -> path of every known vendor tool on this machine.
+    """Return a dict: name -> path of every known vendor tool on this machine.
 
     Raises:
         ToolError: as for `find_tool`.

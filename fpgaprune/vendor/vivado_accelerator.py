@@ -24,7 +24,7 @@ _COLUMNS = ("Name", "LUT", "REG", "BRAM", "DSP")
 
 
 def recognises_vivado_accelerator(text: str) -> bool:
-    """Whether `text` is such a report."""
+    """Return whether `text` is such a report."""
     head = read_vivado_head(text)
     if head is None:
         return False
@@ -32,7 +32,7 @@ def recognises_vivado_accelerator(text: str) -> bool:
 
 
 def parse_vivado_accelerator(text: str, source: Path) -> tuple[VendorReport, ...]:
-    """The report in `text`: `total` counts all kernels, `breakdown` the platform around them.
+    """Return the report in `text`: `total` counts all kernels, `breakdown` the platform around them.
 
     Block RAM is counted in tiles of 36 Kb: the counts of platform and user budget add up to the tiles of the device. A
     tile is two `bram18`.

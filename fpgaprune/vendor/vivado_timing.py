@@ -34,7 +34,7 @@ class RuledTable:
     rows: tuple[dict[str, str], ...]
 
     def get(self, row: dict[str, str], name: str) -> str | None:
-        """The text of `row` in column `name`; None if the cell is empty.
+        """Return the text of `row` in column `name`; None if the cell is empty.
 
         Raises:
             ReportError: the table has no such column.
@@ -47,12 +47,12 @@ class RuledTable:
 
 
 def is_rule(line: str) -> bool:
-    """Whether `line` consists of two or more runs of dashes."""
+    """Return whether `line` consists of two or more runs of dashes."""
     return _RULE.fullmatch(line) is not None
 
 
 def read_floating(lines: Sequence[str], rule: int, source: str) -> RuledTable:
-    """The table below the rule `lines[rule]`, whose cells may be wider than its dashes (Vivado).
+    """Return the table below the rule `lines[rule]`, whose cells may be wider than its dashes (Vivado).
 
     Two or more spaces separate cells. A cell belongs to the column whose dashes it overlaps most, or is nearest to.
     The table ends at the first empty line.
@@ -114,7 +114,7 @@ class VivadoHead:
         return next((_STAGES[word] for word in words if word in _STAGES), None)
 
     def report(self, source: Path, stage: Stage, **found: Any) -> VendorReport:
-        """The report in file `source` with what was `found` below its head."""
+        """Return the report in file `source` with what was `found` below its head."""
         return VendorReport(
             tool="Vivado",
             tool_version=self.version,
@@ -129,7 +129,7 @@ class VivadoHead:
 
 
 def read_vivado_head(text: str) -> VivadoHead | None:
-    """The head at the beginning of `text`; None if Vivado did not write it."""
+    """Return the head at the beginning of `text`; None if Vivado did not write it."""
     fields: dict[str, str] = {}
     for line in text.splitlines()[:40]:
         match = _FIELD.match(line)
@@ -154,7 +154,7 @@ _SECTION = re.compile(r"\| (?P<name>[A-Z][A-Za-z ]+)")
 
 
 def recognises_vivado_timing(text: str) -> bool:
-    """Whether `text` is such a report."""
+    """Return whether `text` is such a report."""
     head = read_vivado_head(text)
     if head is None:
         return False
@@ -162,7 +162,7 @@ def recognises_vivado_timing(text: str) -> bool:
 
 
 def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
-    """The report in `text`: `est_clock_ns` is the period of the clock with the worst slack, less that slack.
+    """Return the report in `text`: `est_clock_ns` is the period of the clock with the worst slack, less that slack.
 
     Without a timing constraint Vivado prints a slack of `inf` and no clock; then all three figures are None, and a note
     says so.
@@ -202,7 +202,7 @@ def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
 
 
 def _stage(head: VivadoHead, text: str, source: Path) -> Stage:
-    """The stage of the state in the head; without a state, the stage that the delays of the paths' nets show."""
+    """Return the stage of the state in the head; without a state, the stage that the delays of the paths' nets show."""
     if head.stage == SYNTH or (head.stage == ROUTE and "routed" in (head.state or "").casefold()):
         return head.stage
     if head.state is None:
@@ -229,7 +229,7 @@ def _sections(lines: Sequence[str], source: str) -> dict[str, RuledTable]:
 
 
 def _worst_clock(table: RuledTable | None, clocks: RuledTable) -> str | None:
-    """The clock with the least setup slack; the only clock if there is one."""
+    """Return the clock with the least setup slack; the only clock if there is one."""
     if len(clocks.rows) == 1 or table is None:
         return clocks.rows[0].get("Clock") if len(clocks.rows) == 1 else None
     slacks = [(_number(table, row, "WNS(ns)"), row.get("Clock")) for row in table.rows]

@@ -36,7 +36,7 @@ Number = int | float | None
 
 
 def recognises_vivado_utilization(text: str) -> bool:
-    """Whether `text` is such a report."""
+    """Return whether `text` is such a report."""
     head = read_vivado_head(text)
     if head is None:
         return False
@@ -45,7 +45,7 @@ def recognises_vivado_utilization(text: str) -> bool:
 
 
 def parse_vivado_utilization(text: str, source: Path) -> tuple[VendorReport, ...]:
-    """The report in `text`; a 36 Kb tile counts as two `bram18`.
+    """Return the report in `text`; a 36 Kb tile counts as two `bram18`.
 
     Raises:
         ReportError: it is cut off, or does not say whether the design is synthesised or placed.

@@ -29,7 +29,7 @@ _PASSES = 300
 
 
 def flows_of(layer: LayerHardware, beats: Mapping[str, int]) -> list[tuple[Passing, list[str], list[str]]]:
-    """The parts of `layer` as flows, each with the names of the streams that it reads and that leave it."""
+    """Return the parts of `layer` as flows, each with the names of the streams that it reads and that leave it."""
     found: list[tuple[Passing, list[str], list[str]]] = []
     if layer.parts and isinstance(layer.parts[0], Instance) and layer.parts[0].module == "fp_fork":
         return [(_fork(beats[layer.reads[0]]), list(layer.reads), list(layer.leaves))]
@@ -131,7 +131,7 @@ def _flow(run: list[Part], beats: int) -> Passing:
 
 
 def _looped(part: Looped) -> Passing:
-    """A loop, from the cycles in which one step alone passes its parts."""
+    """Return a loop, from the cycles in which one step alone passes its parts."""
     beats = part.module["INPUTS"] + part.module["UNITS"]
     first = busy = beats
     stream = Stream(np.arange(beats), beats)
@@ -162,7 +162,7 @@ def _schedules(part: Part) -> TypeGuard[Instance]:
 
 
 def _wire(beats: int) -> Passing:
-    """What computes without registers."""
+    """Return what computes without registers."""
     return _through(beats, np.arange(beats))
 
 
@@ -260,7 +260,7 @@ def _through(beats: int, source: Ints) -> Passing:
 
 
 def _channel_window(i: Instance) -> Passing:
-    """What completes a window leaves with it; the rest is taken at once."""
+    """Return what completes a window leaves with it; the rest is taken at once."""
     ends = np.flatnonzero(np.repeat(completing(i.__getitem__), i["CHANNELS"]))
     return _through(i["ROWS"] * i["COLUMNS"] * i["CHANNELS"], ends)
 

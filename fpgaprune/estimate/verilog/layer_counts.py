@@ -73,7 +73,7 @@ def _is_signed(path: Pipeline) -> bool:
 
 
 def _datapath(parts: Sequence[Part]) -> Pipeline | None:
-    """The first of `parts` that is a datapath, with nothing but control before it."""
+    """Return the first of `parts` that is a datapath, with nothing but control before it."""
     for part in parts:
         if not isinstance(part, Instance):
             return part if isinstance(part, Pipeline) else None

@@ -32,7 +32,7 @@ def count_scheduled(i: Instance) -> Mapping[str, float]:
 
 
 def _group(i: Instance) -> Counts:
-    """One group: a memory of beats, a multiplier for each tap, a tree of additions, a memory of sums."""
+    """Return one group: a memory of beats, a multiplier for each tap, a tree of additions, a memory of sums."""
     taps, together, split = i["TAPS"], i["TOGETHER"], i["SPLIT"]
     width = i["X_WIDTH"] + i["W_WIDTH"]
     found = Counts()
@@ -224,7 +224,7 @@ def _recurrent(i: Instance) -> Mapping[str, float]:
 
 
 def _reduce(i: Instance) -> Mapping[str, float]:
-    """A queue, a result that grows and one that stands, and counters."""
+    """Return a queue, a result that grows and one that stands, and counters."""
     bits, end = i["OUT_WIDTH"], i["BEATS"] - 1
     queue = _fifo(Instance("fp_fifo", {"WIDTH": i["WIDTH"], "DEPTH": i["BEATS"] + 1}))
     one = {"comparison_bit": bits} if i["LARGEST"] else {"adder": 1, "chain_bit": bits, "pair_bit": bits}

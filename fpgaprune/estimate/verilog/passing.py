@@ -47,7 +47,7 @@ class Ticks:
         self.stops = self.offered - self.lost[:-1]
 
     def before(self, cycles: Ints) -> Ints:
-        """How many ticks lie before each of `cycles`."""
+        """Return how many ticks lie before each of `cycles`."""
         if not self.lost[-1]:
             return cycles
         count = np.searchsorted(self.offered, cycles, "right")
@@ -65,7 +65,7 @@ class Ticks:
 
 
 def one_by_one(cycles: Ints) -> Ints:
-    """The first cycles not before `cycles` of which no two are the same, in order."""
+    """Return the first cycles not before `cycles` of which no two are the same, in order."""
     place = np.arange(cycles.size)
     found: Ints = np.maximum.accumulate(cycles - place) + place
     return found
@@ -123,7 +123,7 @@ def scheduled(i: Instance) -> Passing:
 
 
 def apart(cycles: Ints, lengths: Ints) -> Ints:
-    """The first cycles not before `cycles`, in order, of which each is at least its length before the next."""
+    """Return the first cycles not before `cycles`, in order, of which each is at least its length before the next."""
     base = np.cumsum(lengths) - lengths
     found: Ints = np.maximum.accumulate(cycles - base) + base
     return found

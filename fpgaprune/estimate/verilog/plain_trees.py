@@ -42,7 +42,7 @@ class PlainTrees:
 
     @classmethod
     def of(cls, digits: SignedDigits, low: Ints, high: Ints) -> PlainTrees:
-        """The trees of `digits` for inputs between `low` and `high`, one of each for each input."""
+        """Return the trees of `digits` for inputs between `low` and `high`, one of each for each input."""
         counts = digits.by_column
         depth = max(int(counts.max(initial=0)) - 1, 0).bit_length()
         level = _Level.of(digits, low, high)

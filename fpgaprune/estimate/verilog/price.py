@@ -47,7 +47,7 @@ def verilog_price(
 
 
 def price_hardware(design: Design, hardware: DesignHardware, fabric: Fabric) -> VerilogPrice:
-    """The price of `hardware`, which computes `design`, on `fabric`."""
+    """Return the price of `hardware`, which computes `design`, on `fabric`."""
     found = timed(hardware)
     total, between = Counts(), Counts()
     layers = []
@@ -74,7 +74,7 @@ def price_hardware(design: Design, hardware: DesignHardware, fabric: Fabric) -> 
 
 
 def figures(counts: Counts, fabric: Fabric, ranges: Mapping[str, tuple[float, float]]) -> Resources[Figure]:
-    """What `counts` take on `fabric`, with 80 % ranges."""
+    """Return what `counts` take on `fabric`, with 80 % ranges."""
     return Resources(**{name: _figure(value, *ranges[name]) for name, value in fabric.resources(counts).items()})
 
 

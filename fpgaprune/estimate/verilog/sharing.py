@@ -29,7 +29,7 @@ def _laws() -> dict[str, list[float]]:
 
 
 def sharing_terms(repeated: float, again: float, digits: float, width: float) -> Ints:
-    """The terms of every law: a polynomial of degree two in four logarithms.
+    """Return the terms of every law: a polynomial of degree two in four logarithms.
 
     Args:
         repeated: share of the pairs of digits that occur again.
@@ -65,13 +65,13 @@ class Counting:
         return _counted(matrix.shape, *(np.ascontiguousarray(part, np.int64).tobytes() for part in (matrix, low, high)))
 
     def left(self, law: str) -> float:
-        """The share of a quantity that sharing leaves."""
+        """Return the share of a quantity that sharing leaves."""
         if self.plain.adders < 2:
             return 1.0
         return float(np.exp(np.clip(self.terms @ np.array(_laws()[law]), -2.5, 0.35)))
 
     def exits(self, stages: float = 0.0) -> tuple[Counted | None, ...]:
-        """Each sum; None for one without a weight. One that is done early waits `stages` for each adder."""
+        """Return each sum; None for one without a weight. One that is done early waits `stages` for each adder."""
         plain = self.plain
         ends = (plain.low, plain.high, plain.exponent, plain.early * stages)
         rows = zip(self.by_column, *(end.tolist() for end in ends), strict=True)
@@ -148,7 +148,7 @@ class DigitCounter:
 
 
 def _unshifted(matrix: Ints, stream: Stream) -> tuple[Ints, Ints, Ints]:
-    """The matrix and the bounds of its inputs without the lowest bits that are always zero."""
+    """Return the matrix and the bounds of its inputs without the lowest bits that are always zero."""
     lanes = stream.each if stream.each is not None and len(stream.each) == len(matrix) else None
     if lanes is None:
         return matrix, np.full(len(matrix), stream.low, np.int64), np.full(len(matrix), stream.high, np.int64)

@@ -30,7 +30,7 @@ class SignedDigits:
 
     @classmethod
     def of(cls, matrix: NDArray[np.int64]) -> SignedDigits:
-        """The digits of `matrix`."""
+        """Return the digits of `matrix`."""
         inputs, outputs = matrix.shape
         column, row = np.nonzero(matrix.T)
         rest = matrix[row, column].astype(np.int64)

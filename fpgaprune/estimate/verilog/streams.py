@@ -73,14 +73,14 @@ class Step:
         return [stream.cycles for stream in self.reads], [stream.leaving(stops) for stream in self.leaves]
 
     def is_new(self, what: str) -> bool:
-        """Whether a stream changed since this was asked last."""
+        """Return whether a stream changed since this was asked last."""
         changes = [stream.changes for stream in (*self.reads, *self.leaves)]
         before, self.seen[what] = self.seen.get(what), changes
         return changes != before
 
 
 def settled(steps: list[Step], passes: int, stops: bool = False) -> bool:
-    """Whether no cycle changes any more after at most so many passes forwards and backwards.
+    """Return whether no cycle changes any more after at most so many passes forwards and backwards.
 
     If `stops`, registers that move together stop while a beat cannot leave them; else each beat moves by itself.
     """
@@ -90,7 +90,7 @@ def settled(steps: list[Step], passes: int, stops: bool = False) -> bool:
 
 
 def forwards(steps: list[Step], stops: bool) -> bool:
-    """Whether a cycle changes when every part offers what it has made of what it took."""
+    """Return whether a cycle changes when every part offers what it has made of what it took."""
     changed = False
     for step in steps:
         if step.is_new("offers"):
@@ -101,7 +101,7 @@ def forwards(steps: list[Step], stops: bool) -> bool:
 
 
 def _backwards(steps: list[Step], stops: bool) -> bool:
-    """Whether a cycle changes when every part takes what it has room for."""
+    """Return whether a cycle changes when every part takes what it has room for."""
     changed = False
     for step in reversed(steps):
         if step.is_new("takes"):

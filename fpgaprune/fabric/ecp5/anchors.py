@@ -69,7 +69,7 @@ _GRIDS = {
 
 
 def grid_of(part: Part) -> Grid:
-    """The tiles of an ECP5."""
+    """Return the tiles of an ECP5."""
     found = re.search(r"-(\d+)f$", part.name)
     if found is None or found[1] not in _GRIDS:
         raise RtlError(f"the tiles of {part.name} are not known; wanted an ECP5 of size {', '.join(_GRIDS)}")
@@ -134,7 +134,7 @@ def _by_square(
 
 
 def _alike(registers: list[FreeRegister]) -> list[FreeRegister]:
-    """The largest group of registers that one tile can hold."""
+    """Return the largest group of registers that one tile can hold."""
     groups: dict[Any, list[FreeRegister]] = defaultdict(list)
     for register in registers:
         groups[register.control].append(register)

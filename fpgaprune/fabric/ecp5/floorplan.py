@@ -47,7 +47,7 @@ class _Region:
 
 
 def partitioner() -> str:
-    """Name and version of the installed Mt-KaHyPar.
+    """Return the name and version of the installed Mt-KaHyPar.
 
     Raises:
         ToolError: Mt-KaHyPar is not installed; the message says how to install it.
@@ -119,7 +119,7 @@ def _halved(
     touching: Sequence[Sequence[int]],
     cut: Cut,
 ) -> list[_Region]:
-    """The two halves of `region`, cut across its longer side; each part moves to the middle of its half."""
+    """Return the two halves of `region`, cut across its longer side; each part moves to the middle of its half."""
     axis = 0 if region.high[0] - region.low[0] >= region.high[1] - region.low[1] else 1
     inner, wires = _inside(region, at[:, axis], region.middle[axis], nets, touching)
     if not inner:
@@ -145,7 +145,7 @@ def _inside(
     nets: Sequence[Net],
     touching: Sequence[Sequence[int]],
 ) -> tuple[list[tuple[int, ...]], list[int]]:
-    """The nets of a region's parts, numbered within the region, and their wires.
+    """Return the nets of a region's parts, numbered within the region, and their wires.
 
     The last two numbers stand for everything below and above the region.
     """

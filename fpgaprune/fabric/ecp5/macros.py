@@ -56,7 +56,7 @@ class Macros:
 
 
 def macros_of(module: Mapping[str, Any], family: Family) -> Macros:
-    """The macros of a flat module of yosys's JSON, mapped to ECP5."""
+    """Return the macros of a flat module of yosys's JSON, mapped to ECP5."""
     cells = {name: cell for name, cell in module["cells"].items() if not cell["type"].startswith("$")}
     drivers, readers = _ends(cells)
     leader = {name: name for name in cells}

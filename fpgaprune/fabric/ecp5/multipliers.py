@@ -71,13 +71,13 @@ def register_multipliers(module: dict[str, Any]) -> int:
 
 
 def _only(names: list[str], cells: dict[str, Cell], bit: object) -> Cell | None:
-    """The register that stores `bit`, if nothing else reads it."""
+    """Return the register that stores `bit`, if nothing else reads it."""
     cell = cells.get(names[0]) if len(names) == 1 else None
     return cell if cell is not None and cell["connections"].get("DI") == [bit] else None
 
 
 def _clock(registers: Iterable[Cell | None]) -> Any:
-    """The clock of `registers`; None if there are none, or if a multiplier cannot hold one of them."""
+    """Return the clock of `registers`; None if there are none, or if a multiplier cannot hold one of them."""
     found = set()
     for cell in registers:
         if cell is None or cell["type"] != REGISTER:

@@ -62,7 +62,7 @@ def prepare(netlist: dict[str, Any], top: str, part: Part, timeout_s: float) -> 
 
 
 def pins(board: Board) -> str:
-    """The board's pins in nextpnr's LPF format."""
+    """Return the board's pins in nextpnr's LPF format."""
     lines = [f'FREQUENCY PORT "clk" {board.clock_mhz:g} MHZ;']
     for port, site in {**board.pins, **board.high}.items():
         lines += [f'LOCATE COMP "{port}" SITE "{site}";', f'IOBUF PORT "{port}" IO_TYPE={board.io_type};']

@@ -52,7 +52,7 @@ def check_flow(config: Flow, progress: Progress | None = None) -> Dataset:
 
 
 def read_data(config: Flow, progress: Progress | None = None) -> Dataset:
-    """The data that `[data]` of `config` names.
+    """Return the data that `[data]` of `config` names.
 
     Raises:
         DataError: they cannot be read.

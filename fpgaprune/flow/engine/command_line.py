@@ -29,7 +29,7 @@ _WITH_A_MODEL = ("data", "part", "sparsity")
 
 
 def flow_from_options(source: Path | None, name: str | None = None, **options: object) -> Flow:
-    """The flow in the file `source`, or the flow that prunes the model `source`; options change single keys.
+    """Return the flow in the file `source`, or the flow that prunes the model `source`; options change single keys.
 
     Example: `flow_from_options(Path("net.keras"), data="x.npz", part="zcu104", sparsity=0.6)` prunes that model.
     A model that HGQ2 saved is taken as it was trained: no sparsity is asked for, and nothing is fine-tuned.
@@ -86,6 +86,6 @@ def as_options(text: str) -> str:
 
 
 def name_of(path: Path) -> str:
-    """A name for the flow of a model file: `my-net.v2.keras` becomes `my_net_v2`."""
+    """Return a name for the flow of a model file: `my-net.v2.keras` becomes `my_net_v2`."""
     name = re.sub(r"\W+", "_", path.stem, flags=re.ASCII).strip("_")
     return name if is_project_name(name) else f"net_{name}".rstrip("_")

@@ -93,7 +93,7 @@ def _after_a_run(config: Flow) -> Flow:
 
 
 def parse_config(document: Mapping[str, object], where: str, folder: Path | None = None) -> Flow:
-    """The configuration that `document` describes; the TOML file of a part is looked for in `folder`.
+    """Return the configuration that `document` describes; the TOML file of a part is looked for in `folder`.
 
     Raises:
         ConfigError: a value is not allowed; `where` begins the message.
@@ -105,7 +105,7 @@ def parse_config(document: Mapping[str, object], where: str, folder: Path | None
 
 
 def _problems(error: ValidationError) -> list[str]:
-    """A line for each value that is not allowed, in the order of the sections."""
+    """Return a line for each value that is not allowed, in the order of the sections."""
     found: dict[Any, Any] = {}
     for problem in error.errors():
         place = tuple(part for part in problem["loc"] if not _is_form(part))
@@ -139,7 +139,7 @@ def _problem_text(problem: Any) -> str:
 
 
 def _wanted(said: str) -> str:
-    """What pydantic or a section says of a value, in the words of our messages."""
+    """Return what pydantic or a section says of a value, in the words of our messages."""
     text = said.removeprefix("Input should be ")
     if text == said:
         return f"{said[:1].lower()}{said[1:]}"
@@ -157,7 +157,7 @@ def _key(part: int | str) -> str:
 
 
 def _many_tables(place: tuple[int | str, ...]) -> bool:
-    """Whether a key at `place` is in one of many named tables, as [hls.layers.conv1]."""
+    """Return whether a key at `place` is in one of many named tables, as [hls.layers.conv1]."""
     section = FlowConfig.model_fields[str(place[0])].annotation
     return sections_in(section.model_fields[str(place[1])].annotation)[1]  # type: ignore[union-attr]
 

@@ -56,7 +56,7 @@ def write_guide(run: RunDirectory) -> None:
 
 
 def _flow_file(config: Flow) -> str:
-    """The flow file of `config`, as it runs from any folder; a key with its default is a comment."""
+    """Return the flow file of `config`, as it runs from any folder; a key with its default is a comment."""
     dump: dict[str, Any] = {"mode": "json", "exclude_none": True}
     own = {""} | {place for place, _ in _entries(flow_text(config.model_dump(**dump, exclude_defaults=True)))}
     lines = [
@@ -69,7 +69,7 @@ def _flow_file(config: Flow) -> str:
 
 
 def _entries(text: str) -> Iterator[tuple[str, str]]:
-    """Each line of a flow file with its place, as `hls.weight_bits`; headings and empty lines have none."""
+    """Yield each line of a flow file with its place, as `hls.weight_bits`; headings and empty lines have none."""
     section = ""
     for line in text.splitlines():
         if line.startswith("["):
@@ -103,7 +103,7 @@ def _readme(run: RunDirectory, config: Flow) -> list[str]:
 
 
 def _commands(report: Any) -> Iterator[tuple[str, str]]:
-    """The next three commands, and what each does."""
+    """Yield the next three commands, and what each does."""
     yield "fpgaprune verify .", "checks every file and every locked weight again"
     if (report.get("advice") or {}).get("suggestions"):
         yield "fpgaprune apply . 1", "runs the best suggestion of report.html, in a folder beside this one"

@@ -58,12 +58,12 @@ class TomlTable:
 
 
 def tables() -> list[TomlTable]:
-    """Every table that a flow file may hold, in order."""
+    """Return every table that a flow file may hold, in order."""
     return list(_tables("", FlowConfig))
 
 
 def to_toml() -> str:
-    """A flow file with every key and its default; keys without a default and optional tables are comments.
+    """Return a flow file with every key and its default; keys without a default and optional tables are comments.
 
     It means the same as an empty flow file.
     """
@@ -77,7 +77,7 @@ def to_toml() -> str:
 
 
 def to_markdown() -> str:
-    """The page docs/flow_file.md: the same keys as tables."""
+    """Return the page docs/flow_file.md: the same keys as tables."""
     blocks = [
         "# The flow file",
         "Every key that a flow file may hold; a key that is left out has its default. `fpgaprune config > flow.toml`\n"
@@ -98,7 +98,7 @@ def _row(key: Key) -> str:
 
 
 def _tables(section: str, model: type[Section], optional: bool = False) -> Iterator[TomlTable]:
-    """The table of `model`, then those within it."""
+    """Yield the table of `model`, then those within it."""
     own: list[Key] = []
     inner: list[TomlTable] = []
     for name, field in model.model_fields.items():
@@ -126,7 +126,7 @@ def _value(field: FieldInfo) -> Any:
 
 
 def type_words(annotation: Any, limits: Sequence[Any] = ()) -> str:
-    """The values that a type allows, in words: `whole number, 1 or more`."""
+    """Return the values that a type allows, in words: `whole number, 1 or more`."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         field = FieldInfo.from_annotation(annotation)
@@ -156,7 +156,7 @@ def _block(table: TomlTable) -> str:
 
 
 def _lines(key: Key, out: str) -> list[str]:
-    """The meaning of a key and, below, the key with its default and what is allowed."""
+    """Return the meaning of a key and, below, the key with its default and what is allowed."""
     said = f"#{key.name} =" if key.default is None else f"{out}{key.name} = {toml_value(key.default)}"
     return [*_comment(key.meaning), f"{said:<{_BESIDE}} # {key.allowed}"]
 

@@ -36,7 +36,7 @@ class Origin:
 
     @classmethod
     def of(cls, config: Flow, data: Dataset) -> Self:
-        """The origin of the network of the flow `config` with the samples `data`."""
+        """Return the origin of the network of the flow `config` with the samples `data`."""
         model = config[TrainConfig].model
         if model is None:
             return cls("flow", _absolute(config[DataConfig].source), data.digest(), config.name)

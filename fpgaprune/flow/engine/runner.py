@@ -92,7 +92,7 @@ def run_again(out: Path, stage: str, sections: Mapping[str, Section], progress: 
 
 
 def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
-    """The certificate of `run` as JSON data: the links that its stages checked, and the digests of its masks."""
+    """Return the certificate of `run` as JSON data: the links that its stages checked, and the digests of its masks."""
     records = run.manifest["stages"]
     links = [
         LinkCheck.from_json(link)

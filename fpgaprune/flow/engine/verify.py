@@ -15,7 +15,7 @@ from fpgaprune.values import MaskSet
 
 
 def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
-    """The links of the run at `path`, read again, and one line for each claim that does not hold.
+    """Return the links of the run at `path`, read again, and one line for each claim that does not hold.
 
     The claims: every file has the digest that the manifest has of it, and its content is as the certificate says. No
     TensorFlow is loaded: `.keras` files are read as HDF5, firmware as text. Only the run itself could check the link
@@ -53,7 +53,7 @@ def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
 
 
 def _meaning(run: RunDirectory) -> Iterator[tuple[LinkCheck | None, list[str]]]:
-    """Each link, read from the files, with a line for each problem; problems of other claims come first."""
+    """Yield each link, read from the files, with a line for each problem; problems of other claims come first."""
     certificate = _certificate(run)
     yield None, list(_mask_problems(run, certificate))
     for stage in STAGES:
@@ -76,7 +76,7 @@ def _meaning(run: RunDirectory) -> Iterator[tuple[LinkCheck | None, list[str]]]:
 
 
 def _mask_problems(run: RunDirectory, certificate: Mapping[str, object]) -> Iterator[str]:
-    """A line for each mask file that is not the certified one."""
+    """Yield a line for each mask file that is not the certified one."""
     for stage in STAGES:
         for key in stage.masks:
             if stage.may_be_left_out and key not in certificate:

@@ -92,6 +92,6 @@ def require_kind(path: Path, wanted: Literal["flow", "model", "run", "design"], 
 
 
 def needed_with_model(path: Path, missing: list[str]) -> str:
-    """The message for a model that is named without the options that it needs."""
+    """Return the message for a model that is named without the options that it needs."""
     verb = "is" if len(missing) == 1 else "are"
     return f"{path} is a network, and {', '.join(missing)} {verb} missing; use 'fpgaprune run {path} {_NEEDED}'"

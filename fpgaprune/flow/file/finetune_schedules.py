@@ -49,7 +49,7 @@ class PolynomialConfig(Section):
     """Share of the locked units that is set free again at each change, where gradients are largest."""
 
     def over(self, epochs: int, steps: int, sparsity: float) -> PolynomialDecay:
-        """The schedule for a fine-tuning of `epochs`, each of `steps`, that ends at `sparsity`.
+        """Return the schedule for a fine-tuning of `epochs`, each of `steps`, that ends at `sparsity`.
 
         Raises:
             MaskError: it cannot run like this.
@@ -79,7 +79,7 @@ class ConstantConfig(Section):
     """Share of the locked units that is set free again at each choice, where gradients are largest."""
 
     def over(self, epochs: int, steps: int, sparsity: float) -> ConstantSparsity:  # noqa: ARG002
-        """The schedule for a fine-tuning that ends at `sparsity`.
+        """Return the schedule for a fine-tuning that ends at `sparsity`.
 
         Raises:
             MaskError: it cannot run like this.
@@ -101,7 +101,7 @@ class RoundsConfig(Section):
     """Share of the locked units that is set free again in each round, where gradients are largest."""
 
     def shares(self, sparsity: float) -> list[float]:
-        """The sparsity of each round; `sparsity` is the last."""
+        """Return the sparsity of each round; `sparsity` is the last."""
         return [1 - (1 - sparsity) ** (number / self.rounds) for number in range(1, self.rounds)] + [sparsity]
 
 

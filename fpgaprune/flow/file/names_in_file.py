@@ -54,7 +54,7 @@ def with_names_in_keras(config: Flow) -> Flow:
 
 
 def _weights(glob: str, paths: Iterable[str], names: Mapping[str, str]) -> list[str]:
-    """The paths whose names in the file `glob` fits; `glob` itself if it fits a path, or no name.
+    """Return the paths whose names in the file `glob` fits; `glob` itself if it fits a path, or no name.
 
     PyTorch calls the factors of a normalisation `weight`, too; where kernels fit, those alone are meant.
     """

@@ -48,7 +48,7 @@ class Flow(Section):
     """Seed of all random numbers: the same seed gives the same bits."""
 
     def __getitem__(self, kind: type[_Kind]) -> _Kind:
-        """The section of class `kind`.
+        """Return the section of class `kind`.
 
         Raises:
             KeyError: a flow has no such section.
@@ -68,7 +68,7 @@ class Flow(Section):
 
 
 def require(check: Callable[[_Value], Any], value: _Value) -> Any:
-    """The result of `check`; an error that it raises becomes one problem among those of the whole file."""
+    """Return the result of `check`; an error that it raises becomes one problem among those of the whole file."""
     try:
         return check(value)
     except FpgaPruneError as error:
@@ -89,7 +89,7 @@ def read_by(check: Callable[[str], Any], *words: str) -> AfterValidator:
 
 
 def _with_unit(given: object) -> Any:
-    """A largest loss, if it is a text with its unit; a zero needs none."""
+    """Return a largest loss, if it is a text with its unit; a zero needs none."""
     try:
         return loss_text(parse_loss(given, unit=1))
     except ValueError as error:
@@ -112,7 +112,7 @@ def one_of(known: Iterable[str]) -> AfterValidator:
 
 
 def all_problems(where: str, problems: Sequence[str]) -> str:
-    """The message for all problems: one line if there is one problem, else a heading and a line for each."""
+    """Return the message for all problems: one line if there is one problem, else a heading and a line for each."""
     if len(problems) == 1:
         return f"{where}: {problems[0]}"
     return "\n  ".join((f"{where} has {len(problems)} mistakes:", *problems))

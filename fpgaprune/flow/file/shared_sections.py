@@ -254,7 +254,7 @@ class TargetConfig(Section):
         return self.route == "hls" or (self.route == "auto" and find_part(self.part).compiles_hls)
 
     def target(self) -> Target:
-        """The target that these settings describe."""
+        """Return the target that these settings describe."""
         return Target.of(**self.model_dump(exclude={"route"}))
 
 
@@ -275,7 +275,7 @@ def code_digest(function: str | None) -> str | None:
 
 
 def judging(config: Flow) -> Any:
-    """The settings and files that decide how outputs are judged."""
+    """Return the settings and files that decide how outputs are judged."""
     train = config[TrainConfig]
     names = [name for name in (train.metric, train.loss) if name is not None]
     network = None if train.model is None else digest_network(train.model)

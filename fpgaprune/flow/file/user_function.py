@@ -18,7 +18,7 @@ _FUNCTION = re.compile(r"^(?:[A-Za-z_][\w.]*|.+\.py):[A-Za-z_]\w*$")
 
 
 def is_function_name(text: str) -> bool:
-    """Whether `text` is `package.module:function` or `file.py:function`."""
+    """Return whether `text` is `package.module:function` or `file.py:function`."""
     return _FUNCTION.match(text) is not None
 
 
@@ -29,7 +29,7 @@ def beside(text: str, folder: Path) -> str:
 
 
 def named_function(text: str, what: str, error: type[FpgaPruneError]) -> Callable[..., Any]:
-    """The function that `text` names; importing its module runs the module's code.
+    """Return the function that `text` names; importing its module runs the module's code.
 
     Raises:
         FpgaPruneError: of the class `error`: there is no such function; `what` begins the message.
@@ -47,7 +47,7 @@ def named_function(text: str, what: str, error: type[FpgaPruneError]) -> Callabl
 
 
 def _from_file(path: Path) -> ModuleType:
-    """The module in the file at `path`; it may import its neighbours."""
+    """Return the module in the file at `path`; it may import its neighbours."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")

@@ -24,7 +24,7 @@ from fpgaprune.rtl import LayerProof, VerilogProject
 
 
 def is_handed_over(folder: Path) -> bool:
-    """Whether `export` made the folder."""
+    """Return whether `export` made the folder."""
     return (folder / ABOUT).is_file()
 
 
@@ -94,7 +94,7 @@ def verify_bitstream(source: Path, file: Path | None = None) -> VerifiedBitstrea
 
 
 def _not_certified(claim: BitstreamLink, found: BitstreamCheck, bitstream: Path) -> Iterator[str]:
-    """A line for each way in which a bitstream is not the one that the certificate speaks of."""
+    """Yield a line for each way in which a bitstream is not the one that the certificate speaks of."""
     if claim.sha256 != found.sha256:
         yield f"{bitstream.name} is not the file that was certified: its digest differs"
     if claim.cells_sha256 != found.cells_sha256:
@@ -104,7 +104,7 @@ def _not_certified(claim: BitstreamLink, found: BitstreamCheck, bitstream: Path)
 
 
 def _verilog_of(run: RunDirectory, design: Design, folder: Path) -> VerilogProject:
-    """The Verilog of the bitstream in `folder`."""
+    """Return the Verilog of the bitstream in `folder`."""
     if not is_handed_over(folder):
         return verilog_of(run, design)
     digest = json.loads((folder / ABOUT).read_text(encoding="utf-8"))["digest"]

@@ -38,7 +38,7 @@ class BoardAnswers:
     unlike_emulation: int | None
 
     def to_json(self) -> dict[str, object]:
-        """The figures and the classes as JSON data."""
+        """Return the figures and the classes as JSON data."""
         return {
             "samples": len(self.answers.raw),
             "samples_per_second": round(self.answers.samples_per_second, 1),

@@ -182,7 +182,7 @@ def _next(following: _Layout, given_up: list[str], progress: Progress) -> _Layou
 
 
 def _wait(laid: _Layout, slow: float, minutes: float) -> str:
-    """How long the export is expected to take, at the speed that this machine has now."""
+    """Return how long the export is expected to take, at the speed that this machine has now."""
     if laid.seconds is None:
         return f"; its tools may take {minutes:g} min"
     made, read = laid.seconds
@@ -197,7 +197,7 @@ def _words(seconds: float) -> str:
 def _unfinished(
     last: ToolError | TargetError, design: Design, board: str, given_up: list[str], minutes: float
 ) -> ToolError | TargetError:
-    """The error of a design of which no layout was finished, as one line: what was tried, and what to do."""
+    """Return the error of a design of which no layout was finished, as one line: what was tried, and what to do."""
     late = isinstance(last, ToolTimeoutError)
     kind = TargetError if isinstance(last, TargetError) else ToolTimeoutError if late else ToolError
     # A network that had too little time may well have room: a larger FPGA would not be the answer.
@@ -210,7 +210,7 @@ def _unfinished(
 
 
 def _placements(design: Design, latency_cycles: int, board: str) -> float:
-    """How many times the time of a bitstream is spent: nearly twice where a faster clock is likely to pay."""
+    """Return how many times the time of a bitstream is spent: nearly twice where a faster clock is likely to pay."""
     place, router, _ = find_board_router(board)
     ends = [layer for layer in design.layers if isinstance(layer.operation, Input) or layer.name in design.outputs]
     # A beat has the values of the last axis, in whole bytes.

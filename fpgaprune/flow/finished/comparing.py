@@ -61,7 +61,7 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
 
 
 def has_reports(folder: Path) -> bool:
-    """Whether `folder`, a run or a project, holds a report of a vendor's tool."""
+    """Return whether `folder`, a run or a project, holds a report of a vendor's tool."""
     project = _project_of(folder)
     if not project.is_dir():
         return False
@@ -134,7 +134,7 @@ def _table(
 
 
 def _reports(folder: Path, label: str) -> tuple[list[VendorReport], list[str]]:
-    """The reports of vendor tools in a project or a run, what the run measured with open tools, and reasons.
+    """Return the reports of vendor tools in a project or a run, what the run measured with open tools, and reasons.
 
     A reason says which report could not be read and why.
     """
@@ -151,5 +151,5 @@ def _reports(folder: Path, label: str) -> tuple[list[VendorReport], list[str]]:
 
 
 def _project_of(folder: Path) -> Path:
-    """The hls4ml project of a run, or `folder` itself."""
+    """Return the hls4ml project of a run, or `folder` itself."""
     return folder if (folder / "firmware").is_dir() else folder / "hls"

@@ -74,7 +74,7 @@ class ComparedRuns(Summarised, Struct, frozen=True):
         return ("figure", *self.names, *["change"] * two), rows
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison as JSON data."""
+        """Return the comparison as JSON data."""
         plain: dict[str, Any] = to_plain(self)
         return plain
 
@@ -84,7 +84,7 @@ class ComparedRuns(Summarised, Struct, frozen=True):
 
 
 def compare_runs(folders: Sequence[Path]) -> ComparedRuns:
-    """What the runs in `folders` lost, locked and take at each stage, side by side, and how their flows differ.
+    """Return what the runs in `folders` lost, locked and take at each stage, side by side, and how their flows differ.
 
     Example:
         >>> compare_runs([Path("runs/mine"), Path("runs/mine-1")])  # doctest: +SKIP
@@ -115,7 +115,7 @@ def compare_runs(folders: Sequence[Path]) -> ComparedRuns:
 
 
 def _same_content(key: str, runs: Sequence[RunDirectory]) -> bool:
-    """Whether `key` names a file that each of `runs` has under another path, with the same content."""
+    """Return whether `key` names a file that each of `runs` has under another path, with the same content."""
     if key == "data.source":
         found = [run.manifest.get("data") for run in runs]
     elif key == "train.model":
@@ -126,7 +126,7 @@ def _same_content(key: str, runs: Sequence[RunDirectory]) -> bool:
 
 
 def _names(places: Sequence[Path]) -> tuple[str, ...]:
-    """The names of the folders; of those with one name, the paths."""
+    """Return the names of the folders; of those with one name, the paths."""
     names = [place.name for place in places]
     return tuple(name if names.count(name) == 1 else str(place) for name, place in zip(names, places, strict=True))
 

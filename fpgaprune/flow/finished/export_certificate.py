@@ -23,7 +23,7 @@ _LINK = "Verilog for the board"
 
 
 def certify_export(run: RunDirectory, project: VerilogProject, design: Design, last: BitstreamLink) -> dict[str, Any]:
-    """The certificate as JSON data: the run's links, that of the exported Verilog, and the bitstream's.
+    """Return the certificate as JSON data: the run's links, that of the exported Verilog, and the bitstream's.
 
     The Verilog holds no product of a locked weight; the bitstream's cells are those of the Verilog. So its memories and
     constants hold no locked weight either.
@@ -60,7 +60,7 @@ def _is_certified(run: RunDirectory) -> bool:
 
 
 def verilog_link(run: RunDirectory, project: VerilogProject, design: Design) -> tuple[LinkCheck | None, str | None]:
-    """The locked weights of a run in Verilog for a board; or why they could not be looked for.
+    """Return the locked weights of a run in Verilog for a board; or why they could not be looked for.
 
     Raises:
         CertificateError: a locked weight has a product there.
@@ -80,7 +80,7 @@ def verilog_link(run: RunDirectory, project: VerilogProject, design: Design) -> 
 
 
 def proven_modules(project: VerilogProject, design: Design) -> list[LayerProof]:
-    """What each module of the Verilog computes for all inputs.
+    """Return what each module of the Verilog computes for all inputs.
 
     Raises:
         CertificateError: one does not compute its layer.
@@ -99,7 +99,7 @@ def _violations(link: LinkCheck) -> Iterator[str]:
 
 
 def read_certificate(folder: Path) -> dict[str, Any] | None:
-    """The certificate of a folder that was handed over; None if it has none.
+    """Return the certificate of a folder that was handed over; None if it has none.
 
     Raises:
         RunError: it is damaged.

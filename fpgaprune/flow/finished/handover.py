@@ -134,7 +134,7 @@ def hand_over(
 
 
 def _order_number(run: RunDirectory, receiver: str) -> str:
-    """The order number that `receiver` stands for."""
+    """Return the order number that `receiver` stands for."""
     vendor = OWN_PART.get(receiver.lower())
     try:
         target = Target.of(str(run.manifest["config"]["target"]["part"]) if vendor else receiver)
@@ -195,7 +195,7 @@ def _board(
 def _read_back(
     made: Bitstream, board: str, sent: bytes, wanted: bytes, samples: int, results: Results
 ) -> BitstreamLink:
-    """The last link of the certificate: what the bitstream computes, or why it was not read back."""
+    """Return the last link of the certificate: what the bitstream computes, or why it was not read back."""
     try:
         found = check_bitstream(made.path, board, sent, wanted, samples, results, timeout_s=_READ_BACK_S)
     except (ReadbackError, ToolError) as error:
@@ -286,7 +286,7 @@ def _finish(draft: Path, about: Mapping[str, object], readme: str, scripts: Iter
 
 
 def _golden_rows(run: RunDirectory) -> NDArray[np.float32]:
-    """The golden samples of the run's hls4ml project, one row of numbers for each."""
+    """Return the golden samples of the run's hls4ml project, one row of numbers for each."""
     project = run.file("hls")
     path = (project if project.is_dir() else run.file("golden")) / GOLDEN_INPUTS
     try:
@@ -299,7 +299,7 @@ def _golden_rows(run: RunDirectory) -> NDArray[np.float32]:
 
 
 def golden_samples(run: RunDirectory, design: Design) -> list[Array]:
-    """The golden samples (N, ...), an array for each input of the design.
+    """Return the golden samples (N, ...), an array for each input of the design.
 
     Raises:
         RunError: the run has none, or they do not fit the design.

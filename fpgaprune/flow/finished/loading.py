@@ -52,7 +52,7 @@ def load_board(source: Path, *, flash: bool = False) -> Loaded:
 
 
 def find_bitstream(source: Path) -> tuple[str, Path]:
-    """The board and the file of the bitstream of a run, or of a folder that was handed over for a board.
+    """Return the board and the file of the bitstream of a run, or of a folder that was handed over for a board.
 
     Raises:
         RunError: there is none, or there are several.
@@ -77,7 +77,7 @@ def find_bitstream(source: Path) -> tuple[str, Path]:
 
 
 def _boards_of(run: Path) -> str:
-    """The boards with the run's part, as `colorlight-i5 (or orangecrab)`; BOARD if none has it."""
+    """Return the boards with the run's part, as `colorlight-i5 (or orangecrab)`; BOARD if none has it."""
     with suppress(TargetError, KeyError, TypeError):
         part = find_part(str(RunDirectory.existing(run).manifest["config"]["target"]["part"])).name
         first, *others = [name for name in list_serial_boards() if find_board(name).device == part] or ["BOARD"]
@@ -86,7 +86,7 @@ def _boards_of(run: Path) -> str:
 
 
 def _of_folder(folder: Path) -> tuple[str, Path] | None:
-    """The board and the bitstream of a folder that was handed over; None if it holds none."""
+    """Return the board and the bitstream of a folder that was handed over; None if it holds none."""
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     except (OSError, ValueError):

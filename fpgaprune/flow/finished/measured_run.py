@@ -20,7 +20,7 @@ from fpgaprune.target import find_part
 def settings_of(
     run_dir: Path, families: tuple[str, ...], *, interval: int | None = None, **asked: object
 ) -> MeasureConfig:
-    """The settings of a command line; if they ask for nothing, the family of the run's part is added.
+    """Return the settings of a command line; if they ask for nothing, the family of the run's part is added.
 
     Without `families`, `interval` and `part` the layout is that of the run's answer. `asked` are other fields of
     `MeasureConfig`.
@@ -42,7 +42,7 @@ def settings_of(
 
 
 def _laid_out_for(run: RunDirectory) -> str | None:
-    """The part of `run` if its answer is that of Verilog which is laid out for the part; else None."""
+    """Return the part of `run` if its answer is that of Verilog which is laid out for the part; else None."""
     target = parse_config({"target": run.manifest["config"]["target"]}, str(run.path))[TargetConfig]
     part = find_part(target.part)
     if target.makes_project or not run.file("design.json").is_file():

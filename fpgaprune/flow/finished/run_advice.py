@@ -19,7 +19,7 @@ from fpgaprune.layout import FLOW, Advice, flow_text
 def advice_on(
     source: Path, part: str | None = None, calibrated: Calibration | None = None, clock_ns: float | None = None
 ) -> Advice:
-    """What would make the design of `source` fit: what its run has found, unless another target is asked for.
+    """Return what would make the design of `source` fit: what its run has found, unless another target is asked for.
 
     Arguments and errors as for `price`. With another target a run's suggestions are edits of its flow for that target;
     what is not known without training again is left out.
@@ -70,7 +70,7 @@ def apply_change(run_dir: Path, number: int, out: Path | None = None, progress: 
 
 
 def beside_run(run_dir: Path, number: int) -> Path:
-    """The folder of the run with change `number` of the run `run_dir`."""
+    """Return the folder of the run with change `number` of the run `run_dir`."""
     # The name of `.` is that of the folder.
     path = run_dir if run_dir.name not in ("", "..") else run_dir.resolve()
     return path.with_name(f"{path.name}-{number}")

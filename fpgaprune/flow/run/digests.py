@@ -49,7 +49,7 @@ def digest_files(folder: Path) -> dict[str, str]:
 
 
 def changed_files(folder: Path, recorded: Mapping[str, str]) -> Iterator[str]:
-    """One line for each file below `folder` that is not as `recorded`: changed, gone or added.
+    """Yield one line for each file below `folder` that is not as `recorded`: changed, gone or added.
 
     Files that a vendor's tool or a compiler added later are passed over: the run makes no claim about them.
     """

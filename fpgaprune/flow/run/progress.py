@@ -49,7 +49,7 @@ def tell_end(
 
 
 def epochs_shown(progress: Progress, total: int, passed: int = 0) -> Any:
-    """A Keras callback that tells `progress` of each epoch and, now and then, of the batches within.
+    """Return a Keras callback that tells `progress` of each epoch and, now and then, of the batches within.
 
     Args:
         progress: gets the finished batches, all batches, and a note as `epoch 3 of 24, loss 0.31, accuracy 0.91`.
@@ -99,7 +99,7 @@ def flat_figures(logs: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _figures(logs: Mapping[str, object]) -> list[str]:
-    """The loss and the first other metric of the training, as text; a metric with many values by their mean."""
+    """Return the loss and the first other metric of the training, as text; a metric with many values by their mean."""
     values = flat_figures(logs)
     names = [name for name in values if not name.startswith("val_") and not name.endswith("loss")]
     shown = [name for name in ("loss", *names[:1]) if name in values]

@@ -59,7 +59,7 @@ class RunDirectory:
         return cls(path)
 
     def file(self, name: str) -> Path:
-        """The path of the artefact `name`."""
+        """Return the path of the artefact `name`."""
         return self.path / name
 
     def write_json(self, name: str, content: object) -> None:
@@ -67,7 +67,7 @@ class RunDirectory:
         write_bytes(self.file(name), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
     def read_json(self, name: str) -> Any:
-        """The JSON data in the artefact `name`.
+        """Return the JSON data in the artefact `name`.
 
         Raises:
             RunError: it is damaged.
@@ -75,7 +75,7 @@ class RunDirectory:
         return read_json(self.file(name), RunError, "what the flow wrote", "run the flow again")
 
     def read_report(self) -> dict[str, Any]:
-        """The JSON data of `report.json`, with its answers.
+        """Return the JSON data of `report.json`, with its answers.
 
         Raises:
             RunError: there is none, it is damaged, or an earlier fpgaprune wrote it, whose reports had no answers.
@@ -92,7 +92,7 @@ class RunDirectory:
         return content
 
     def results(self, stage: str) -> dict[str, Any]:
-        """What `stage` reported, as JSON data.
+        """Return what `stage` reported, as JSON data.
 
         Raises:
             RunError: the stage has not run.
@@ -103,12 +103,12 @@ class RunDirectory:
         return dict(record["results"])
 
     def is_current(self, stage: str, key: str) -> bool:
-        """Whether `stage` last ran with `key` and its artefacts have not changed since."""
+        """Return whether `stage` last ran with `key` and its artefacts have not changed since."""
         record = self.manifest["stages"].get(stage)
         return record is not None and record["key"] == key and not any(self.changes(stage))
 
     def changes(self, stage: str) -> Iterator[str]:
-        """One line for each file of `stage` that is not as it wrote it: changed, gone or added."""
+        """Yield one line for each file of `stage` that is not as it wrote it: changed, gone or added."""
         record = self.manifest["stages"][stage]
         for name, wrote in record["outputs"].items():
             path = self.file(name)
@@ -185,7 +185,7 @@ class RunDirectory:
         return RunError(f"{self.path} is in use by {owner}; wait for it, or name another --out")
 
     def _was_begun(self) -> bool:
-        """Whether a run once held the lock of this folder: then that run wrote the files in it."""
+        """Return whether a run once held the lock of this folder: then that run wrote the files in it."""
         try:
             return (self.path / LOCK).read_text().startswith(LOCK_OWNER)
         except (OSError, UnicodeDecodeError):
@@ -214,7 +214,7 @@ class RunDirectory:
 
 
 def _are_records(manifest: Mapping[str, object]) -> bool:
-    """Whether `manifest` has stages, each with the fields that `RunDirectory.record` writes."""
+    """Return whether `manifest` has stages, each with the fields that `RunDirectory.record` writes."""
     stages, config = manifest.get("stages"), manifest.get("config", {})
     return (
         isinstance(stages, dict)
@@ -226,7 +226,7 @@ def _are_records(manifest: Mapping[str, object]) -> bool:
 
 
 def _is_origin(network: object) -> bool:
-    """Whether `network` has the fields of an `Origin`; a run that has not begun has none."""
+    """Return whether `network` has the fields of an `Origin`; a run that has not begun has none."""
     keys = {"kind", "source", "content", "flow"}
     return network is None or (isinstance(network, dict) and network.keys() == keys)
 
@@ -242,14 +242,14 @@ def _is_record(record: Mapping[str, object]) -> bool:
 
 
 def _is_digest(entry: tuple[str, Any]) -> bool:
-    """Whether `entry` is the name of a file inside the folder, and its digest."""
+    """Return whether `entry` is the name of a file inside the folder, and its digest."""
     name, digest = entry
     inside = not name.startswith(("/", "~")) and ".." not in name.split("/") and name.isprintable()
     return inside and isinstance(digest, str | None)
 
 
 def touched(run: RunDirectory) -> Iterator[str]:
-    """One line for each file of `run` that is changed, gone or added, and for each contradiction in the manifest.
+    """Yield one line for each file of `run` that is changed, gone or added, and for each contradiction in the manifest.
 
     Other files, as the user's notes and logs, are passed over: no claim is made of them, and no stage reads them.
 
@@ -270,7 +270,7 @@ def touched(run: RunDirectory) -> Iterator[str]:
 
 
 def _of_other_inputs(records: dict[str, Any]) -> Iterator[str]:
-    """One line for each artefact that a stage read in another version than an earlier stage wrote."""
+    """Yield one line for each artefact that a stage read in another version than an earlier stage wrote."""
     wrote = {name: (stage, digest) for stage, record in records.items() for name, digest in record["outputs"].items()}
     for stage, record in records.items():
         for name, read in record["inputs"].items():

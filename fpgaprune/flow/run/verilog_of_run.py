@@ -20,13 +20,13 @@ _LIST = "project.json"
 
 
 def layout_was_asked_for(run: RunDirectory) -> bool:
-    """Whether the run has Verilog for an interval or a part that its measurement was asked for."""
+    """Return whether the run has Verilog for an interval or a part that its measurement was asked for."""
     asked = run.manifest["config"].get("measure", {})
     return _was_measured(run) and bool(asked.get("interval") or asked.get("part"))
 
 
 def measured_fields(run: RunDirectory) -> dict[str, Any] | None:
-    """The fields of `VerilogLayout` that the run was measured in; None if it was not measured."""
+    """Return the fields of `VerilogLayout` that the run was measured in; None if it was not measured."""
     if not _was_measured(run):
         return None
     content = run.read_json("measure.json")
@@ -36,7 +36,7 @@ def measured_fields(run: RunDirectory) -> dict[str, Any] | None:
 
 
 def verilog_of(run: RunDirectory, design: Design, **asked: Any) -> VerilogProject:
-    """The Verilog in the layout `asked` for (fields of `VerilogLayout`); else that of the run's measurement.
+    """Return the Verilog in the layout `asked` for (fields of `VerilogLayout`); else that of the run's measurement.
 
     Raises:
         UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
@@ -50,7 +50,7 @@ def verilog_of(run: RunDirectory, design: Design, **asked: Any) -> VerilogProjec
 
 
 def known_verilog(run: RunDirectory) -> list[VerilogProject]:
-    """Every Verilog that there is of the run's design."""
+    """Return every Verilog that there is of the run's design."""
     written = sorted(path.parent for path in _written(run).glob(f"*/{_LIST}"))
     return [VerilogProject.load(folder) for folder in ([run.file("rtl")] if _was_measured(run) else []) + written]
 
@@ -60,13 +60,13 @@ def _was_measured(run: RunDirectory) -> bool:
 
 
 def _written(run: RunDirectory) -> Path:
-    """The folder of Verilog for boards, one for each design that the run ever had."""
+    """Return the folder of Verilog for boards, one for each design that the run ever had."""
     design = "".join(str(digest) for digest in run.digests(("design.json", "design.npz")).values())
     return run.file("synth") / "verilog" / hashlib.sha256(design.encode()).hexdigest()[:16]
 
 
 def counts_of_run(path: Path) -> Iterator[StagedCounts]:
-    """The counts of the run at `path` for each family that it was measured for; none if it was not measured."""
+    """Yield the counts of the run at `path` for each family that it was measured for; none if it was not measured."""
     run = RunDirectory.existing(path)
     fields = measured_fields(run)
     content = None if fields is None else run.read_json("measure.json")
@@ -87,7 +87,7 @@ def staged_counts(
     fields: Mapping[str, object],
     bitstream: Mapping[str, Any] | None = None,
 ) -> StagedCounts:
-    """The counts of the design that `made` estimates for `family`, with what tools counted of the same layout.
+    """Return the counts of the design that `made` estimates for `family`, with what tools counted of the same layout.
 
     Args:
         run: the run of the design; None if there is none.

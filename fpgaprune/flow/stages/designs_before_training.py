@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def untrained_design(config: Flow, data: Dataset, model: keras.Model) -> Design:
-    """The design of `model` with the locks of `[select]` at zero and without the channels that they end.
+    """Return the design of `model` with the locks of `[select]` at zero and without the channels that they end.
 
     Nothing is fine-tuned: what the design takes is known, what the network would be worth is not. The weights of
     `model` are unchanged; it may be compiled anew.
@@ -45,7 +45,7 @@ _LAYOUT = {"strategy", "reuse_factor"}
 
 
 def own_flow(context: StageContext) -> OwnFlow:
-    """The flow of `context`, whose hardware is made."""
+    """Return the flow of `context`, whose hardware is made."""
     return OwnFlow(json.loads(context.config.model_dump_json()), _Edits(context).design)
 
 
@@ -56,7 +56,7 @@ class _Edits:
     context: StageContext
 
     def design(self, keys: Settings) -> Design | None:
-        """The design that the flow makes with `keys`; None if it cannot have them.
+        """Return the design that the flow makes with `keys`; None if it cannot have them.
 
         With other locks it is that of the trained network with these locks, which is not fine-tuned.
         """
@@ -106,13 +106,13 @@ class _Edits:
 
 
 def _locks(config: Flow) -> Any:
-    """What decides which elements are locked."""
+    """Return what decides which elements are locked."""
     select = config[SelectConfig]
     return select, config[TargetConfig] if select.granularity == MULTIPLIER else None
 
 
 def _widths(config: Flow) -> Any:
-    """What decides the numbers of the hardware."""
+    """Return what decides the numbers of the hardware."""
     layers = {name: entry.model_dump(exclude=_LAYOUT) for name, entry in config[HlsConfig].layers.items()}
     kept = {name: entry for name, entry in layers.items() if any(value is not None for value in entry.values())}
     return kept, config[HlsConfig].model_dump(include={"precision", "weight_bits", "activation_bits", "sum_bits"})

@@ -97,7 +97,7 @@ class ProjectSettings:
         return quantize(model, self.target, x, self.precision, **options)
 
     def types_of(self, rounded: object) -> dict[str, dict[str, str]]:
-        """The types of `rounded`, which was trained while it rounds, as text, by layer and role."""
+        """Return the types of `rounded`, which was trained while it rounds, as text, by layer and role."""
         return settled_types(rounded, self._samples[0])
 
     def with_types(self, types: Types) -> ProjectSettings:
@@ -109,7 +109,7 @@ class ProjectSettings:
         return replace(self, precision=Precision(sum_bits=self.sum_bits), layers=layers)
 
     def design(self, model: keras.Model, found: FoundWidths | None = None, types: Types | None = None) -> Design:
-        """The design of `model`, for comparison with another network.
+        """Return the design of `model`, for comparison with another network.
 
         Args:
             model: a Keras model.
@@ -131,7 +131,7 @@ class ProjectSettings:
     def build(
         self, project: HlsProject | Lowered, steps: Sequence[str], timeout_s: float, progress: Progress
     ) -> dict[str, Any] | None:
-        """What the vendor's tool did in `steps`, or why it did nothing; None without steps."""
+        """Return what the vendor's tool did in `steps`, or why it did nothing; None without steps."""
         if not steps or not isinstance(project, HlsProject):
             return None
         lines = 0
@@ -164,7 +164,7 @@ class ProjectSettings:
         return x, {"labels": self._lost(judge) if labels is None else labels, "layers": self.layers, **more}
 
     def _lost(self, judge: Callable[..., Judge]) -> Labels | None:
-        """The function that gives the loss of a search without class numbers; None if there is no search."""
+        """Return the function that gives the loss of a search without class numbers; None if there is no search."""
         if not isinstance(self.precision, AutoPrecision):
             return None
         _, y, weights = self.data.choosing

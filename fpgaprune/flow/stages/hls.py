@@ -88,7 +88,7 @@ class Compared:
 
     @staticmethod
     def from_json(plain: Mapping[str, object]) -> Compared:
-        """The comparison that `plain` describes."""
+        """Return the comparison that `plain` describes."""
         if "left_out" in plain:
             return msgspec.convert(plain, NotCompared)
         return msgspec.convert(plain, Agreement)
@@ -145,7 +145,7 @@ class HlsResult(StageResult, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def _emulated(context: StageContext, project: Any, model: keras.Model, wanted: Samples) -> Compared:
-    """What the hardware computes for every held-out sample, by emulation: this needs no compiler."""
+    """Return what the hardware computes for every held-out sample, by emulation: this needs no compiler."""
     x = context.data.x_test
     try:
         outputs = emulate(project.design, for_keras(x))
@@ -314,7 +314,7 @@ class HlsStage(FlowStage[HlsResult]):
         )
 
     def readings(self, result: HlsResult) -> dict[str, Reading]:
-        """The metric of the hardware, with its loss against the trained network."""
+        """Return the metric of the hardware, with its loss against the trained network."""
         # If the hardware cannot be emulated, the checks show its C simulation on fewer samples.
         found = result.emulation
         if not isinstance(found, Agreement) or found.of_trained is None:

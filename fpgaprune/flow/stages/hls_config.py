@@ -90,7 +90,7 @@ class HlsConfig(Section):
 
 
 def hardware_of(config: Flow, data: Dataset) -> ProjectSettings:
-    """The hardware that `[hls]` and `[target]` of `config` describe."""
+    """Return the hardware that `[hls]` and `[target]` of `config` describe."""
     from fpgaprune.flow.stages.hardware import ProjectSettings
     from fpgaprune.lowering import AutoPrecision, Precision
 
@@ -137,7 +137,7 @@ def require_exact_types(precision: str, key: str, off: str) -> None:
 
 
 def unroundable(model: keras.Model, key: str, off: str) -> Iterator[str]:
-    """A line where a layer of `model` cannot round in Keras; `key` and `off` as for `require_exact_types`."""
+    """Yield a line where a layer of `model` cannot round in Keras; `key` and `off` as for `require_exact_types`."""
     from fpgaprune.lowering import require_roundable
 
     try:

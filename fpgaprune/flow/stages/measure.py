@@ -110,7 +110,7 @@ _LINKS = {VERILOG_LINK: _link}
 
 
 def _chosen(design: Design, settings: MeasureConfig) -> ChosenLayout | None:
-    """The layout for the part that the settings name; None if they name none."""
+    """Return the layout for the part that the settings name; None if they name none."""
     if settings.part is None:
         return None
     return choose_layout(
@@ -168,7 +168,7 @@ def _made(run: RunDirectory) -> dict[str, Any] | None:
 
 
 def _summary(modules: Sequence[LayerProof]) -> list[LinkSummary]:
-    """One row for the modules that are proven for all inputs; none if none is."""
+    """Return one row for the modules that are proven for all inputs; none if none is."""
     decided = [module for module in modules if module.holds is not None]
     if not decided:
         return []
@@ -189,7 +189,7 @@ def _other_verilog(run: RunDirectory) -> Iterator[str]:
 
 
 def _tools(settings: MeasureConfig) -> list[str]:
-    """The tools for place and route, and those of the board's family where that is another one."""
+    """Return the tools for place and route, and those of the board's family where that is another one."""
     families = [ROUTE_ECP5.family]
     if settings.board is not None:
         with contextlib.suppress(TargetError):  # the stage itself says that a board's file is missing

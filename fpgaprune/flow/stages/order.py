@@ -34,7 +34,7 @@ _EXTRAS = re.compile(r"\[([^\]]+)\]")
 
 
 def stage_named(name: str) -> FlowStage[Any]:
-    """The stage of the flow with this name."""
+    """Return the stage of the flow with this name."""
     return next(stage for stage in STAGES if stage.name == name)
 
 
@@ -56,7 +56,7 @@ def missing_extras(rows: list[Row]) -> dict[str, list[str]]:
 
 
 def install_command(rows: list[Row]) -> str:
-    """One command that installs every missing tool that pip and apt have; empty if there is none."""
+    """Return one command that installs every missing tool that pip and apt have; empty if there is none."""
     commands = list(missing_extras(rows))
     extras = [name for one in commands for name in _EXTRAS.findall(one)]
     packages = [name for one in commands if one.startswith(_APT) for name in one.removeprefix(_APT).split()]

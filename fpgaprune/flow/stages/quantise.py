@@ -229,7 +229,7 @@ class QuantiseStage(FlowStage[QuantiseResult]):
             yield from unroundable(model, "quantise.epochs", "0")
 
     def claims(self, run: RunDirectory) -> Iterator[str]:
-        """A line for each kernel whose mask differs from the mask before this training."""
+        """Yield a line for each kernel whose mask differs from the mask before this training."""
         if not run.file(_MASKS).is_file():
             return
         before, after = (MaskSet.load(run.file(name)) for name in ("removed_masks.npz", _MASKS))

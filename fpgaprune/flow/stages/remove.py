@@ -108,7 +108,7 @@ class RemoveStage(FlowStage[RemoveResult]):
         return judging(config)
 
     def claims(self, run: RunDirectory) -> Iterator[str]:
-        """A line for each mask after removal that does not follow from the mask before and the applied plan."""
+        """Yield a line for each mask after removal that does not follow from the mask before and the applied plan."""
         masks, removed = (MaskSet.load(run.file(name)) for name in ("masks.npz", "removed_masks.npz"))
         try:
             expected = read_plan(run.file("removal.json")).remap(masks)

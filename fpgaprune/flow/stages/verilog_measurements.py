@@ -100,7 +100,7 @@ def expected_seconds(
 
 
 def verilog_checks(measured: Measured | None) -> list[Check]:
-    """The checks of the simulation and of a bitstream that was read back; none if nothing was measured."""
+    """Return the checks of the simulation and of a bitstream that was read back; none if nothing was measured."""
     if measured is None:
         return []
     found, name = measured.simulation, "Verilog simulation against emulation"
@@ -121,7 +121,7 @@ def verilog_checks(measured: Measured | None) -> list[Check]:
 def _read_back(
     path: Path, board: str, project: VerilogProject, design: Design, x: Any, timeout_s: float
 ) -> dict[str, Any]:
-    """What the bitstream at `path` answers the samples `x`, as JSON data; or why it was not read back."""
+    """Return what the bitstream at `path` answers the samples `x`, as JSON data; or why it was not read back."""
     try:
         vectors = golden_vectors(project, design, x)
         sent, wanted = golden_bytes(project, vectors)
@@ -133,7 +133,7 @@ def _read_back(
 
 
 def bitstream_link(measured: Measured | None) -> BitstreamLink | None:
-    """The link of a bitstream that was read back; None if there is none."""
+    """Return the link of a bitstream that was read back; None if there is none."""
     data = ((measured.bitstream or {}).get("read_back") or {}).get("link") if measured is not None else None
     return None if data is None else BitstreamLink.from_json(data)
 
@@ -154,7 +154,7 @@ def measure_project(
     timeout_s: float = 3600.0,
     x: Any = None,
 ) -> Measured:
-    """What open tools measure of `project`, the Verilog of `design`, with the settings of `MeasureConfig`.
+    """Return what open tools measure of `project`, the Verilog of `design`, with the settings of `MeasureConfig`.
 
     A bitstream is read back too, and answers the samples `x`, if there are any.
 
@@ -200,7 +200,7 @@ def kernels_kept(design: Design) -> tuple[Kernels, ...]:
 
 
 def open_reports(measured: Measured, name: str) -> list[VendorReport]:
-    """The measurements of a run for the part's own family, in the form of vendor reports.
+    """Return the measurements of a run for the part's own family, in the form of vendor reports.
 
     Synthesis for another family counts other cells, which must not stand in the same column.
     """

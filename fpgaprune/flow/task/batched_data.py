@@ -55,7 +55,7 @@ def as_arrays(datasets: Mapping[str, object], source: str, most: int | None, on_
 
 
 def _read(dataset: object, part: str, where: str, most: int | None, on_step: OnStep) -> Iterator[tuple[Any, ...]]:
-    """The batches of `dataset` as tuples of arrays, up to `most` samples."""
+    """Yield the batches of `dataset` as tuples of arrays, up to `most` samples."""
     batches, length = _source(dataset, where)
     if length == np.inf and most is None:
         raise _endless(where, "never ends", MOST_SAMPLES)
@@ -82,7 +82,7 @@ def _read(dataset: object, part: str, where: str, most: int | None, on_step: OnS
 
 
 def _source(dataset: Any, where: str) -> tuple[Iterable[Any], float | None]:
-    """The batches of `dataset` and their number; infinity if it never ends, None if it does not say."""
+    """Return the batches of `dataset` and their number; infinity if it never ends, None if it does not say."""
     if isinstance(dataset, tuple):
         return [dataset], 1
     is_numbered = hasattr(dataset, "__getitem__") and not isinstance(dataset, Iterable)
@@ -102,7 +102,7 @@ def _source(dataset: Any, where: str) -> tuple[Iterable[Any], float | None]:
 
 
 def _stated_length(dataset: Any, where: str) -> int | None:
-    """The number of batches of a `PyDataset`; None if it never ends."""
+    """Return the number of batches of a `PyDataset`; None if it never ends."""
     try:
         length = dataset.num_batches if hasattr(type(dataset), "num_batches") else len(dataset)
     except (NotImplementedError, TypeError) as error:
@@ -135,7 +135,7 @@ def _array_tree(part: object, where: str) -> Any:
 
 
 def _arrays_in(part: object) -> Iterator[Any]:
-    """Every array of what `_array_tree` made."""
+    """Yield every array of what `_array_tree` made."""
     if isinstance(part, Mapping):
         part = list(part.values())
     if isinstance(part, list | tuple):
@@ -146,7 +146,7 @@ def _arrays_in(part: object) -> Iterator[Any]:
 
 
 def _first(part: Any, count: int) -> Any:
-    """The first `count` samples of what `_array_tree` made."""
+    """Return the first `count` samples of what `_array_tree` made."""
     if isinstance(part, Mapping):
         return {name: _first(value, count) for name, value in part.items()}
     if isinstance(part, list):
@@ -174,7 +174,7 @@ def _joined(values: tuple[Any, ...], where: str) -> Any:
 
 
 def _names(value: object) -> Any:
-    """What a value of a batch consists of: its names, their number, nothing, or one array."""
+    """Return what a value of a batch consists of: its names, their number, nothing, or one array."""
     if isinstance(value, Mapping):
         return list(value)
     if isinstance(value, list):

@@ -54,7 +54,7 @@ class Checkpoint:
         return self._path.parent
 
     def load(self) -> State | None:
-        """The last saved state; None if there is none, or if it belongs to another training."""
+        """Return the last saved state; None if there is none, or if it belongs to another training."""
         try:
             arrays = read_npz(self._path)
             head = json.loads(arrays.pop("head").tobytes())

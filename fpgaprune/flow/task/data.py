@@ -91,7 +91,7 @@ class Dataset:
         return _reordered(ordered, "y", self.outputs, outputs)
 
     def first(self, count: int) -> Dataset:
-        """The first `count` samples of each part."""
+        """Return the first `count` samples of each part."""
         keys = [key for key in (*KEYS, *OPTIONAL, *WEIGHTS) if getattr(self, key) is not None]
         cut: dict[str, Any] = {key: at(getattr(self, key), slice(count)) for key in keys}
         return replace(self, **cut)
@@ -104,7 +104,7 @@ class Dataset:
 
 
 def load_data(source: str, samples: int | None = None, on_step: OnStep | None = None) -> Dataset:
-    """The samples that `source` names, checked.
+    """Return the samples that `source` names, checked.
 
     Args:
         source: `digits`; the path of an `.npz` with x_train, y_train, x_test, y_test, and perhaps x_valid, y_valid; or
@@ -128,7 +128,7 @@ def load_data(source: str, samples: int | None = None, on_step: OnStep | None = 
 
 
 def check_data(name: str, arrays: Mapping[str, object]) -> Dataset:
-    """A `Dataset` of `arrays`, which must fit each other.
+    """Return a `Dataset` of `arrays`, which must fit each other.
 
     For several inputs there is one key for each, as `x_train.left` and `x_train.right` with the names of the network's
     inputs; for several outputs likewise, as `y_train.digit`. A value may also be a mapping of names to arrays. Without
@@ -183,7 +183,7 @@ def _refuse_other_spellings(name: str, arrays: Mapping[str, object]) -> None:
 
 
 def _parts_of(arrays: Mapping[str, object], key: str) -> dict[str, Array]:
-    """Name of an input or output to its array; the name is empty if there is only one without a name."""
+    """Return a dict: name of an input or output to its array; the name is empty if there is only one without a name."""
     if key in arrays:
         value = arrays[key]
         if isinstance(value, Mapping):

@@ -22,7 +22,7 @@ _AHEAD = 4
 def shuffled_batches(
     x: Samples, y: Samples, batch_size: int, seed: int, epoch: int = 0, weights: Samples | None = None
 ) -> Any:
-    """An endless `tf.data.Dataset` of batches (x, y) or (x, y, sample_weight), shuffled anew in each epoch.
+    """Return an endless `tf.data.Dataset` of batches (x, y) or (x, y, sample_weight), shuffled anew in each epoch.
 
     Keras draws its own order from a state that no file keeps. With this order, a training that was stopped continues
     with the batches that it would have seen. Give `steps_in_epoch` to `model.fit` as `steps_per_epoch`.

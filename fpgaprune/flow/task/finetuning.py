@@ -250,7 +250,7 @@ class Finetuning:
         return shuffled_batches(data.x_train, data.y_train, size, self.config.seed, epoch, self.task.weights)
 
     def _own_callbacks(self, name: str) -> list[Any]:
-        """The Keras callbacks that the user's function makes for the run folder; each round has new ones."""
+        """Return the Keras callbacks that the user's function makes for the run folder; each round has new ones."""
         made = named_function(name, "finetune.callbacks", ConfigError)(self.checkpoint.folder)
         found = list(made) if isinstance(made, list | tuple) else [made]
         for one in found:

@@ -42,7 +42,7 @@ def check_labels(loss: object, model: keras.Model, data: Dataset) -> None:
 
 
 def _for_outputs(loss: object, model: keras.Model) -> list[Any]:
-    """The loss of each output of `model`; None if it has none."""
+    """Return the loss of each output of `model`; None if it has none."""
     if isinstance(loss, Mapping):
         return [loss.get(name) for name in model.output_names]
     if isinstance(loss, list | tuple) and len(loss) == len(model.outputs):
@@ -71,7 +71,7 @@ def _check(loss: object, shape: tuple[int | None, ...], labels: Array, where: st
 
 
 def _name(loss: object) -> str:
-    """The name of a loss of Keras, as `binary_crossentropy`; "" if it is none of Keras's."""
+    """Return the name of a loss of Keras, as `binary_crossentropy`; "" if it is none of Keras's."""
     found = keras.losses.get(loss) if isinstance(loss, str) else loss
     kind = found if isinstance(found, type) or not isinstance(found, keras.losses.Loss) else type(found)
     known = (

@@ -29,7 +29,7 @@ Score = Callable[[Array, Array, Array | None], float]
 
 
 def score_of(question: str, logits: bool) -> tuple[str, Score]:
-    """The score of outputs whose labels ask `question`, as `question_of` says, with its name: 1 is the best one.
+    """Return the score of outputs whose labels ask `question`, as `question_of` says, with its name: 1 is the best one.
 
     Args:
         question: `classes`, `one-hot`, `yes or no` or `regression`.
@@ -50,7 +50,7 @@ def share_right(labels: Array, outputs: Array, weights: Array | None = None) -> 
 
 
 def r2(labels: Array, outputs: Array, weights: Array | None = None) -> float:
-    """The share of the labels' variance that the outputs explain."""
+    """Return the share of the labels' variance that the outputs explain."""
     from sklearn.metrics import r2_score
 
     if weights is not None and (places := np.prod(weights.shape[1:])) > 1:
@@ -129,7 +129,7 @@ class Judge:
         self.is_fraction = self.higher_is_better and any(word in lower for word in _FRACTIONS)
 
     def reading(self, outputs: Samples, before: Samples | None = None) -> Reading:
-        """The metric of `outputs`, with its loss against the outputs `before` if they are given."""
+        """Return the metric of `outputs`, with its loss against the outputs `before` if they are given."""
         return Reading(
             name=self.name,
             value=self.value(outputs),
@@ -141,11 +141,11 @@ class Judge:
         )
 
     def value(self, outputs: Samples) -> float:
-        """The metric of `outputs` without its standard error, which takes less time than a `reading`."""
+        """Return the metric of `outputs` without its standard error, which takes less time than a `reading`."""
         return self._of(outputs, slice(None))
 
     def constant(self) -> float | None:
-        """The metric of the best network that gives all samples one answer; None if that is not known.
+        """Return the metric of the best network that gives all samples one answer; None if that is not known.
 
         Of samples without weights and one output it is known for the accuracy, which is then the share of the commonest
         class, and for the error or the R² of a regression, where the answer is the mean of the labels.
@@ -163,7 +163,7 @@ class Judge:
         return float(np.unique(numbers, return_counts=True)[1].max() / numbers.size)
 
     def lost(self, before: Samples, after: Samples) -> Loss:
-        """How much worse the outputs `after` are than the outputs `before`.
+        """Return how much worse the outputs `after` are than the outputs `before`.
 
         If the metric should be high, the loss is the difference: 0.01 is a point of accuracy. If the metric is an
         error, the loss is its growth as a share of the error before. Both are judged on the same samples, so the
@@ -183,7 +183,7 @@ class Judge:
         return self._value(at(self._labels, index), at(outputs, index), weights)
 
     def _error(self, value: Callable[[Any], float]) -> float:
-        """The standard error by the jackknife: each part of the samples is left out once.
+        """Return the standard error by the jackknife: each part of the samples is left out once.
 
         Source: Efron, "The Jackknife, the Bootstrap and Other Resampling Plans", 1982, chapter 3.
         """
@@ -268,7 +268,7 @@ class Judge:
         return f"mean of {', '.join(f'{output} {name}' for output, (name, _) in named)}", value
 
     def _keras_metrics(self, y: Samples, outputs: Samples, weights: Samples | None = None) -> dict[str, Any]:
-        """Name of a metric to its value, or to its values for each class."""
+        """Return a dict: name of a metric to its value, or to its values for each class."""
         self._model.reset_metrics()
         given = None if weights is None else for_keras(weights)
         found = self._model.compute_metrics(None, for_keras(y), for_keras(outputs), given)

@@ -39,7 +39,7 @@ class Narrowed:
         return self.plan.remap(self.masks)
 
     def whole_masks(self, small: MaskSet) -> MaskSet:
-        """The masks `small` of the narrow network, for the whole one. What left keeps the locks that it had."""
+        """Return the masks `small` of the narrow network, for the whole one. What left keeps the locks that it had."""
         free = {path: np.ones(self.arrays[path].shape, dtype=bool) for path in small}
         return MaskSet(self.plan.spread(small, {**free, **self.masks}))
 

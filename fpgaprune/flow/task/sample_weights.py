@@ -21,7 +21,7 @@ ClassWeights = Mapping[str, float]
 
 
 def read_weights(where: str, given: Arrays, labels: Arrays) -> Samples | None:
-    """The weights `given` for the labels `labels`, as float32: an array, or a tuple with one for each output.
+    """Return the weights `given` for the labels `labels`, as float32: an array, or a tuple with one for each output.
 
     One array without a name counts for each output; an output that is not named has weights of 1.
 
@@ -148,7 +148,7 @@ def _tables(
 def _of_classes(
     table: ClassWeights, labels: Array, question: str, shape: Sequence[int | None], where: str
 ) -> NDArray[np.float32]:
-    """The weight of the class of each label; a class that `table` leaves out has weight 1."""
+    """Return the weight of the class of each label; a class that `table` leaves out has weight 1."""
     if question == "one-hot":
         numbers, most = labels.argmax(axis=-1), labels.shape[-1]
     elif question == "classes":

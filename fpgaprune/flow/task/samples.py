@@ -17,17 +17,17 @@ Samples = Array | tuple[Array, ...]
 
 
 def arrays_of(samples: Samples) -> tuple[Array, ...]:
-    """One array for each input or output."""
+    """Return one array for each input or output."""
     return samples if isinstance(samples, tuple) else (samples,)
 
 
 def count_of(samples: Samples) -> int:
-    """The number of samples."""
+    """Return the number of samples."""
     return len(arrays_of(samples)[0])
 
 
 def at(samples: Samples, index: Any) -> Samples:
-    """The samples at `index`: a slice, an array of numbers, or an array of flags."""
+    """Return the samples at `index`: a slice, an array of numbers, or an array of flags."""
     return tuple(array[index] for array in samples) if isinstance(samples, tuple) else samples[index]
 
 
@@ -49,7 +49,7 @@ def in_shape(samples: Samples, wanted: Samples) -> Samples:
 
 
 def predict(model: keras.Model, x: Samples) -> Samples:
-    """The outputs of `model` for `x`.
+    """Return the outputs of `model` for `x`.
 
     `model.predict` computes the same bits, but it traces a model twice where the last batch is smaller, and makes a
     pipeline of the samples each time: a second of processor time in the run of a small network.

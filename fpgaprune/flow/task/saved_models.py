@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
-    """The model saved at `path`, as an uncompiled Keras 3 model; what an import from another library found.
+    """Return the model saved at `path`, as an uncompiled Keras 3 model; what an import from another library found.
 
     Raises:
         ConfigError: there is no such file, or it holds no model.
@@ -35,7 +35,7 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
 
 
 def starting_model(path: Path | None, data: Dataset) -> keras.Model:
-    """The model saved at `path`; if that is None, the network that a flow trains on `data`.
+    """Return the model saved at `path`; if that is None, the network that a flow trains on `data`.
 
     Raises:
         ConfigError: as `read_model`.
@@ -47,7 +47,7 @@ def starting_model(path: Path | None, data: Dataset) -> keras.Model:
 
 
 def load_saved_model(path: Path) -> keras.Model:
-    """The Keras model saved at `path`, uncompiled, in a quiet and deterministic session.
+    """Return the Keras model saved at `path`, uncompiled, in a quiet and deterministic session.
 
     Raises:
         ConfigError: as `read_model`.
@@ -146,7 +146,7 @@ FILTERS = (32, 32, 16)
 
 
 def small_cnn(input_shape: tuple[int, ...], classes: int) -> keras.Model:
-    """An uncompiled Keras CNN: three 3x3 convolutions with BatchNorm and ReLU, one pooling, a Dense head."""
+    """Return an uncompiled Keras CNN: three 3x3 convolutions with BatchNorm and ReLU, one pooling, a Dense head."""
     import keras
     from keras import layers
 

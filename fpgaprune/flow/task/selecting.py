@@ -44,7 +44,7 @@ def choose_masks(
     target: Target | None = None,
     task: Task | None = None,
 ) -> tuple[MaskSet, list[dict[str, Any]]]:
-    """The locks that `settings` describe for `model`, and a list of those that follow from other locks.
+    """Return the locks that `settings` describe for `model`, and a list of those that follow from other locks.
 
     A criterion that reads `data` (samples and labels) needs a compiled model, and with `filters` the `task` that
     compiles the narrow one. The criterion `random` needs the `seed`, the granularity `multiplier` the `target`.
@@ -108,7 +108,7 @@ def check_units(model: keras.Model, settings: SelectConfig, target: Target | Non
 
 
 def guard_masks(model: keras.Model, settings: SelectConfig, masks: MaskSet) -> list[dict[str, Any]]:
-    """The warnings of `fpgaprune.select.guard` about `masks`, as JSON data; empty if there are none.
+    """Return the warnings of `fpgaprune.select.guard` about `masks`, as JSON data; empty if there are none.
 
     Raises:
         MaskError: a mask does not fit the model.
@@ -123,12 +123,12 @@ def guard_masks(model: keras.Model, settings: SelectConfig, masks: MaskSet) -> l
 
 
 def counts(masks: MaskSet) -> dict[str, Any]:
-    """The number of locked elements and the digest of `masks`, as JSON data."""
+    """Return the number of locked elements and the digest of `masks`, as JSON data."""
     return {"locked": masks.locked_count, "elements": masks.size, "digest": masks.digest()}
 
 
 def explicit_masks(model: keras.Model, settings: SelectConfig) -> MaskSet:
-    """The locks of `settings` that do not depend on scores.
+    """Return the locks of `settings` that do not depend on scores.
 
     Raises:
         MaskError: a slice or a mask does not fit the model.
@@ -146,7 +146,7 @@ def explicit_masks(model: keras.Model, settings: SelectConfig) -> MaskSet:
 
 
 def score_options(settings: SelectConfig, data: Data | None, seed: int, target: Target | None = None) -> dict[str, Any]:
-    """The options of `fpgaprune.select.choose.select` from `settings`, without sparsity and base.
+    """Return the options of `fpgaprune.select.choose.select` from `settings`, without sparsity and base.
 
     Raises:
         ConfigError: the criterion is a function that cannot be imported.
@@ -178,7 +178,7 @@ def score_options(settings: SelectConfig, data: Data | None, seed: int, target: 
 
 
 def criterion_data(settings: SelectConfig, data: Data) -> Any:
-    """The first samples and labels in the form of `fpgaprune.select`: arrays, or batches for several inputs."""
+    """Return the first samples and labels in the form of `fpgaprune.select`: arrays, or batches for several inputs."""
     some = tuple(at(part, slice(settings.samples)) for part in data)
     if not any(isinstance(part, tuple) for part in some):
         return some
@@ -206,7 +206,7 @@ def close_masks(model: keras.Model, settings: SelectConfig, masks: MaskSet) -> t
 def select_masks(
     model_path: Path, settings: SelectConfig, source: str | None, seed: int, on_step: OnStep
 ) -> tuple[MaskSet, list[dict[str, Any]], list[dict[str, Any]]]:
-    """The results of `choose_masks` and `guard_masks` for a saved model; `source` names data as in a flow.
+    """Return the results of `choose_masks` and `guard_masks` for a saved model; `source` names data as in a flow.
 
     Raises:
         ConfigError: the model cannot be read, or the criterion needs data and there are none.
@@ -226,7 +226,7 @@ def select_masks(
 
 
 def _compiled(settings: TrainConfig, model: keras.Model, data: Dataset) -> Task:
-    """The task of a saved `model`, which is compiled for criteria that read `data`."""
+    """Return the task of a saved `model`, which is compiled for criteria that read `data`."""
     from fpgaprune.flow.task.task import read_task
 
     task = read_task(settings, model, data)

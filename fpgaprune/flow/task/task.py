@@ -91,7 +91,7 @@ class Task:
         self.compile(model, None, FINETUNE_RATE, steps=1)
 
     def training_data(self, data: Dataset) -> tuple[Samples, ...]:
-        """The training samples of `data`, their labels, and, if there are some, their weights."""
+        """Return the training samples of `data`, their labels, and, if there are some, their weights."""
         return (data.x_train, data.y_train) if self.weights is None else (data.x_train, data.y_train, self.weights)
 
     def check_loss(self, model: keras.Model, labels: Samples) -> None:
@@ -160,7 +160,7 @@ def _with_decay(optimizer: Any, decay: float, model: keras.Model) -> Any:
 
 
 def learning_rate_of(settings: TrainConfig, model: keras.Model, data: Dataset) -> tuple[str, float]:
-    """The optimizer of the task of `model`: the name of its class, and its learning rate at the first step.
+    """Return the optimizer of the task of `model`: the name of its class, and its learning rate at the first step.
 
     Raises:
         ConfigError: a loss, metric or optimizer is unknown, or nothing fits the labels.
@@ -183,7 +183,7 @@ def some_outputs(model: keras.Model, samples: int) -> Samples:
 
 
 def read_task(settings: TrainConfig, model: keras.Model, data: Dataset) -> Task:
-    """The task of `model`: from `settings`, else from its compilation, else from the labels of `data`.
+    """Return the task of `model`: from `settings`, else from its compilation, else from the labels of `data`.
 
     The last activations of the model decide whether its outputs are probabilities. Its outputs get the names that they
     have in the file of the trained network, by which losses, metrics and labels call them.
@@ -230,7 +230,7 @@ def _name_outputs(model: keras.Model, trained: Path | None) -> None:
 
 
 def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:
-    """The `asked` parts of the compilation of the model at `path`, as objects of Keras; empty if unknown."""
+    """Return the `asked` parts of the compilation of the model at `path`, as objects of Keras; empty if unknown."""
     if path is None or path.is_dir() or is_onnx(path):
         return {}
     read = read_configuration(path, ConfigError)
@@ -312,7 +312,7 @@ def _questions(model: keras.Model, data: Dataset) -> list[tuple[str, bool]]:
 
 
 def question_of(labels: Any, shape: tuple[int | None, ...]) -> str:
-    """The question that `labels` ask an output of `shape`: `classes`, `one-hot`, `yes or no` or `regression`."""
+    """Return the question that `labels` ask an output of `shape`: `classes`, `one-hot`, `yes or no` or `regression`."""
     one_number = labels.ndim == len(shape) - 1 or (labels.ndim == len(shape) and labels.shape[-1] == 1)
     if labels.dtype == np.int64 and one_number and (shape[-1] or 2) > 1:
         return "classes"
@@ -338,7 +338,7 @@ def _fitting(kind: str, logits: bool) -> tuple[Any, list[Any]]:
 
 
 def gives_probabilities(output: object) -> bool:
-    """Whether the layer that makes `output` ends in a softmax or a sigmoid."""
+    """Return whether the layer that makes `output` ends in a softmax or a sigmoid."""
     operation = producer(output)
     if hasattr(operation, "layers"):  # a nested model
         return gives_probabilities(operation.outputs[0])

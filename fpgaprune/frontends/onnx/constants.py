@@ -46,7 +46,7 @@ FOLDED = _MOVES | frozenset(
 
 
 def folded(node: onnx.NodeProto, given: Sequence[Parameter | None], opset: int) -> list[Parameter]:
-    """What `node` gives for the constants `given`.
+    """Return what `node` gives for the constants `given`.
 
     Raises:
         ValueError: it cannot be computed, or gives too large a tensor.
@@ -85,7 +85,7 @@ def _side_by_side(values: Array, given: Sequence[Parameter | None], axis: int) -
 
 
 def _quantised(node: onnx.NodeProto, given: Sequence[Parameter | None]) -> Parameter:
-    """The constant that the quantiser `node` makes of its first input: of a fixed-point type, or as codes."""
+    """Return the constant that the quantiser `node` makes of its first input: of a fixed-point type, or as codes."""
     found = [parameter for parameter in given if parameter is not None]
     if node.op_type == "Trunc":
         raise ValueError("cuts a constant; wanted a computed tensor")

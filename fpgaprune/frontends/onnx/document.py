@@ -81,7 +81,7 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """The ONNX file at `path`; constants may lie in other files of its folder.
+    """Return the ONNX file at `path`; constants may lie in other files of its folder.
 
     Raises:
         ModelImportError: the file is missing or damaged, refers to files elsewhere, or has an operator that does not

@@ -76,7 +76,7 @@ class OnnxNetwork:
 
 
 def plan_onnx(path: Path) -> OnnxNetwork:
-    """The file at `path` and the layers that it becomes; loads neither Keras nor onnxruntime.
+    """Return the file at `path` and the layers that it becomes; loads neither Keras nor onnxruntime.
 
     Raises:
         ModelImportError: the file cannot come in; the message names the node and what to do.
@@ -86,7 +86,7 @@ def plan_onnx(path: Path) -> OnnxNetwork:
 
 
 def load_onnx(path: Path, samples: object = None) -> LoadedNetwork:
-    """The ONNX file at `path` as a Keras model, with its channels last.
+    """Return the ONNX file at `path` as a Keras model, with its channels last.
 
     Args:
         path: a file of opset 7 or newer, with float32 inputs of which only the batch is dynamic.

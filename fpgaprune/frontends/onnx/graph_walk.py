@@ -40,7 +40,7 @@ _ORDERS_ELEMENTS = frozenset({"Transpose", "Reshape", "Flatten", "Squeeze", "Uns
 
 
 def plan_network(document: Document) -> LayerPlan:
-    """The layers that compute what the graph of `document` does.
+    """Return the layers that compute what the graph of `document` does.
 
     Raises:
         ModelImportError: a node cannot become layers; the message names it.
@@ -114,7 +114,7 @@ class _Network:
             self._note(name, value)
 
     def ended(self) -> LayerPlan:
-        """The plan with its outputs.
+        """Return the plan with its outputs.
 
         Raises:
             ModelImportError: an output is a constant.
@@ -136,7 +136,7 @@ class _Network:
         return self.plan
 
     def _before_last_functions(self) -> Iterator[tuple[str, Value]]:
-        """What the last functions of the network read, if no output of the network says it already."""
+        """Yield what the last functions of the network read, if no output of the network says it already."""
         ends = {*self.document.inputs, *self.document.outputs}
         for node in self.document.nodes:
             if node.op_type in _FLATTENS and set(node.output) & ends and node.input[0] not in ends:
@@ -193,7 +193,7 @@ class _Network:
         self.given_by.setdefault(value.layer, []).append(name)
 
     def _is_image(self, name: str, rank: int) -> bool:
-        """Whether the first node that asks for an order of the axes of `name` asks for (N, C, ...)."""
+        """Return whether the first node that asks for an order of the axes of `name` asks for (N, C, ...)."""
         reached = {name}
         for node in self.document.nodes:
             if not reached & set(node.input):
@@ -214,7 +214,7 @@ _LONGEST = 60
 
 
 def module_name(node: onnx.NodeProto) -> str:
-    """The module of PyTorch that `node` is a part of, by what either exporter notes; "" if it is not known."""
+    """Return the module of PyTorch that `node` is a part of, by what either exporter notes; "" if it is not known."""
     if node.name.startswith("/"):
         return re.sub(r"_\d+$", "", _of_torch([part for part in node.name.split("/")[:-1] if part]))
     scopes = next((entry.value for entry in node.metadata_props if entry.key == _SCOPES), "")
@@ -224,7 +224,7 @@ def module_name(node: onnx.NodeProto) -> str:
 
 
 def layer_name(node: str, operator: str, constants: Sequence[str], module: str = "") -> str:
-    """The name of the layer that the node `node` becomes.
+    """Return the name of the layer that the node `node` becomes.
 
     A parameter `features.0.weight` names its layer; else the node does: `/features/features.1/Relu` is `features.1`.
     A layer of Keras is named as it was: `sequential/conv2d/Conv2D` is `conv2d`.
@@ -268,7 +268,7 @@ def _of_torch(parts: Sequence[str]) -> str:
 
 
 def input_name(name: str) -> str:
-    """The name of an input in Keras."""
+    """Return the name of an input in Keras."""
     return _allowed(name.removesuffix(":0")) or "input"
 
 

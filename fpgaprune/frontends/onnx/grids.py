@@ -53,7 +53,7 @@ class Grid:
         return self.lift * self.scale
 
     def whole(self, x: Array) -> NDArray[np.float64]:
-        """What the types leave of `x`."""
+        """Return what the types leave of `x`."""
         with np.errstate(all="ignore"):
             found = np.clip(np.nan_to_num(x / self.divisor + self.zero), -_LARGEST, _LARGEST).astype(np.float64)
         for kind in self.kinds:
@@ -61,7 +61,7 @@ class Grid:
         return found
 
     def whole_of(self, y: Array) -> NDArray[np.float64]:
-        """The rounded numbers of which the quantiser makes `y`."""
+        """Return the rounded numbers of which the quantiser makes `y`."""
         places = 2.0 ** self.kinds[-1].fraction
         return np.rint((y.astype(np.float64) / self.scale - self.lift) / self.gain * places) / places
 
@@ -81,7 +81,7 @@ class Grid:
 
 
 def grid_of(operator: str, given: Sequence[Array], settings: Mapping[str, object]) -> Grid:
-    """What the quantiser `operator` does, whose inputs besides the tensor are `given`.
+    """Return what the quantiser `operator` does, whose inputs besides the tensor are `given`.
 
     Raises:
         ValueError: it has too few inputs, a scale that is not above zero, or rounds as no fixed-point type does.

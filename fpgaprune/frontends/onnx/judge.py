@@ -32,7 +32,7 @@ _NEAR = 1e-6
 
 
 def judged(document: Document, plan: LayerPlan, model: object, samples: object = None) -> ImportDifference:
-    """The largest difference between `model` and onnxruntime, relative to the largest number of each output.
+    """Return the largest difference between `model` and onnxruntime, relative to the largest number of each output.
 
     Where the network rounds, one step may hang on the last bit of a float. So each part between two quantisers is
     compared for itself, on what onnxruntime gives to it, and each quantiser on what onnxruntime gives to that.
@@ -115,7 +115,7 @@ class _Parts:
             self.absolute[name] = difference if difference != difference else max(self.absolute[name], difference)
 
     def difference(self) -> tuple[float, float]:
-        """The largest relative and the largest absolute difference.
+        """Return the largest relative and the largest absolute difference.
 
         Raises:
             ModelImportError: one is larger than rounding explains.
@@ -173,12 +173,12 @@ def _session(document: Document, names: Sequence[str]) -> onnxruntime.InferenceS
 
 
 def _is_small(document: Document) -> bool:
-    """Whether the file fixes a batch of so few samples that they are run in such groups."""
+    """Return whether the file fixes a batch of so few samples that they are run in such groups."""
     return document.batch is not None and document.batch <= RANDOM_SAMPLES
 
 
 def _run(document: Document, plan: LayerPlan, session: Any, given: list[Array], names: tuple[str, ...]) -> list[Array]:
-    """The tensors `names` of onnxruntime for samples in the shapes of Keras."""
+    """Return the tensors `names` of onnxruntime for samples in the shapes of Keras."""
     feeds = [_as_onnx(array, value) for array, value in zip(given, plan.inputs, strict=True)]
     entering = dict(zip(document.inputs, feeds, strict=True))
     asked = [name for name in names if name not in entering]

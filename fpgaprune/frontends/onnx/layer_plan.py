@@ -218,7 +218,7 @@ class LayerPlan:
         return Value(layer, shape, axes, rank, None, value.nonnegative)
 
     def readers(self, layer: str) -> int:
-        """How many layers and outputs read the output of `layer`."""
+        """Return how many layers and outputs read the output of `layer`."""
         return sum(one.given.count(layer) for one in self.layers.values())
 
 
@@ -233,7 +233,7 @@ def column_parameter(values: Array, size: int) -> Parameter:
 
 
 def _class_of(kind: str) -> Any:
-    """The class of Keras, or of fpgaprune, that is called `kind`."""
+    """Return the class of Keras, or of fpgaprune, that is called `kind`."""
     import keras
 
     if kind == "RoundedChannels":
@@ -244,7 +244,7 @@ def _class_of(kind: str) -> Any:
 
 
 def build_model(plan: LayerPlan, name: str, path: str) -> keras.Model:
-    """The model of `plan`, not compiled.
+    """Return the model of `plan`, not compiled.
 
     Raises:
         ModelImportError: Keras cannot make a layer, or makes it with another shape.

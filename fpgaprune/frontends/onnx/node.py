@@ -62,7 +62,7 @@ class NodeStep:
         raise ModelImportError(f"{self.path}: node {shown(self.node)} ({self.operator}) {reason}")
 
     def value(self, at: int = 0) -> Value:
-        """What the node reads at `at`, which the network computes, with the batch as its first axis.
+        """Return what the node reads at `at`, which the network computes, with the batch as its first axis.
 
         Raises:
             ModelImportError: it is a constant, is left out, or has its batch elsewhere.
@@ -76,7 +76,7 @@ class NodeStep:
         return found
 
     def value_of_any_batch(self, at: int = 0) -> Value:
-        """What the node reads at `at`, which the network computes; any of its axes may be the batch.
+        """Return what the node reads at `at`, which the network computes; any of its axes may be the batch.
 
         Raises:
             ModelImportError: it is a constant, or is left out.
@@ -87,7 +87,7 @@ class NodeStep:
         return found
 
     def parameter(self, at: int) -> Parameter:
-        """The constant that the node reads at `at`.
+        """Return the constant that the node reads at `at`.
 
         Raises:
             ModelImportError: it is computed, or is left out.
@@ -101,7 +101,7 @@ class NodeStep:
         return found
 
     def weight(self, at: int) -> Parameter:
-        """The constant that the node reads at `at`, as float32.
+        """Return the constant that the node reads at `at`, as float32.
 
         Raises:
             ModelImportError: it is computed, is left out, or holds no numbers.
@@ -143,7 +143,7 @@ class NodeStep:
         return found
 
     def text(self, key: str, default: str) -> str:
-        """The attribute `key`, which is text."""
+        """Return the attribute `key`, which is text."""
         found = self.settings.get(key, default)
         return found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
 

@@ -30,7 +30,7 @@ class Codes:
         return Codes(move(self.whole), move(self.scale), self.kind)
 
     def for_outputs(self, axis: int) -> NDArray[np.float32] | None:
-        """The scale of each entry of `axis`; None if it differs within an entry."""
+        """Return the scale of each entry of `axis`; None if it differs within an entry."""
         rows = np.moveaxis(self.scale, axis, 0).reshape(self.scale.shape[axis], -1)
         return rows[:, 0] if rows.size and (rows == rows[:, :1]).all() else None
 
@@ -60,33 +60,33 @@ class Parameter:
 
     @classmethod
     def of_file(cls, name: str, values: Array) -> Parameter:
-        """The constant `name` as it is in the file."""
+        """Return the constant `name` as it is in the file."""
         return cls(values, name, values.shape, np.arange(values.size, dtype=np.int64).reshape(values.shape))
 
     def moved(self, move: Callable[[Array], Array]) -> Parameter:
-        """The parameter with its elements in other places; `move` changes places only."""
+        """Return the parameter with its elements in other places; `move` changes places only."""
         origin = None if self.origin is None else move(self.origin)
         codes = None if self.codes is None else self.codes.moved(move)
         return replace(self, values=move(self.values), origin=origin, codes=codes)
 
     def transposed(self, axes: Sequence[int]) -> Parameter:
-        """The parameter with its axes in the order `axes`."""
+        """Return the parameter with its axes in the order `axes`."""
         return self.moved(lambda array: array.transpose(axes))
 
     def reshaped(self, shape: Sequence[int]) -> Parameter:
-        """The parameter in the shape `shape`."""
+        """Return the parameter in the shape `shape`."""
         return self.moved(lambda array: array.reshape(shape))
 
     def taken(self, order: NDArray[np.int64], axis: int) -> Parameter:
-        """The parameter with the entries of `axis` in the order `order`."""
+        """Return the parameter with the entries of `axis` in the order `order`."""
         return self.moved(lambda array: array.take(order, axis=axis))
 
     def with_values(self, values: Array) -> Parameter:
-        """The parameter with other values in the same places, of no fixed-point type."""
+        """Return the parameter with other values in the same places, of no fixed-point type."""
         return replace(self, values=values, kind=None, codes=None)
 
     def as_codes(self) -> Parameter:
-        """The whole numbers of its codes as a parameter."""
+        """Return the whole numbers of its codes as a parameter."""
         if self.codes is None:
             return self
         return replace(self, values=self.codes.whole, kind=self.codes.kind, codes=None)

@@ -17,7 +17,7 @@ _CLOSE = 1e-4
 
 
 def joined(graph: onnx.GraphProto) -> tuple[Any, ...]:
-    """The nodes of `graph`, where one node `Gelu` stands for each GELU that is spelled out; `graph` stays."""
+    """Return the nodes of `graph`, where one node `Gelu` stands for each GELU that is spelled out; `graph` stays."""
     view = _View(graph)
     nodes = list(graph.node)
     for erf in [node for node in nodes if node.op_type == "Erf"]:
@@ -44,7 +44,7 @@ class _View:
         self.numbers: Mapping[str, float] = dict(_numbers(graph))
 
     def only_reader(self, name: str, operator: str) -> Any | None:
-        """The node `operator` that alone reads `name`."""
+        """Return the node `operator` that alone reads `name`."""
         readers = self.readers.get(name, [])
         only = len(readers) == 1 and name not in self.outputs and readers[0].op_type == operator
         return readers[0] if only else None
@@ -72,7 +72,7 @@ def _numbers(graph: onnx.GraphProto) -> Iterator[tuple[str, float]]:
 
 
 def _gelu(erf: Any, view: _View) -> tuple[Any, list[Any]] | None:
-    """The node `Gelu` for x * (erf(x / sqrt(2)) + 1) / 2, and the nodes for which it stands."""
+    """Return the node `Gelu` for x * (erf(x / sqrt(2)) + 1) / 2, and the nodes for which it stands."""
     from onnx import helper
 
     inner = view.producers.get(erf.input[0])

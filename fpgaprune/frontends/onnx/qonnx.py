@@ -49,12 +49,12 @@ _OF_TYPES = {
 
 
 def is_quantiser(node: onnx.NodeProto) -> bool:
-    """Whether `node` rounds to few bits in one of the ways of QONNX."""
+    """Return whether `node` rounds to few bits in one of the ways of QONNX."""
     return node.op_type in QUANTISERS and node.domain in DOMAINS
 
 
 def rounding_of(settings: Mapping[str, object], usual: str = "ROUND") -> str:
-    """The mode of rounding among the attributes of a quantiser."""
+    """Return the mode of rounding among the attributes of a quantiser."""
     found = settings.get("rounding_mode", usual)
     return (found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)).upper()
 
@@ -98,12 +98,12 @@ def checked_scale(scale: Array) -> NDArray[np.float32]:
 
 
 def are_powers(scale: Array) -> bool:
-    """Whether every number of `scale` is a power of two."""
+    """Return whether every number of `scale` is a power of two."""
     return bool((np.frexp(scale)[0] == 0.5).all())
 
 
 def steps_type(bits: Array, settings: Mapping[str, object], usual: str = "ROUND") -> FixedType:
-    """The type of whole numbers that rounds and saturates as a quantiser of `bits` bits does.
+    """Return the type of whole numbers that rounds and saturates as a quantiser of `bits` bits does.
 
     Raises:
         ValueError: no such type does; the message says why.
@@ -120,7 +120,7 @@ def steps_type(bits: Array, settings: Mapping[str, object], usual: str = "ROUND"
 
 
 def type_of(scale: Array, zero_point: Array, bits: Array, settings: Mapping[str, object]) -> FixedType | None:
-    """The fixed-point type that rounds as a `Quant` does; None if there is none, as for a scale of 0.3."""
+    """Return the fixed-point type that rounds as a `Quant` does; None if there is none, as for a scale of 0.3."""
     if np.any(zero_point) or scale.size != 1 or not are_powers(scale):
         return None
     try:
@@ -165,7 +165,7 @@ def in_standard_operators(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _single_bits(graph: onnx.GraphProto) -> set[str]:
-    """Names of the constants that are the number 1."""
+    """Return the names of the constants that are the number 1."""
     from onnx import numpy_helper
 
     stored = [(tensor.name, tensor) for tensor in graph.initializer]

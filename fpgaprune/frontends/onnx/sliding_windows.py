@@ -56,14 +56,14 @@ class SlidingWindows:
         return self.before == halves and self.after == tuple(t - h for t, h in zip(totals, halves, strict=True))
 
     def unpadded(self) -> SlidingWindows:
-        """The windows over the tensor with the added entries."""
+        """Return the windows over the tensor with the added entries."""
         inputs = tuple(sum(sizes) for sizes in zip(self.inputs, self.before, self.after, strict=True))
         none = (0,) * len(self.size)
         return replace(self, before=none, after=none, inputs=inputs)
 
 
 def windows_of(step: NodeStep, value: Value, size: Sequence[int]) -> SlidingWindows:
-    """The windows of `size` entries that the node `step` moves over `value`, (N, C, ...).
+    """Return the windows of `size` entries that the node `step` moves over `value`, (N, C, ...).
 
     Raises:
         ModelImportError: an attribute contradicts the tensor.

@@ -46,16 +46,16 @@ class Value:
         return self.shape[self.axes.index(axis)] if axis in self.axes else 1
 
     def position(self, axis: int) -> int:
-        """The axis of Keras, with the batch as 0, that is the axis `axis` of ONNX; -1 for the last."""
+        """Return the axis of Keras, with the batch as 0, that is the axis `axis` of ONNX; -1 for the last."""
         at = self.axes.index(axis)
         return -1 if at == len(self.axes) - 1 else at + 1
 
     def counted(self, axis: int) -> int:
-        """The axis `axis` of ONNX, counted as if the batch were the first."""
+        """Return the axis `axis` of ONNX, counted as if the batch were the first."""
         return 0 if axis == self.batch else axis + (axis < self.batch)
 
     def column_order(self) -> NDArray[np.int64] | None:
-        """The column in ONNX of each column in Keras; None if they are the same."""
+        """Return the column in ONNX of each column in Keras; None if they are the same."""
         if self.flat is None:
             return None
         shape, axes = self.flat
@@ -65,10 +65,10 @@ class Value:
         return columns.transpose([ordered.index(axis) for axis in axes]).ravel()
 
     def given_by(self, layer: str, *, nonnegative: bool = False) -> Value:
-        """The value of the same shape that `layer` makes of this one."""
+        """Return the value of the same shape that `layer` makes of this one."""
         return replace(self, layer=layer, nonnegative=nonnegative)
 
 
 def channels_last(rank: int) -> tuple[int, ...]:
-    """The axes of a tensor of `rank` axes of ONNX, (N, C, ...), with the channels as the last."""
+    """Return the axes of a tensor of `rank` axes of ONNX, (N, C, ...), with the channels as the last."""
     return (*range(2, rank), 1)

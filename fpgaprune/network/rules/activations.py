@@ -34,7 +34,7 @@ def activate(site: Site, line: AxisChannels, axis: int, function: object) -> Cha
 
 
 def activation(site: Site) -> Channels:
-    """The rule of `Activation`."""
+    """Return the rule of `Activation`."""
     return _applied(site, site.inputs[0], site.layer.activation)
 
 
@@ -48,17 +48,17 @@ def _applied(site: Site, channels: Channels, function: object) -> Channels:
 
 
 def elementwise(site: Site) -> Channels:
-    """The rule of a layer without weights that computes each element from that element alone."""
+    """Return the rule of a layer without weights that computes each element from that element alone."""
     return apply_elementwise(site.layer.call, site.inputs[0])
 
 
 def identity(site: Site) -> Channels:
-    """The rule of a layer whose output is its input at inference."""
+    """Return the rule of a layer whose output is its input at inference."""
     return site.inputs[0]
 
 
 def softmax(site: Site) -> Channels:
-    """The rule of a layer in which each element depends on all elements along some axes."""
+    """Return the rule of a layer in which each element depends on all elements along some axes."""
     channels = site.inputs[0]
     axes = site.layer.axis if isinstance(site.layer.axis, list | tuple) else [site.layer.axis]
     rank = len(channels.shape) + 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def convolution(site: Site) -> Channels:
-    """The rule of Conv1D, Conv2D, Conv3D, with strides, dilation and groups."""
+    """Return the rule of Conv1D, Conv2D, Conv3D, with strides, dilation and groups."""
     layer = site.layer
     if in_parts(layer):
         return site.keep_all()[0]
@@ -47,7 +47,7 @@ def convolution(site: Site) -> Channels:
 
 
 def transposed_convolution(site: Site) -> Channels:
-    """The rule of Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, whose kernels are (..., C_out, C_in).
+    """Return the rule of Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, whose kernels are (..., C_out, C_in).
 
     Neighbouring positions sum different numbers of taps, so only the constant 0 stays constant.
     """
@@ -70,7 +70,7 @@ def transposed_convolution(site: Site) -> Channels:
 
 
 def depthwise_convolution(site: Site) -> Channels:
-    """The rule of `DepthwiseConv1D`, `DepthwiseConv2D`: input c makes the outputs c * m to c * m + m - 1."""
+    """Return the rule of `DepthwiseConv1D`, `DepthwiseConv2D`: input c makes the outputs c * m to c * m + m - 1."""
     layer, axis = site.layer, channel_axis(site.layer)
     return activate(site, _filtered(site, site.line(axis), layer.kernel, layer.bias), axis, layer.activation)
 

@@ -17,7 +17,7 @@ from fpgaprune.network.trace import Count
 
 
 def dense(site: Site) -> Channels:
-    """The rule of `Dense`, which works on the last axis."""
+    """Return the rule of `Dense`, which works on the last axis."""
     layer = site.layer
     if in_parts(layer):
         return site.keep_all()[0]
@@ -63,7 +63,7 @@ def einsum_dense(site: Site) -> Channels:
 
 
 def _letters(equation: str, rank: int) -> tuple[str, str, str]:
-    """The subscripts of input, kernel and output; letters replace an ellipsis, for an input of `rank` axes."""
+    """Return the subscripts of input, kernel and output; letters replace an ellipsis, for an input of `rank` axes."""
     left, result = equation.replace(" ", "").split("->")
     source, kernel = left.split(",")
     unused = [chr(code) for code in range(ord("A"), ord("Z") + 1) if chr(code) not in equation]

@@ -17,7 +17,7 @@ Join = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
 
 def coupled(site: Site, sources: Sequence[Channels], join: Join, absorbing_zero: bool = False) -> Channels:
-    """The channels of an element-wise function of several tensors; channels of the same index leave together.
+    """Return the channels of an element-wise function of several tensors; channels of the same index leave together.
 
     Args:
         site: the call.
@@ -69,7 +69,7 @@ def merge(join: Join, kind: str = "", absorbing_zero: bool = False) -> Values:
 
 
 def average(site: Site) -> Channels:
-    """The rule of the mean of any number of tensors."""
+    """Return the rule of the mean of any number of tensors."""
     found = collapsed(site, site.inputs, "average")
     if found is not None:
         return found
@@ -78,7 +78,7 @@ def average(site: Site) -> Channels:
 
 
 def concatenate(site: Site) -> Channels:
-    """The rule of concatenation; if it is not along the channels, channels of the same index leave together."""
+    """Return the rule of concatenation; if it is not along the channels, channels of the same index leave together."""
     shape, sources = site.shape, site.inputs
     axis = site.layer.axis % (len(shape) + 1) - 1
     varying = {k for channels in sources for k in channels.varying}
@@ -118,7 +118,7 @@ RULES: dict[type, LayerRule] = {
 
 
 def collapsed(site: Site, sources: Sequence[Channels], kind: str) -> Channels | None:
-    """The output of a merge of one live tensor with constants; None if the call is no such merge.
+    """Return the output of a merge of one live tensor with constants; None if the call is no such merge.
 
     Args:
         site: the call. Calls inside nested models are left alone, because a nested model may be called twice.

@@ -25,7 +25,7 @@ from fpgaprune.network.trace import Listed
 
 
 def batch_normalization(site: Site) -> Channels:
-    """The rule of `BatchNormalization` with its moving statistics."""
+    """Return the rule of `BatchNormalization` with its moving statistics."""
     layer, channels = site.layer, site.inputs[0]
     axis = layer.axis % (len(channels.shape) + 1) - 1
     line = site.line(axis)
@@ -42,7 +42,7 @@ def batch_normalization(site: Site) -> Channels:
 
 
 def own_statistics(site: Site) -> Channels:
-    """The rule of a layer that normalises over some axes by the statistics of its input."""
+    """Return the rule of a layer that normalises over some axes by the statistics of its input."""
     channels = site.inputs[0]
     axis = site.layer.axis
     axes = axis if isinstance(axis, list | tuple) else [axis]
@@ -52,13 +52,13 @@ def own_statistics(site: Site) -> Channels:
 
 
 def grouped_statistics(site: Site) -> Channels:
-    """The rule of `GroupNormalization`, whose groups of channels must stay complete."""
+    """Return the rule of `GroupNormalization`, whose groups of channels must stay complete."""
     site.hold(site.inputs[0].ids, "mixed")
     return site.inputs[0].unknown()
 
 
 def rescaling(site: Site) -> Channels:
-    """The rule of `Rescaling`: x * scale + offset, with one number for all channels or one for each."""
+    """Return the rule of `Rescaling`: x * scale + offset, with one number for all channels or one for each."""
     scale, offset = (np.asarray(x, np.float64) for x in (site.layer.scale, site.layer.offset))
     if not scale.ndim and not offset.ndim:
         return apply_elementwise(lambda x: x * float(scale) + float(offset), site.inputs[0])

@@ -16,7 +16,7 @@ from fpgaprune.network.site import LayerRule, Site, Values
 
 
 def binary(join: Join, absorbing_zero: bool = False) -> Values:
-    """The rule of an element-wise operation of two arguments, one of which may be a number."""
+    """Return the rule of an element-wise operation of two arguments, one of which may be a number."""
 
     def rule(site: Site) -> Channels:
         if len(site.inputs) == 2 and len(site.call.args) == 2:
@@ -37,7 +37,7 @@ def _simple(argument: object) -> bool:
 
 
 def unary(site: Site) -> Channels:
-    """The rule of an element-wise operation of one tensor."""
+    """Return the rule of an element-wise operation of one tensor."""
     if len(site.inputs) != 1 or len(site.call.args) != 1 or set(site.call.kwargs) - {"training"}:
         return site.keep_all()[0]
     return apply_elementwise(site.layer.call, site.inputs[0])

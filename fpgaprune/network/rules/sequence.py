@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def embedding(site: Site) -> Channels:
-    """The rule of `Embedding`: a column with the same value in all rows is a constant."""
+    """Return the rule of `Embedding`: a column with the same value in all rows is a constant."""
     layer = site.layer
     if in_parts(layer):
         return site.keep_all()[0]
@@ -34,7 +34,7 @@ def embedding(site: Site) -> Channels:
 
 
 def recurrent(site: Site) -> list[Channels]:
-    """The rule of `LSTM`, `GRU`, `SimpleRNN`: a constant input adds the same at every step, as the bias does."""
+    """Return the rule of `LSTM`, `GRU`, `SimpleRNN`: a constant input adds the same at every step, as the bias does."""
     for states in site.inputs[1:]:
         site.hold(states.ids, "state")
     steps = site.inputs[0].shape[0] or 1
@@ -43,7 +43,7 @@ def recurrent(site: Site) -> list[Channels]:
 
 
 def bidirectional(site: Site) -> list[Channels]:
-    """The rule of `Bidirectional` around one of these layers."""
+    """Return the rule of `Bidirectional` around one of these layers."""
     inner = (site.layer.forward_layer, site.layer.backward_layer)
     if any(type(layer) not in _RECURRENT for layer in inner) or len(site.inputs) > 1:
         return site.keep_all()

@@ -15,7 +15,7 @@ from fpgaprune.network.trace import Count
 
 
 def flatten(site: Site) -> Channels:
-    """The rule of `Flatten`: channel c of (H, W, C) goes to all indices (h * W + w) * C + c."""
+    """Return the rule of `Flatten`: channel c of (H, W, C) goes to all indices (h * W + w) * C + c."""
     channels = site.inputs[0]
     if site.layer.data_format == "channels_first" and len(channels.shape) > 1:
         channels = channels.transposed((*range(1, len(channels.shape)), 0))
@@ -48,23 +48,23 @@ def _size(channels: Channels, axis: int) -> int | Count:
 
 
 def permute(site: Site) -> Channels:
-    """The rule of `Permute`, whose `dims` count from 1."""
+    """Return the rule of `Permute`, whose `dims` count from 1."""
     return site.inputs[0].transposed(tuple(int(axis) - 1 for axis in np.asarray(site.layer.dims)))
 
 
 def repeat_vector(site: Site) -> Channels:
-    """The rule of `RepeatVector`: (F,) to (n, F)."""
+    """Return the rule of `RepeatVector`: (F,) to (n, F)."""
     return site.line(0).over(site.shape, 1)
 
 
 def pooling(site: Site) -> Channels:
-    """The rule of a window that slides over the spatial axes."""
+    """Return the rule of a window that slides over the spatial axes."""
     axis = channel_axis(site.layer)
     return site.line(axis).over(site.shape, axis % len(site.shape))
 
 
 def global_pooling(site: Site) -> Channels:
-    """The rule of pooling over all positions; with `keepdims`, the spatial axes stay with length 1."""
+    """Return the rule of pooling over all positions; with `keepdims`, the spatial axes stay with length 1."""
     axis = channel_axis(site.layer)
     line = site.line(axis)
     return line.over(site.shape, axis % len(site.shape) if site.layer.keepdims else 0)
@@ -80,7 +80,7 @@ def resampling(site: Site) -> Channels:
 
 
 def zero_padding(site: Site) -> Channels:
-    """The rule of `ZeroPadding`: only the constant 0 stays constant."""
+    """Return the rule of `ZeroPadding`: only the constant 0 stays constant."""
     axis = channel_axis(site.layer)
     line = site.line(axis)
     if site.shape == site.inputs[0].shape and None not in site.shape:

@@ -8,7 +8,7 @@ ADDRESS = (3, 1, 2, 0)
 
 
 def carry(table: int, *, injects: bool) -> int:
-    """The carry out of half a carry cell, as a table of its own table, of the carry into it, and of A and B.
+    """Return the carry out of half a carry cell, as a table of its own table, of the carry into it, and of A and B.
 
     The carry goes on where the cell's table is 1; else it is what the table's first four bits make of A and B, or 0
     where the cell takes no carry into its sum.

@@ -31,7 +31,7 @@ class Ecp5:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], device: str) -> Ecp5:
-        """The FPGA that the file `path` (`.bit`) configures.
+        """Return the FPGA that the file `path` (`.bit`) configures.
 
         Raises:
             ReadbackError: the file is none for `device`, or is damaged.
@@ -54,7 +54,7 @@ class Ecp5:
             raise ReadbackError(f"bitstream {os.fspath(path)!r} is damaged ({error}); make it again") from None
 
     def ones(self, tile: Tile) -> frozenset[Bit]:
-        """The bits of a tile that are 1."""
+        """Return the bits of a tile that are 1."""
         part = self.bits[tile.frame : tile.frame + tile.frames, tile.bit : tile.bit + tile.bits]
         text = part.tobytes()
         known, found = self._ones.get(tile.name, (b"", frozenset()))
@@ -83,11 +83,11 @@ class Ecp5:
         raise ReadbackError(f"there is no {kind} at X{col}/Y{row}")
 
     def tile_of(self, row: int, col: int, kind: str) -> Tile | None:
-        """The tile of a kind at a place; None if there is none."""
+        """Return the tile of a kind at a place; None if there is none."""
         return next((tile for tile in self.db.at.get((row, col), ()) if tile.kind == kind), None)
 
     def word(self, tiles: Iterable[Tile], name: str) -> int:
-        """A number whose bits stand in some tiles, its first bit lowest.
+        """Return a number whose bits stand in some tiles, its first bit lowest.
 
         Raises:
             ReadbackError: the bits are none that the database knows.
@@ -105,7 +105,7 @@ class Ecp5:
         return found
 
     def value(self, tile: Tile, name: str, switch: str = "") -> str:
-        """What a setting of a tile is.
+        """Return what a setting of a tile is.
 
         Args:
             tile: the tile.
@@ -121,7 +121,7 @@ class Ecp5:
         return found.pop()
 
     def only(self, tiles: Iterable[Tile], name: str, place: str) -> str:
-        """What a setting of the cell at `place`, whose bits stand in several tiles, is.
+        """Return what a setting of the cell at `place`, whose bits stand in several tiles, is.
 
         Raises:
             ReadbackError: the bits are none that the database knows.
@@ -132,7 +132,7 @@ class Ecp5:
         return found.pop()
 
     def values(self, tiles: Iterable[Tile], name: str, switch: str = "", *, own: bool = False) -> set[str]:
-        """What a setting, whose bits stand in several tiles, may be: what it is there in each of them.
+        """Return what a setting, whose bits stand in several tiles, may be: what it is there in each of them.
 
         With `own`, bits that other settings have too are not looked at if no value has just the bits that are there.
         """
@@ -154,7 +154,7 @@ class Ecp5:
         return found or set()
 
     def strange(self, name: str, place: str) -> ReadbackError:
-        """The error for bits that mean nothing."""
+        """Return the error for bits that mean nothing."""
         return ReadbackError(f"the bits of {name} at {place} are none that Trellis knows")
 
     def way(self, tile: Tile, name: str) -> str | None:
@@ -164,7 +164,7 @@ class Ecp5:
         return next((source for source, bits in about.muxes.get(name, {}).items() if used and bits.ones == used), None)
 
     def wiring(self) -> Wiring:
-        """Which wire drives which, by the bits as they are now."""
+        """Return which wire drives which, by the bits as they are now."""
         return Wiring(self)
 
 
@@ -196,7 +196,7 @@ class Wiring:
                     self._sources.setdefault(wire, set()).add(before)
 
     def before(self, wire: Wire) -> Wire | None:
-        """The wire that leads to a wire; None if none does.
+        """Return the wire that leads to a wire; None if none does.
 
         Raises:
             ReadbackError: the bits of the switch are none that the database knows, or several wires lead there.

@@ -68,13 +68,13 @@ class TileType:
     _bits: dict[str, frozenset[Bit]] = field(default_factory=dict)
 
     def bits_of(self, name: str) -> frozenset[Bit]:
-        """All bits of a setting, or of the switch before a wire."""
+        """Return all bits of a setting, or of the switch before a wire."""
         if name not in self._bits:
             self._bits[name] = _all(self.enums.get(name, self.muxes.get(name, {})).values())
         return self._bits[name]
 
     def shared(self, name: str) -> frozenset[Bit]:
-        """The bits of all settings but one."""
+        """Return the bits of all settings but one."""
         others = frozenset().union(*(self.bits_of(other) for other in self.enums if other != name))
         return others.union(*(_all(bits) for bits in self.words.values()))
 
@@ -94,7 +94,7 @@ class Tile(NamedTuple):
 
 @lru_cache(maxsize=2)
 def database(device: str) -> Database:
-    """What Trellis knows of `device`, as `LFE5U-25F`.
+    """Return what Trellis knows of `device`, as `LFE5U-25F`.
 
     Raises:
         ToolError: the package is missing, or its files have a form that fpgaprune does not read.
@@ -149,7 +149,7 @@ class Database:
         self._ends = self._index()
 
     def type_of(self, tile: Tile) -> TileType:
-        """What the bits of a tile mean."""
+        """Return what the bits of a tile mean."""
         return self._type(tile.kind)
 
     def _type(self, kind: str) -> TileType:
@@ -158,11 +158,11 @@ class Database:
         return self._types[kind]
 
     def with_setting(self, name: str) -> list[Tile]:
-        """The tiles that have a setting which few have."""
+        """Return the tiles that have a setting which few have."""
         return [tile for kind, tiles in self._of_kind.items() if name in self._type(kind).enums for tile in tiles]
 
     def wire(self, tile: Tile, name: str) -> Wire | None:
-        """The wire that a tile calls by that name; None if it is one of another size of FPGA."""
+        """Return the wire that a tile calls by that name; None if it is one of another size of FPGA."""
         return self._wire(tile.row, tile.col, name)
 
     def _wire(self, row: int, col: int, name: str) -> Wire | None:
@@ -177,7 +177,7 @@ class Database:
         return Wire(row, col, name) if 0 <= row <= self._last[0] and 0 <= col <= self._last[1] else None
 
     def always(self, wire: Wire) -> Iterator[tuple[Tile, str, str]]:
-        """The tiles that lead wires to `wire` without a bit: the tile, and what it calls both wires."""
+        """Yield the tiles that lead wires to `wire` without a bit: the tile, and what it calls both wires."""
         for kind, rows, cols, name, source in self._ends.get(wire.name, ()):
             everywhere = wire.name.startswith("G_") and not wire.name.startswith(_IN_TILES)
             tiles = self._of_kind[kind] if everywhere else self.at.get((wire.row - rows, wire.col - cols), ())
@@ -189,7 +189,7 @@ class Database:
         return int(place["row"]), int(place["col"]), str(place["pio"])
 
     def global_source(self, wire: Wire) -> Wire | None:
-        """What leads to a wire of the clock's tree beyond the tile that has it; None for other wires."""
+        """Return what leads to a wire of the clock's tree beyond the tile that has it; None for other wires."""
         row, col, name = wire
         if name.startswith("G_HPBX"):
             for tap, ends in self._taps:
@@ -211,7 +211,7 @@ class Database:
         )
 
     def _index(self) -> Mapping[str, list[tuple[str, int, int, str, str]]]:
-        """Name of a wire in its own tile -> kind of tile, steps to the wire, and both names there."""
+        """Return a dict: name of a wire in its own tile -> kind of tile, steps to the wire, and both names there."""
         found: dict[str, list[tuple[str, int, int, str, str]]] = {}
         for kind in self._of_kind:
             about = self._type(kind)

@@ -31,7 +31,7 @@ _WRITTEN = "CADB"
 
 
 def read_netlist(chip: Ecp5, package: str, inputs: Iterable[str], output: str, oscillator_mhz: float) -> Netlist:
-    """What drives the pin `output`, back to registers, memories and the pins `inputs`.
+    """Return what drives the pin `output`, back to registers, memories and the pins `inputs`.
 
     Cells on which the output does not depend are left out, whatever their bits are. A PLL is locked from the first
     cycle on; `oscillator_mhz` goes into it.
@@ -83,11 +83,11 @@ class _Walk:
     # Nets.
 
     def _value(self, wire: Wire) -> int:
-        """The net at the beginning of a wire."""
+        """Return the net at the beginning of a wire."""
         return self._of(self._origin(wire))
 
     def _of(self, origin: Cell | int) -> int:
-        """The net of a cell, which will be decoded; a number stands for itself."""
+        """Return the net of a cell, which will be decoded; a number stands for itself."""
         if isinstance(origin, int):
             return origin
         if origin[0] not in self._decoders:
@@ -98,7 +98,7 @@ class _Walk:
         return self._net[origin]
 
     def _origin(self, wire: Wire) -> Cell | int:
-        """The cell that drives a wire, or the net of a constant, or `OPEN`."""
+        """Return the cell that drives a wire, or the net of a constant, or `OPEN`."""
         if wire not in self._origins:
             self._origins[wire] = self._found(wire)
         return self._origins[wire]
@@ -120,7 +120,7 @@ class _Walk:
             wire = before
 
     def _gated(self, wire: Wire) -> Wire | None:
-        """The wire before the buffer of a global net; None for other wires."""
+        """Return the wire before the buffer of a global net; None for other wires."""
         found = _GATED.fullmatch(wire.name)
         if found is None:
             return None
@@ -152,7 +152,7 @@ class _Walk:
         return None
 
     def _constant(self, wire: Wire) -> int | None:
-        """What a wire to a cell beyond the logic is tied to; None if to nothing."""
+        """Return what a wire to a cell beyond the logic is tied to; None if to nothing."""
         name = f"CIB.{wire.name}MUX"
         for tile in self._db.at.get((wire.row, wire.col), ()):
             if name in self._db.type_of(tile).enums:
@@ -192,7 +192,7 @@ class _Walk:
         return self._chip.value(tile, f"SLICE{_SLICES[n // 2]}.MODE")
 
     def _setting(self, cell: Cell, name: str, switch: str = "") -> str:
-        """A setting of the slice around a cell; `#` stands for which of two halves it is."""
+        """Return a setting of the slice around a cell; `#` stands for which of two halves it is."""
         n = cell[3]
         whole = f"SLICE{_SLICES[n // 2]}.{name.replace('#', str(n % 2))}"
         return self._chip.value(self._tile(cell), whole, switch)
@@ -204,24 +204,24 @@ class _Walk:
         return tile
 
     def _bits(self, cell: Cell) -> int:
-        """The sixteen bits of a table."""
+        """Return the sixteen bits of a table."""
         n = cell[3]
         return self._chip.word([self._tile(cell)], f"SLICE{_SLICES[n // 2]}.K{n % 2}.INIT")
 
     def _input(self, cell: Cell, letter: str) -> Cell | int:
-        """What drives an input of a table, or its wire M."""
+        """Return what drives an input of a table, or its wire M."""
         return ONE if self._is_tied(cell, letter) else self._origin(Wire(cell[1], cell[2], f"{letter}{cell[3]}"))
 
     def _is_tied(self, cell: Cell, letter: str) -> bool:
-        """Whether an input is tied to 1."""
+        """Return whether an input is tied to 1."""
         return self._setting(cell, f"{letter}#MUX", f"{letter}{cell[3]}") == "1"
 
     def _table_inputs(self, cell: Cell, table: int) -> list[Cell | int]:
-        """What drives the inputs that matter to `table`; 0 for the others."""
+        """Return what drives the inputs that matter to `table`; 0 for the others."""
         return [self._input(cell, letter) if depends(table, at) else ZERO for at, letter in enumerate(_INPUTS)]
 
     def _table_at(self, tile: Tile, n: int) -> Cell | int:
-        """A table, or the constant that it is."""
+        """Return a table, or the constant that it is."""
         cell = "table", tile.row, tile.col, n
         table = self._bits(cell)
         tied = [ONE if self._is_tied(cell, letter) else OPEN for letter in _INPUTS]
@@ -305,12 +305,12 @@ class _Walk:
         self._parts.netlist.small.append(SmallMemory(self._bits(cell), *ports, enable, data, self._net[cell], place))
 
     def _switched(self, cell: Cell, name: str, wire: Wire) -> int:
-        """The net behind a wire that a setting may invert, or make a constant."""
+        """Return the net behind a wire that a setting may invert, or make a constant."""
         value = self._setting(cell, name, wire.name)
         return int(value) if value in ("0", "1") else self._inverted(wire, value == "INV")
 
     def _inverted(self, wire: Wire, inverted: bool) -> int:
-        """The net of a wire, or its inverse."""
+        """Return the net of a wire, or its inverse."""
         net = self._value(wire)
         return self._parts.table(INVERSE, (net,), f"{wire.place} inverted") if inverted else net
 
@@ -342,11 +342,11 @@ class _Walk:
     # The clock.
 
     def _clocked_by(self, tile: Tile, wire: Wire | None, place: str) -> bool:
-        """Whether the clock moves at a slice's wire CLK0 or CLK1."""
+        """Return whether the clock moves at a slice's wire CLK0 or CLK1."""
         return wire is not None and self._clocked(wire, self._chip.value(tile, f"{wire.name}.CLKMUX") == "INV", place)
 
     def _clocked(self, wire: Wire, inverted: bool, place: str) -> bool:
-        """Whether the clock moves at a wire; a constant, and a wire that nothing is led to, do not."""
+        """Return whether the clock moves at a wire; a constant, and a wire that nothing is led to, do not."""
         origin = self._origin(wire)
         if isinstance(origin, int):
             return False
@@ -361,7 +361,7 @@ class _Walk:
         return True
 
     def _origin_of_clock(self, origin: Cell, place: str) -> tuple[str, Fraction]:
-        """The pin of a clock, and how many times as fast as there it is."""
+        """Return the pin of a clock, and how many times as fast as there it is."""
         ratio, before = Fraction(1), origin
         if origin[0] == "PLL":
             _, row, col, _ = origin
@@ -377,7 +377,7 @@ class _Walk:
 
 
 def _place(cell: Cell) -> str:
-    """A cell as nextpnr calls it."""
+    """Return a cell as nextpnr calls it."""
     kind, row, col, n = cell
     logic = f"SLICE{_SLICES[n // 2]}.K{n % 2}" if kind in ("table", "sum", "carry", "mux", "slice", "small") else kind
     return f"X{col}/Y{row}/{logic}"

@@ -60,7 +60,7 @@ class _Reader:
             raise ValueError("it has no preamble")
 
     def commands(self) -> Iterator[tuple[int, int, int]]:
-        """Each command, the number that stands in it, and its word, or that of the last address of a memory."""
+        """Yield each command, the number that stands in it, and its word, or that of the last address of a memory."""
         memory, identity = 0, None
         while self._at < len(self._data):
             if self._data[self._at] == _FILL:  # Not part of any checksum.
@@ -92,7 +92,7 @@ class _Reader:
             self._take(fill)
 
     def block(self, size: int) -> bytes:
-        """A part of the file with one checksum."""
+        """Return a part of the file with one checksum."""
         found = self._take(size)
         self._check()
         return found

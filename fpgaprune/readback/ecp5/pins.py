@@ -32,11 +32,11 @@ class Pins:
         self._inputs = {self._wire(pin, "JPADDI"): pin for pin in inputs}
 
     def is_input(self, wire: Wire) -> bool:
-        """Whether a wire comes from one of the design's inputs."""
+        """Return whether a wire comes from one of the design's inputs."""
         return wire in self._inputs
 
     def input(self, wire: Wire) -> str:
-        """The pin that drives a wire.
+        """Return the pin that drives a wire.
 
         Raises:
             ReadbackError: it is none of the design's inputs, or not configured as an input.
@@ -47,7 +47,7 @@ class Pins:
         return self._inputs[wire]
 
     def driven_by(self, pin: str) -> tuple[Wire, Wire]:
-        """The wire that an output pin shows, and that which must be 0 for it to drive.
+        """Return the wire that an output pin shows, and that which must be 0 for it to drive.
 
         Raises:
             ReadbackError: the pin is not configured as an output.
@@ -70,7 +70,7 @@ class Pins:
             raise ReadbackError(f"pin {pin} is no plain {way} in the bitstream")
 
     def _values(self, pin: str, setting: str) -> set[str]:
-        """What a setting of a pin may be; none if its buffer has no such setting."""
+        """Return what a setting of a pin may be; none if its buffer has no such setting."""
         row, col, letter = self._chip.db.pin(self._package, pin)
         # The bits of a buffer stand in its own tile, below it and beside it.
         places = [(row + down, col + right) for down in range(3) for right in range(2)]

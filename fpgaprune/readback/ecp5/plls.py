@@ -35,11 +35,11 @@ class Plls:
         self._chip, self._oscillator_mhz = chip, oscillator_mhz
 
     def input(self, row: int, col: int) -> Wire:
-        """The wire of a PLL's reference."""
+        """Return the wire of a PLL's reference."""
         return Wire(row, col, "CLKI_PLL")
 
     def feedback(self, row: int, col: int) -> Wire:
-        """The wire of what a PLL compares with its reference; its own output, else the ratio is another."""
+        """Return the wire of what a PLL compares with its reference; its own output, else the ratio is another."""
         return Wire(row, col, "CLKFB_PLL")
 
     def ratio(self, row: int, col: int) -> Fraction:

@@ -15,12 +15,12 @@ from fpgaprune.target import find_part
 
 
 def read(path: str | os.PathLike[str], fpga: Fpga) -> Ecp5:
-    """The FPGA as the bitstream at `path` configures it; errors are those of `Ecp5.from_file`."""
+    """Return the FPGA as the bitstream at `path` configures it; errors are those of `Ecp5.from_file`."""
     return Ecp5.from_file(path, find_part(fpga.board.device).name.upper())
 
 
 def netlist(chip: Ecp5, fpga: Fpga) -> Netlist:
-    """What the board's serial output depends on; errors are those of `read_netlist`."""
+    """Return what the board's serial output depends on; errors are those of `read_netlist`."""
     pins = fpga.board.pins
     inputs = pins["clk"], pins["serial_in"]
     return read_netlist(chip, fpga.board.package, inputs, pins["serial_out"], fpga.board.clock_mhz)

@@ -95,14 +95,14 @@ class Ecp5Cells(SynthesisReader[Parts]):
                 self.same([bit], [net], f"{cell.bel}/{at}")
 
     def _registers(self, bit: int | str, port: str) -> list[str]:
-        """The registers that have a wire at a port; a constant is none."""
+        """Return the registers that have a wire at a port; a constant is none."""
         if not isinstance(bit, int):
             return []
         found = ((name, self._given.cells.get(name)) for name in self._uses.get(bit, ()))
         return [name for name, one in found if one and one.type == "TRELLIS_FF" and one.connections.get(port) == [bit]]
 
     def _plain(self, register: str, multiplier: str) -> SynthesisedCell:
-        """A register that a multiplier may hold: always enabled, never reset, 0 at the beginning."""
+        """Return a register that a multiplier may hold: always enabled, never reset, 0 at the beginning."""
         cell = self._given.cells.get(register)
         wanted = {"CEMUX": "1", "REGSET": "RESET", "CLKMUX": "CLK"}
         if cell is None or any(_text(cell, name, "") != value for name, value in wanted.items()):
@@ -113,7 +113,7 @@ class Ecp5Cells(SynthesisReader[Parts]):
         return cell
 
     def _carry(self, name: str, cell: SynthesisedCell) -> Iterator[str]:
-        """Both halves; the lower half's carry is no wire of synthesis."""
+        """Yield both halves; the lower half's carry is no wire of synthesis."""
         slice_, into = cell.bel[:-1], self.bit(cell, "CIN")
         for half in range(2):
             bits, injects = cell.number(f"INIT{half}"), _text(cell, f"INJECT1_{half}", "YES") == "YES"
@@ -196,17 +196,17 @@ class Ecp5Cells(SynthesisReader[Parts]):
 
 
 def _stages(cell: SynthesisedCell) -> set[str]:
-    """Where a multiplier holds registers."""
+    """Return where a multiplier holds registers."""
     return {stage for stage in STAGES if _text(cell, f"REG_{stage}_CLK", "NONE") != "NONE"}
 
 
 def _text(cell: SynthesisedCell, name: str, default: str) -> str:
-    """A parameter that is text; in JSON, yosys puts a space behind text that could be a number."""
+    """Return a parameter that is text; in JSON, yosys puts a space behind text that could be a number."""
     return cell.parameters.get(name, default).strip()
 
 
 def _content(cell: SynthesisedCell) -> bytes:
-    """The bits of a memory after configuration, word by word of 18; of each twenty bits two are none."""
+    """Return the bits of a memory after configuration, word by word of 18; of each twenty bits two are none."""
     found = bytearray()
     for row in range(64):
         text = cell.parameters.get(f"INITVAL_{row:02X}", "").removeprefix("0x")

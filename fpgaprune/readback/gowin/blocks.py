@@ -85,11 +85,11 @@ class Blocks:
         return None
 
     def wire(self, row: int, col: int, port: str) -> Wire:
-        """The wire of a memory's port, as `ADA3`."""
+        """Return the wire of a memory's port, as `ADA3`."""
         return Wire(row, col, self._chip.db[row, col].bels["BSRAM"].portmap[port])
 
     def port(self, row: int, col: int, port: str) -> PortFuses:
-        """How port `A` or `B` is set.
+        """Return how port `A` or `B` is set.
 
         Raises:
             ReadbackError: the memory is off, or its fuses are none that fpgaprune decodes.
@@ -138,7 +138,7 @@ class Blocks:
         )
 
     def content(self, row: int, col: int) -> bytes:
-        """The bits of a memory after configuration, word by word of 18, each 0 or 1."""
+        """Return the bits of a memory after configuration, word by word of 18, each 0 or 1."""
         chip = self._chip
         if len(chip.rows) == chip.db.height:
             return bytes(18 * WORDS)

@@ -32,7 +32,7 @@ class Wire(NamedTuple):
 
 
 def apycula(module: str) -> Any:
-    """A module of Apycula.
+    """Return a module of Apycula.
 
     Raises:
         ToolError: the package is missing.
@@ -70,7 +70,7 @@ def _nodes(device: str) -> Mapping[Wire, tuple[Wire, ...]]:
 
 
 def _long(db: Any) -> Iterator[list[Wire]]:
-    """The long lines: each column that runs from top to bottom, and each row that branches off it."""
+    """Yield the long lines: each column that runs from top to bottom, and each row that branches off it."""
     for (_, col, number), line in db.segments.items():
         half, rows = number // 4, range(line["min_y"], line["max_y"] + 1)
         ends = [Wire(line[f"{end}_row"], col, line[f"{end}_wire"]) for end in ("top", "bottom")]
@@ -81,7 +81,7 @@ def _long(db: Any) -> Iterator[list[Wire]]:
 
 
 def _begin(db: Any, wire: Wire) -> Wire:
-    """The wire by the tile that it begins in: `N202` is the `N200` of the tile two rows further down."""
+    """Return the wire by the tile that it begins in: `N202` is the `N200` of the tile two rows further down."""
     segment = _SEGMENT.fullmatch(wire.name)
     if segment is None:
         return wire
@@ -126,7 +126,7 @@ class Chip:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], device: str) -> Chip:
-        """The FPGA that the file `path` (`.fs`) configures.
+        """Return the FPGA that the file `path` (`.fs`) configures.
 
         Raises:
             ReadbackError: the file is none for `device`, or is damaged.
@@ -159,26 +159,26 @@ class Chip:
         return self._top[row], self._left[col]
 
     def is_set(self, row: int, col: int, fuse: tuple[int, int]) -> bool:
-        """Whether a fuse of the tile at `row` and `col` is set."""
+        """Return whether a fuse of the tile at `row` and `col` is set."""
         return bool(self.rows[self._top[row] + fuse[0]][self._left[col] + fuse[1]])
 
     def set_of(self, row: int, col: int, fuses: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-        """Which of the `fuses` of a tile are set."""
+        """Return which of the `fuses` of a tile are set."""
         return {fuse for fuse in fuses if self.is_set(row, col, fuse)}
 
     def tile(self, row: int, col: int) -> list[list[int]]:
-        """All fuses of a tile."""
+        """Return all fuses of a tile."""
         top, left = self.origin_of(row, col)
         tile = self.db[row, col]
         return [line[left : left + tile.width] for line in self.rows[top : top + tile.height]]
 
     def joined(self, wire: Wire) -> tuple[Wire, ...]:
-        """Every name of a wire, with those that are always joined to it."""
+        """Return every name of a wire, with those that are always joined to it."""
         begin = _begin(self.db, wire)
         return self._nodes.get(begin, (begin,))
 
     def source(self, wire: Wire) -> tuple[Wire, ...]:
-        """What drives `wire`, through all switches: every name of the wire where the way begins.
+        """Return what drives `wire`, through all switches: every name of the wire where the way begins.
 
         Raises:
             ReadbackError: the fuses of a switch are none that the database knows, two drive one wire, or the way
@@ -198,7 +198,7 @@ class Chip:
             wire = before
 
     def _switched(self, names: tuple[Wire, ...]) -> Wire | None:
-        """The wire that a switch leads to a wire; None if no switch does."""
+        """Return the wire that a switch leads to a wire; None if no switch does."""
         found = {(wire.row, wire.col, source): bool(fuses) for wire, source, fuses in self._choices(names)}
         # What is connected without a fuse gives way to what a fuse connects.
         chosen = [key for key, fused in found.items() if fused] or list(found)

@@ -42,7 +42,7 @@ _MUXES: Mapping[int, tuple[str, str]] = {
 
 
 def read_netlist(chip: Chip, pins: Pins, output: str, oscillator_mhz: float) -> Netlist:
-    """What drives the pin `output`, back to registers, memories and input pins.
+    """Return what drives the pin `output`, back to registers, memories and input pins.
 
     Cells on which the output does not depend are left out, whatever their fuses are. A PLL is locked from the first
     cycle on; `oscillator_mhz` goes into it.
@@ -88,11 +88,11 @@ class _Walk:
     # Nets.
 
     def _value(self, wire: Wire) -> int:
-        """The net at the beginning of a wire."""
+        """Return the net at the beginning of a wire."""
         return self._of(self._origin(wire))
 
     def _of(self, origin: Cell | int) -> int:
-        """The net of a cell, which will be decoded; a number stands for itself."""
+        """Return the net of a cell, which will be decoded; a number stands for itself."""
         if isinstance(origin, int):
             return origin
         if origin not in self._net:
@@ -102,7 +102,7 @@ class _Walk:
         return self._net[origin]
 
     def _origin(self, wire: Wire) -> Cell | int:
-        """The cell that drives a wire, or the net of a constant, or `OPEN`."""
+        """Return the cell that drives a wire, or the net of a constant, or `OPEN`."""
         names = self._chip.source(wire)
         if names[0].name in CONSTANTS:
             return CONSTANTS[names[0].name]
@@ -160,7 +160,7 @@ class _Walk:
         self._netlist.luts.append(Lut(table, (nets[0], nets[1], nets[2], nets[3]), self._net[cell], place))
 
     def _inputs(self, row: int, col: int, n: int, table: int) -> tuple[Cell | int, ...]:
-        """What drives the inputs of table `n` that matter to `table`; 0 for the others."""
+        """Return what drives the inputs of table `n` that matter to `table`; 0 for the others."""
         wires = [Wire(row, col, f"{letter}{n}") for letter in _INPUTS]
         return tuple(self._origin(wire) if depends(table, at) else 0 for at, wire in enumerate(wires))
 
@@ -239,7 +239,7 @@ class _Walk:
         self._lut(0xFFFF, (), cell)
 
     def _shared(self, cells: list[Cell]) -> tuple[int, ...]:
-        """The nets of several outputs of one cell that is decoded now."""
+        """Return the nets of several outputs of one cell that is decoded now."""
         for cell in cells:
             if cell not in self._net:
                 self._net[cell] = self._netlist.nets
@@ -314,7 +314,7 @@ class _Walk:
         self._netlist.multipliers.append(Multiplier(a, b, value("ASIGN"), value("BSIGN"), outputs, place))
 
     def _inverted(self, wire: Wire, inverted: bool) -> int:
-        """The net of a wire, or its inverse as a table of its own."""
+        """Return the net of a wire, or its inverse as a table of its own."""
         origin = self._origin(wire)
         if not inverted:
             return self._of(origin)
@@ -326,7 +326,7 @@ class _Walk:
         return net
 
     def _clocked(self, wire: Wire, place: str) -> bool:
-        """Whether the clock moves at `wire`; a constant does not."""
+        """Return whether the clock moves at `wire`; a constant does not."""
         names = self._chip.source(wire)
         if names[0].name in CONSTANTS:
             return False
@@ -338,7 +338,7 @@ class _Walk:
         return True
 
     def _origin_of_clock(self, names: tuple[Wire, ...], place: str) -> tuple[str, Fraction]:
-        """The pin of a clock, and how many times as fast as there it is."""
+        """Return the pin of a clock, and how many times as fast as there it is."""
         pll = next((pll for name in names if (pll := self._plls.output(name)) is not None), None)
         ratio = Fraction(1)
         if pll is not None and pll.port == "CLKOUT":

@@ -58,7 +58,7 @@ class Multipliers:
         self._outputs: dict[tuple[int, int], dict[Wire, tuple[Product, int]]] = {}
 
     def output(self, wire: Wire) -> tuple[Product, int] | None:
-        """The multiplier that drives a wire, and which bit of the product that is.
+        """Return the multiplier that drives a wire, and which bit of the product that is.
 
         Raises:
             ReadbackError: a macro is set in a way that fpgaprune does not decode: with registers, or as an accumulator.
@@ -74,7 +74,7 @@ class Multipliers:
         return None
 
     def wire(self, product: Product, port: str) -> Wire:
-        """The wire of a multiplier's port, as `A3`."""
+        """Return the wire of a multiplier's port, as `A3`."""
         return Wire(product.row, product.col, self._chip.db[product.row, product.col].bels[product.name].portmap[port])
 
     def _read(self, row: int, col: int) -> dict[Wire, tuple[Product, int]]:

@@ -29,7 +29,7 @@ class Pins:
         self._places = {name: at for at, wire in enumerate(self._wires) for name in chip.joined(wire)}
 
     def is_input(self, wire: Wire) -> bool:
-        """Whether an input pin drives the wire.
+        """Return whether an input pin drives the wire.
 
         Raises:
             ReadbackError: the pin is not configured as an input.
@@ -40,15 +40,15 @@ class Pins:
         return at is not None
 
     def number(self, wire: Wire) -> int:
-        """Which input pin drives the wire."""
+        """Return which input pin drives the wire."""
         return self._places[wire]
 
     def name(self, number: int) -> str:
-        """Name of the pin with this number."""
+        """Return the name of the pin with this number."""
         return self._inputs[number]
 
     def driven_by(self, pin: str) -> Wire:
-        """The wire that an output pin shows.
+        """Return the wire that an output pin shows.
 
         Raises:
             ReadbackError: the pin is not configured as an output that always drives.

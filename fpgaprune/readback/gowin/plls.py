@@ -50,11 +50,11 @@ class Plls:
         }
 
     def output(self, wire: Wire) -> PllOutput | None:
-        """The output of a PLL that drives a wire."""
+        """Return the output of a PLL that drives a wire."""
         return self._outputs.get(wire)
 
     def input(self, output: PllOutput) -> Wire:
-        """The wire of the clock that goes into the PLL."""
+        """Return the wire of the clock that goes into the PLL."""
         return self._wire(output.row, output.col, "CLKIN")
 
     def ratio(self, output: PllOutput) -> Fraction:
@@ -91,7 +91,7 @@ class Plls:
         return db.shortval[db[row, col].ttyp]["PLL"]
 
     def _known(self, row: int, col: int) -> set[tuple[int, int]]:
-        """Every fuse of a tile that means something for its PLL."""
+        """Return every fuse of a tile that means something for its PLL."""
         return {tuple(fuse) for fuses in self._table(row, col).values() for fuse in fuses}
 
     def _attributes(self, row: int, col: int) -> dict[str, int]:
@@ -103,7 +103,7 @@ class Plls:
     def _fuses(
         self, tiles: list[tuple[int, int]], divide: int, multiply: int, divided: int
     ) -> list[set[tuple[int, int]]]:
-        """The fuses that Apycula sets for such dividers; none for those that no PLL has."""
+        """Return the fuses that Apycula sets for such dividers; none for those that no PLL has."""
         db, pack, chipdb = self._chip.db, apycula("gowin_pack"), apycula("chipdb")
         if not (divide and multiply and divided):
             return []

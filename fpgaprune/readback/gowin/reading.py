@@ -15,12 +15,12 @@ from fpgaprune.readback.netlist import Netlist
 
 
 def read(path: str | os.PathLike[str], fpga: Fpga) -> Chip:
-    """The FPGA as the bitstream at `path` configures it; errors are those of `Chip.from_file`."""
+    """Return the FPGA as the bitstream at `path` configures it; errors are those of `Chip.from_file`."""
     return Chip.from_file(path, fpga.device.packing[-1])
 
 
 def netlist(chip: Chip, fpga: Fpga) -> Netlist:
-    """What the board's serial output depends on; errors are those of `read_netlist`."""
+    """Return what the board's serial output depends on; errors are those of `read_netlist`."""
     pins = fpga.board.pins
     order_number = " ".join(fpga.device.options).format(package=fpga.board.package).split()[1]
     package, variant, _ = chip.db.packages[order_number]

@@ -62,17 +62,17 @@ class Slices:
         self._chip = chip
 
     def has_tables(self, row: int, col: int) -> bool:
-        """Whether the tile is one of logic."""
+        """Return whether the tile is one of logic."""
         return "LUT0" in self._chip.db[row, col].bels
 
     def table(self, row: int, col: int, n: int) -> int:
-        """The sixteen bits of a table: a fuse that is set makes a 0."""
+        """Return the sixteen bits of a table: a fuse that is set makes a 0."""
         flags = self._chip.db[row, col].bels[f"LUT{n}"].flags
         bits = (bit for bit, fuses in flags.items() if not self._chip.set_of(row, col, fuses))
         return sum(1 << bit for bit in bits)
 
     def is_carry(self, row: int, col: int, n: int) -> bool:
-        """Whether the table is one of a carry chain.
+        """Return whether the table is one of a carry chain.
 
         Raises:
             ReadbackError: only some fuses of that mode are set.
@@ -80,12 +80,12 @@ class Slices:
         return self.has_tables(row, col) and n < 6 and self._field(row, col, n // 2, "carry")
 
     def is_small_memory(self, row: int, col: int) -> bool:
-        """Whether the first four tables of the tile are memories that the design writes."""
+        """Return whether the first four tables of the tile are memories that the design writes."""
         bel = self._chip.db[row, col].bels.get("RAM16")
         return bel is not None and bool(self._chip.set_of(row, col, bel.mode_bits))
 
     def write_of_memory(self, row: int, col: int) -> bool:
-        """Whether a small memory is written where its wire LSR2 is 1, not where it is 0.
+        """Return whether a small memory is written where its wire LSR2 is 1, not where it is 0.
 
         Raises:
             ReadbackError: the fuses are none that fpgaprune decodes.
@@ -98,7 +98,7 @@ class Slices:
         return self._field(row, col, 2, "reset_inverted")
 
     def register(self, row: int, col: int, n: int) -> RegisterFuses:
-        """How register `n` is set.
+        """Return how register `n` is set.
 
         Raises:
             ReadbackError: it is set in a way that fpgaprune does not decode.

@@ -133,7 +133,7 @@ class GowinCells(SynthesisReader[Parts]):
         wires, width = _wires(cell, letter), _width(cell, letter)
 
         def lanes(name: str) -> tuple[int, ...]:
-            """The nets of a word; in bytes of eight, the ninth carries none."""
+            """Return the nets of a word; in bytes of eight, the ninth carries none."""
             given = iter(wires.get(name, ()))
             places = (_nine(cell) or at % 9 < 8 for at in range(width))
             return tuple(self.net(next(given, "0")) if carries and name in wires else OPEN for carries in places)
@@ -153,7 +153,7 @@ class GowinCells(SynthesisReader[Parts]):
 
 
 def place_of(bel: str) -> str:
-    """A place of place and route as a netlist that was read back calls it: `X5Y14/DFF2` is `R15C6_Q2`."""
+    """Return a place of place and route as a netlist that was read back calls it: `X5Y14/DFF2` is `R15C6_Q2`."""
     found = _BEL.fullmatch(bel)
     if found is None:
         return ""
@@ -169,29 +169,29 @@ def _kind(cell: SynthesisedCell) -> str:
 
 
 def _nine(cell: SynthesisedCell) -> bool:
-    """Whether each byte of a memory has nine bits."""
+    """Return whether each byte of a memory has nine bits."""
     return "X9" in cell.type
 
 
 def _is_alone(cell: SynthesisedCell) -> bool:
-    """Whether a memory has one port."""
+    """Return whether a memory has one port."""
     return _kind(cell) in ("SP", "pROM")
 
 
 def _is_split(cell: SynthesisedCell) -> bool:
-    """Whether a memory with one port, which writes, has words as wide as two ports."""
+    """Return whether a memory with one port, which writes, has words as wide as two ports."""
     return _kind(cell) == "SP" and cell.number("BIT_WIDTH") >= 32
 
 
 def _width(cell: SynthesisedCell, letter: str) -> int:
-    """The width of a port, in bytes of nine where there are bytes."""
+    """Return the width of a port, in bytes of nine where there are bytes."""
     width = cell.number("BIT_WIDTH" if _is_alone(cell) else f"BIT_WIDTH_{int(letter == 'B')}")
     width //= 2 if _is_split(cell) else 1
     return width + (width // 8 if width >= 8 and not _nine(cell) else 0)
 
 
 def _content(cell: SynthesisedCell) -> bytes:
-    """The bits of a memory after configuration, word by word of 18."""
+    """Return the bits of a memory after configuration, word by word of 18."""
     size = 9 if _nine(cell) else 8
     whole = sum(cell.number(f"INIT_RAM_{row:02X}") << 32 * size * row for row in range(64))
     found = bytearray(18 * WORDS)
@@ -202,7 +202,7 @@ def _content(cell: SynthesisedCell) -> bytes:
 
 
 def _wires(cell: SynthesisedCell, letter: str) -> Mapping[str, Sequence[int | str]]:
-    """The wires of a port of a memory."""
+    """Return the wires of a port of a memory."""
     wires = cell.connections
     if _is_split(cell):
         # Place and route gives each half of a word a port of its own, and each port its half of the byte enables.

@@ -17,7 +17,7 @@ class Cells(Parts):
     """Cells of one netlist, as they are made."""
 
     def register(self, data: int, enable: int, reset: int, value: int, place: str, output: int | None = None) -> int:
-        """A register that begins at 0; where it is enabled it takes `value` if `reset` is 1, else `data`."""
+        """Return a register that begins at 0; where it is enabled it takes `value` if `reset` is 1, else `data`."""
         made = self.net() if output is None else output
         if reset != ZERO and (value or enable != ONE):
             data = self.table(_NEXT[value], (enable, reset, data, made), f"{place}/next")
@@ -25,7 +25,7 @@ class Cells(Parts):
         return super().register(data, enable, reset, 0, place, made)
 
     def memory(self, content: bytes, modes: tuple[int, int], wire: Wires, place: str) -> list[int]:
-        """A block memory of 256 words of 16 bits, whose ports may take 8, 4 or 2 of them at once.
+        """Return a block memory of 256 words of 16 bits, whose ports may take 8, 4 or 2 of them at once.
 
         Args:
             content: its bits, word by word.

@@ -53,7 +53,7 @@ class Ice40:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], device: str) -> Ice40:
-        """The FPGA that the file `path` (`.bin`) configures.
+        """Return the FPGA that the file `path` (`.bin`) configures.
 
         Raises:
             ReadbackError: the file is none for `device`, or is damaged.
@@ -75,7 +75,7 @@ class Ice40:
 
     @classmethod
     def from_text(cls, text: str, device: str, name: str) -> Ice40:
-        """The FPGA of iceunpack's text, which was made of the file `name`.
+        """Return the FPGA of iceunpack's text, which was made of the file `name`.
 
         Raises:
             ReadbackError: it is for another device.
@@ -103,7 +103,7 @@ class Ice40:
         return cls(device, bits, memories, extra)
 
     def entry(self, x: int, y: int, name: str) -> int:
-        """The bits of an entry of a tile, the first one lowest.
+        """Return the bits of an entry of a tile, the first one lowest.
 
         Raises:
             ReadbackError: the tile has no such entry.
@@ -114,11 +114,11 @@ class Ice40:
         return sum(int(self.bits[x, y, row, col]) << at for at, (row, col) in enumerate(places))
 
     def is_on(self, x: int, y: int, name: str) -> bool:
-        """Whether an entry switches a buffer or a memory on: by a 1, on an HX1K or LP1K by a 0."""
+        """Return whether an entry switches a buffer or a memory on: by a 1, on an HX1K or LP1K by a 0."""
         return self.entry(x, y, name) != (self.device == "1k")
 
     def settings(self, place: Place, kind: str, group: str) -> dict[str, int]:
-        """The settings of a cell, in entries of a `group`; bits of one setting are joined, `_0` the lowest."""
+        """Return the settings of a cell, in entries of a `group`; bits of one setting are joined, `_0` the lowest."""
         found: dict[str, int] = {}
         for name, (x, y, entry) in self.db.settings(place, kind).items():
             # nextpnr lists an output among them too.
@@ -135,7 +135,7 @@ class Ice40:
         return {at for at, bit in enumerate(_GLOBALS_OF_PINS[self.device]) if bit in self.extra}
 
     def wiring(self) -> Wiring:
-        """Which wire drives which, by the bits as they are now."""
+        """Return which wire drives which, by the bits as they are now."""
         return Wiring(self)
 
 
@@ -160,11 +160,11 @@ class Wiring:
         self._strange: set[int] = set(ways["wire"][set_to_none[ways["switch"]]].tolist())
 
     def is_led(self, wire: int) -> bool:
-        """Whether a switch leads anything to a wire."""
+        """Return whether a switch leads anything to a wire."""
         return wire in self._sources or wire in self._strange
 
     def source(self, wire: int) -> int:
-        """The wire where the way into `wire` begins.
+        """Return the wire where the way into `wire` begins.
 
         Raises:
             ReadbackError: the bits of a switch are none that the database knows, two drive one wire, the way leads in

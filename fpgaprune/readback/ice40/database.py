@@ -73,7 +73,7 @@ class Setting(NamedTuple):
 
 @lru_cache(maxsize=2)
 def database(device: str) -> Database:
-    """What nextpnr knows of `device`: `1k`, `5k` or `8k`.
+    """Return what nextpnr knows of `device`: `1k`, `5k` or `8k`.
 
     Raises:
         ToolError: the package is missing, or its file has a form that fpgaprune does not read.
@@ -124,28 +124,28 @@ class Database:
     # What is in it.
 
     def wire(self, x: int, y: int, name: str) -> int:
-        """The wire of that name, which begins in the tile at `x` and `y`."""
+        """Return the wire of that name, which begins in the tile at `x` and `y`."""
         return self._numbers[x, y, name]
 
     def name(self, wire: int) -> str:
-        """A wire as nextpnr calls it: `X5/Y6/lutff_3:out`."""
+        """Return a wire as nextpnr calls it: `X5/Y6/lutff_3:out`."""
         row = self._wires[wire]
         return f"X{row['x']}/Y{row['y']}/{self._text(self._wires_at + wire * row.itemsize)}"
 
     def has(self, x: int, y: int, name: str) -> bool:
-        """Whether a wire of that name begins in the tile."""
+        """Return whether a wire of that name begins in the tile."""
         return (x, y, name) in self._numbers
 
     def drivers(self, wire: int) -> Sequence[tuple[str, Place]]:
-        """The cells that can drive a wire: kind, as `lc3`, and place."""
+        """Return the cells that can drive a wire: kind, as `lc3`, and place."""
         return self._driving.get(wire, ())
 
     def entries(self, x: int, y: int) -> Mapping[str, tuple[tuple[int, int], ...]]:
-        """Name of each entry in the bits of a tile, beside its switches -> row and column of its bits."""
+        """Return the name of each entry in the bits of a tile, beside its switches -> row and column of its bits."""
         return self._entries[int(self._tile_types[y, x])]
 
     def settings(self, place: Place, kind: str) -> Mapping[str, Setting]:
-        """The settings of a cell that has its own, as of a multiplier -> the entries in which they stand."""
+        """Return the settings of a cell that has its own, as of a multiplier -> the entries in which they stand."""
         return self._set[place, kind]
 
     def with_settings(self, kind: str) -> list[tuple[Place, str]]:
@@ -153,7 +153,7 @@ class Database:
         return [(place, name) for place, name in self._set if name.startswith(kind)]
 
     def pin(self, package: str, pin: str) -> Place:
-        """The place of the buffer at a pin of a package."""
+        """Return the place of the buffer at a pin of a package."""
         return self._pins[package][pin]
 
     @cached_property
@@ -220,13 +220,13 @@ class Database:
         return at + int(self._data[at : at + 4].view("<i4")[0])
 
     def _list(self, name: str, at: int) -> tuple[NDArray[Any], int]:
-        """The list whose place and length stand at `at`, and where it begins."""
+        """Return the list whose place and length stand at `at`, and where it begins."""
         kind, begin = np.dtype(_RECORDS[name]), self._at(at)
         length = int(self._data[at + 4 : at + 8].view("<i4")[0])
         return self._data[begin : begin + length * kind.itemsize].view(kind), begin
 
     def _items(self, name: str, at: int) -> range:
-        """Where each record of a list begins."""
+        """Return where each record of a list begins."""
         rows, begin = self._list(name, at)
         return range(begin, begin + len(rows) * rows.itemsize, rows.itemsize)
 

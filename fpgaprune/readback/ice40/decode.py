@@ -45,7 +45,7 @@ _HANDED_ON = 0x30CC3
 
 
 def read_netlist(chip: Ice40, package: str, inputs: Iterable[str], output: str, oscillator_mhz: float) -> Netlist:
-    """What drives the pin `output`, back to registers, memories and the pins `inputs`.
+    """Return what drives the pin `output`, back to registers, memories and the pins `inputs`.
 
     Cells on which the output does not depend are left out, whatever their bits are. A PLL is locked from the first
     cycle on; `oscillator_mhz` goes into it.
@@ -94,7 +94,7 @@ class _Walk:
     # Nets.
 
     def _value(self, wire: int) -> int:
-        """The net at the beginning of a wire."""
+        """Return the net at the beginning of a wire."""
         origin = self._wiring.source(wire)
         if self._db.name(origin).endswith("/carry_in_mux"):
             x, y = (int(part[1:]) for part in self._db.name(origin).split("/")[:2])
@@ -107,7 +107,7 @@ class _Walk:
         return self._of(origin) if table is None else self._of_table(table)
 
     def _table_before(self, wire: int) -> Place | None:
-        """The place of the table that drives a wire without a register between; None if none does."""
+        """Return the place of the table that drives a wire without a register between; None if none does."""
         port = self._db.name(wire).rpartition(":")[2]
         if port not in ("out", "lout"):
             return None
@@ -115,14 +115,14 @@ class _Walk:
         return None if port == "out" and self._is_set(place, _IS_REGISTER) else place
 
     def _of(self, driven: int | Place) -> int:
-        """The net of a wire that a cell drives, or of the table at a place; the cell will be decoded."""
+        """Return the net of a wire that a cell drives, or of the table at a place; the cell will be decoded."""
         if driven not in self._net:
             self._net[driven] = self._cells.net()
             self._waiting.append(driven)
         return self._net[driven]
 
     def _of_table(self, place: Place) -> int:
-        """The net of a table, or the constant that it is."""
+        """Return the net of a table, or the constant that it is."""
         table, _ = self._table(place)
         return int(table > 0) if table in (0, 0xFFFF) else self._of(place)
 
@@ -193,7 +193,7 @@ class _Walk:
         modes = [chip.entry(x, y + 1, f"RamConfig.CBIT_{bit}") for bit in range(4)]
 
         def found(port: str) -> tuple[int, int, int]:
-            """A wire, with its tile: ports stand in either of the two."""
+            """Return a wire, with its tile: ports stand in either of the two."""
             tile = next(at for at in (y, y + 1) if self._db.has(x, at, f"ram:{port}"))
             return self._db.wire(x, tile, f"ram:{port}"), x, tile
 
@@ -258,7 +258,7 @@ class _Walk:
     # The clock.
 
     def _clocked(self, wire: int, tile: tuple[int, int], where: str) -> bool:
-        """Whether the clock moves at `wire`; a constant, and a wire that nothing is led to, do not."""
+        """Return whether the clock moves at `wire`; a constant, and a wire that nothing is led to, do not."""
         if not self._wiring.is_led(wire):
             return False
         origin = self._wiring.source(wire)
@@ -281,5 +281,5 @@ class _Walk:
 
 
 def _named(place: Place) -> str:
-    """A logic cell as nextpnr calls it."""
+    """Return a logic cell as nextpnr calls it."""
     return f"X{place.x}/Y{place.y}/lc{place.z}"

@@ -86,7 +86,7 @@ class _Multiplier:
         return ReadbackError(f"the multiplier at {self._place} {what}; fpgaprune does not decode that")
 
     def _enable(self, hold: str | None) -> int:
-        """The net that enables registers, which `hold` may stop."""
+        """Return the net that enables registers, which `hold` may stop."""
         if any(self._wire(name, 0) != ZERO for name in _RESETS):
             raise self._refused("has registers that are reset without the clock")
         held = ZERO if hold is None else self._wire(hold, 0)
@@ -99,7 +99,7 @@ class _Multiplier:
         return self._cells.registers(nets, self._enable(f"{letter}HOLD"), f"{self._place}/{letter}")
 
     def _summed(self, side: _Side, product: Sequence[int], past: Sequence[int], carry: int) -> tuple[list[int], int]:
-        """What half of the output stage shows, and its carry."""
+        """Return what half of the output stage shows, and its carry."""
         cells, place, name = self._cells, f"{self._place}/{side.name}", side.name
         lower = self._set(f"{name}ADDSUB_LOWERINPUT")
         if lower not in (0, 2):

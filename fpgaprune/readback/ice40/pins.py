@@ -34,7 +34,7 @@ class Pins:
         self._plls = {place: chip.settings(place, kind, "PLL") for place, kind in chip.db.with_settings("pll")}
 
     def input(self, wire: int) -> str:
-        """The pin that drives a wire.
+        """Return the pin that drives a wire.
 
         Raises:
             ReadbackError: it is none of the design's inputs, or not configured as an input.
@@ -52,7 +52,7 @@ class Pins:
         return pin
 
     def driven_by(self, pin: str) -> int:
-        """The wire that an output pin shows.
+        """Return the wire that an output pin shows.
 
         Raises:
             ReadbackError: the pin is not configured as an output that always drives.
@@ -63,7 +63,7 @@ class Pins:
         return self._wire(place, "D_OUT_0")
 
     def before_global(self, wire: int, wiring: Wiring) -> int:
-        """The wire that a global net takes: that of its pin, or one that the design leads to its buffer.
+        """Return the wire that a global net takes: that of its pin, or one that the design leads to its buffer.
 
         Any other wire stands for itself.
         """
@@ -78,7 +78,7 @@ class Pins:
         return self._wire(places[0], "D_IN_0") if taken == "io" else wiring.source(db.wire(x, y, "fabout"))
 
     def clock(self, wire: int, wiring: Wiring, where: str) -> tuple[str, Fraction, Mapping[int, int]]:
-        """The pin of a clock, how many times as fast as there it is, and what certain wires must be for that.
+        """Return the pin of a clock, how many times as fast as there it is, and what certain wires must be for that.
 
         Args:
             wire: where the way to the clock of `where` begins.
@@ -100,7 +100,7 @@ class Pins:
         return self.input(origin), Fraction(1), {}
 
     def _pll_before(self, wire: int) -> Place | None:
-        """The place of the PLL that drives a wire, past the pin; None if none does."""
+        """Return the place of the PLL that drives a wire, past the pin; None if none does."""
         found = (place for kind, place in self._chip.db.drivers(wire) if kind.startswith("pll"))
         return next((place for place in found if self._plls[place]["PLLTYPE"]), None)
 

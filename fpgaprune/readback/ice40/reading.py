@@ -26,12 +26,12 @@ _DATABASES = {
 
 
 def read(path: str | os.PathLike[str], fpga: Fpga) -> Ice40:
-    """The FPGA as the bitstream at `path` configures it; errors are those of `Ice40.from_file`."""
+    """Return the FPGA as the bitstream at `path` configures it; errors are those of `Ice40.from_file`."""
     return Ice40.from_file(path, _DATABASES[fpga.device.options[0]][0])
 
 
 def netlist(chip: Ice40, fpga: Fpga) -> Netlist:
-    """What the board's serial output depends on; errors are those of `read_netlist`."""
+    """Return what the board's serial output depends on; errors are those of `read_netlist`."""
     pins = fpga.board.pins
     inputs = pins["clk"], pins["serial_in"]
     package = fpga.board.package + _DATABASES[fpga.device.options[0]][1]

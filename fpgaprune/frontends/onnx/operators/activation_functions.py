@@ -83,7 +83,7 @@ def gelu(step: NodeStep) -> Value:
 
 
 def _of_keras(name: str, nonnegative: bool = False) -> Callable[[NodeStep], Value]:
-    """The operator that Keras computes under `name`."""
+    """Return the operator that Keras computes under `name`."""
     return lambda step: step.plan.each(
         "Activation", step.name, step.value(), {"activation": name}, nonnegative=nonnegative
     )
@@ -96,7 +96,7 @@ def elu(step: NodeStep) -> Value:
 
 
 def selu(step: NodeStep) -> Value:
-    """The scaled exponential unit with the constants of its authors."""
+    """Return the scaled exponential unit with the constants of its authors."""
     for key, wanted in _SELU.items():
         found = float(step.settings.get(key, wanted))
         if not math.isclose(found, wanted, rel_tol=_CLOSE):

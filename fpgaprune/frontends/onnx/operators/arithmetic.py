@@ -102,7 +102,7 @@ def _merged(step: NodeStep, kind: str) -> Value:
 
 
 def _with_constant(step: NodeStep) -> tuple[Value, Parameter, bool]:
-    """The tensor, the constant with the axes of the tensor in ONNX, and whether the constant comes first."""
+    """Return the tensor, the constant with the axes of the tensor in ONNX, and whether the constant comes first."""
     is_first = isinstance(step.given[0], Parameter)
     value, constant = step.value(1 if is_first else 0), step.weight(0 if is_first else 1)
     if constant.ndim > value.rank:
@@ -116,7 +116,7 @@ def _with_constant(step: NodeStep) -> tuple[Value, Parameter, bool]:
 
 
 def _wide_axis(step: NodeStep, constant: Parameter) -> int | None:
-    """The one axis of ONNX along which `constant` differs; None if it is one number."""
+    """Return the one axis of ONNX along which `constant` differs; None if it is one number."""
     wide = [axis for axis, size in enumerate(constant.values.shape, 1) if size > 1]
     if len(wide) > 1:
         step.refuse(
@@ -127,7 +127,7 @@ def _wide_axis(step: NodeStep, constant: Parameter) -> int | None:
 
 
 def _as_bias(step: NodeStep, value: Value, constant: Parameter) -> Value | None:
-    """The tensor with `constant` as the bias of the layer that gives it; None if that layer cannot take it."""
+    """Return the tensor with `constant` as the bias of the layer that gives it; None if that layer cannot take it."""
     before, factor = step.before_scale(value)
     if factor is not None and _wide_axis(step, constant) in (None, value.axes[-1]) and value.flat is None:
         flat = constant.moved(np.ravel)
@@ -146,7 +146,7 @@ def _as_bias(step: NodeStep, value: Value, constant: Parameter) -> Value | None:
 
 
 def _weighted(step: NodeStep, value: Value) -> PlannedLayer | None:
-    """The layer without a bias that gives `value`, perhaps through layers that only drop axes of one entry."""
+    """Return the layer without a bias that gives `value`, perhaps through layers that only drop axes of one entry."""
     layer = step.plan.layers[value.layer]
     while layer.kind == "Reshape" and not step.is_shared(layer.name):
         before = step.plan.layers[layer.given[0]]

@@ -64,7 +64,7 @@ def _unscaled(step: NodeStep, value: Value) -> tuple[Value, np.float32]:
 
 
 def conv(step: NodeStep) -> Value:
-    """A convolution of one or two spatial axes; its weight is (C_out, C_in / groups, ...)."""
+    """Return a convolution of one or two spatial axes; its weight is (C_out, C_in / groups, ...)."""
     value, weight = step.value(), step.weight(1)
     bias = step.weight(2) if len(step.given) > 2 and step.given[2] is not None else None
     if value.rank not in (3, 4):

@@ -64,7 +64,7 @@ def pad(step: NodeStep) -> Value:
 
 
 def slice_(step: NodeStep) -> Value:
-    """The middle of the spatial axes."""
+    """Return the middle of the spatial axes."""
     value = step.value()
     starts = _listed(step.optional(1, "starts", [], since=10))
     ends = _listed(step.optional(2, "ends", [], since=10))
@@ -88,7 +88,7 @@ def slice_(step: NodeStep) -> Value:
 
 
 def gather(step: NodeStep) -> Value:
-    """One entry of an axis, which then is gone, or several that follow each other."""
+    """Return one entry of an axis, which then is gone, or several that follow each other."""
     value, places = step.value_of_any_batch(), step.parameter(1).values
     axis = value.counted(step.axis(int(step.settings.get("axis", 0)), value.rank, value.batch))
     size = value.size(axis)
@@ -103,7 +103,7 @@ def gather(step: NodeStep) -> Value:
 
 
 def _part(step: NodeStep, value: Value, axis: int, entries: list[int]) -> Value:
-    """The `entries` of `axis`, of which one follows the other."""
+    """Return the `entries` of `axis`, of which one follows the other."""
     joined, parts = step.plan.joined.get(value.layer, (0, ()))
     start = 0
     for part in parts if joined == axis else ():
@@ -144,7 +144,7 @@ def split(step: NodeStep) -> tuple[Value, ...]:
 
 
 def resize(step: NodeStep) -> Value:
-    """Each entry of the spatial axes several times, or points between entries."""
+    """Return each entry of the spatial axes several times, or points between entries."""
     value = step.value()
     mode = step.text("mode", "nearest")
     factors = _factors(step, value)
@@ -215,7 +215,7 @@ def _around(step: NodeStep, value: Value, before: list[int], after: list[int], k
 
 
 def _factors(step: NodeStep, value: Value) -> list[int]:
-    """The whole factor by which each axis but the batch grows."""
+    """Return the whole factor by which each axis but the batch grows."""
     sizes = [1, *value.sizes]
     at = 1 if step.operator == "Upsample" or step.opset < 11 else 2
     scales = step.optional(at, "scales", [], since=9)

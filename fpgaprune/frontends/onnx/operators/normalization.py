@@ -11,7 +11,7 @@ _WEIGHTS = ("gamma", "beta", "moving_mean", "moving_variance")
 
 
 def batch_normalization(step: NodeStep) -> Value:
-    """Each channel less its mean, by its deviation, times gamma, plus beta; as a trained network does it."""
+    """Return each channel less its mean, by its deviation, times gamma, plus beta; as a trained network does it."""
     value = step.value()
     if step.settings.get("training_mode", 0) or any(step.is_used[1:]):
         step.refuse("is in training mode; export the network for inference: model.eval()")

@@ -12,7 +12,7 @@ from fpgaprune.frontends.onnx.value import Value, channels_last
 
 
 def max_pool(step: NodeStep) -> Value:
-    """The largest element of each window; what is added around the tensor never counts."""
+    """Return the largest element of each window; what is added around the tensor never counts."""
     step.only_first_output()
     value, windows = _prepared(step)
     if not windows.is_padded:
@@ -37,7 +37,7 @@ def max_pool(step: NodeStep) -> Value:
 
 
 def average_pool(step: NodeStep) -> Value:
-    """The mean of each window; with count_include_pad the zeros around the tensor count."""
+    """Return the mean of each window; with count_include_pad the zeros around the tensor count."""
     value, windows = _prepared(step)
     if not windows.is_padded:
         return _pooled(step, value, windows, "AveragePooling", "valid")
@@ -54,22 +54,22 @@ def average_pool(step: NodeStep) -> Value:
 
 
 def global_average_pool(step: NodeStep) -> Value:
-    """The mean of each channel."""
+    """Return the mean of each channel."""
     return _over(step, step.value(), range(2, step.value().rank), "GlobalAveragePooling", keep=True)
 
 
 def global_max_pool(step: NodeStep) -> Value:
-    """The largest element of each channel."""
+    """Return the largest element of each channel."""
     return _over(step, step.value(), range(2, step.value().rank), "GlobalMaxPooling", keep=True)
 
 
 def reduce_mean(step: NodeStep) -> Value:
-    """The mean over all axes but the batch and one."""
+    """Return the mean over all axes but the batch and one."""
     return _over(step, *_reduced(step), "GlobalAveragePooling", keep=bool(step.settings.get("keepdims", 1)))
 
 
 def reduce_max(step: NodeStep) -> Value:
-    """The largest element over all axes but the batch and one."""
+    """Return the largest element over all axes but the batch and one."""
     return _over(step, *_reduced(step), "GlobalMaxPooling", keep=bool(step.settings.get("keepdims", 1)))
 
 

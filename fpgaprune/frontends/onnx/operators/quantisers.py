@@ -14,7 +14,7 @@ from fpgaprune.values import FixedType
 
 
 def quantised(step: NodeStep) -> Value:
-    """The nearest number of a grid.
+    """Return the nearest number of a grid.
 
     A scale that is a power of two is part of the type; the tensor is divided by any other, rounded, and multiplied by
     it again.
@@ -54,7 +54,7 @@ def _rounded(step: NodeStep, name: str, value: Value, kind: FixedType) -> Value:
 
 
 def _wide_axis(step: NodeStep, value: Value, *constants: NDArray[np.float32]) -> int | None:
-    """The one axis of ONNX along which `constants` differ; None if each is one number."""
+    """Return the one axis of ONNX along which `constants` differ; None if each is one number."""
     shapes = [(1,) * (value.rank - one.ndim) + one.shape for one in constants]
     if any(len(shape) > value.rank or shape[0] != 1 for shape in shapes):
         step.refuse(f"has a scale of shape {constants[0].shape} for a tensor of {value.rank} axes with the batch first")

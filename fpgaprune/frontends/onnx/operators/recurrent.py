@@ -44,7 +44,7 @@ _INPUTS = ("the sequence", "W", "R", "B", "sequence_lens", "initial_h", "initial
 
 
 def recurrent(step: NodeStep) -> tuple[Value, ...]:
-    """The states of all steps, and the last one; every sample begins with zeros."""
+    """Return the states of all steps, and the last one; every sample begins with zeros."""
     kind, value = _KINDS[step.operator], _steps_in_order(step)
     _require_plain(step, value)
     width = len(kind.blocks)
@@ -118,7 +118,7 @@ def last_step(step: NodeStep, value: Value, before: Sequence[int], after: Sequen
 
 
 def _steps_in_order(step: NodeStep) -> Value:
-    """The input of the node in the order (steps, numbers of a step)."""
+    """Return the input of the node in the order (steps, numbers of a step)."""
     value = step.value_of_any_batch()
     if value.rank != 3 or value.batch != 1:
         step.refuse(
@@ -150,7 +150,7 @@ def _require_plain(step: NodeStep, value: Value) -> None:
 
 
 def _functions(step: NodeStep, kind: _Kind) -> dict[str, str]:
-    """The settings of Keras for the activation functions of the node."""
+    """Return the settings of Keras for the activation functions of the node."""
     named = step.settings.get("activations", kind.activations)
     names = tuple(one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in named)
     alphas, betas = (tuple(step.settings.get(f"activation_{key}", ())) for key in ("alpha", "beta"))
@@ -175,7 +175,7 @@ def _functions(step: NodeStep, kind: _Kind) -> dict[str, str]:
 
 
 def _columns(step: NodeStep, at: int, width: int, blocks: Sequence[int]) -> Parameter:
-    """The weight (1, gates * units, inputs) as (inputs, gates * units), with the gates in the order of Keras."""
+    """Return the weight (1, gates * units, inputs) as (inputs, gates * units), with the gates in the order of Keras."""
     weight = step.weight(at)
     if weight.ndim != 3 or weight.values.shape[0] != 1 or weight.values.shape[1] % width or not weight.size:
         step.refuse(f"has {_INPUTS[at]} of shape {weight.values.shape}; wanted one direction of {width} gates")

@@ -12,12 +12,12 @@ from fpgaprune.frontends.onnx.value import Value
 
 
 def identity(step: NodeStep) -> Value:
-    """The tensor itself."""
+    """Return the tensor itself."""
     return step.value_of_any_batch()
 
 
 def dropout(step: NodeStep) -> Value:
-    """The tensor itself, as in every trained network."""
+    """Return the tensor itself, as in every trained network."""
     step.only_first_output()
     training = step.optional(2, "is_test", False, since=7)
     if step.opset >= 12 and training:
@@ -26,14 +26,14 @@ def dropout(step: NodeStep) -> Value:
 
 
 def cast(step: NodeStep) -> Value:
-    """The tensor itself, whose type stays float32."""
+    """Return the tensor itself, whose type stays float32."""
     if int(step.settings.get("to", 0)) != 1:
         step.refuse("turns a computed tensor into another type; wanted float32")
     return step.value()
 
 
 def flatten(step: NodeStep) -> Value:
-    """All axes from `axis` on as one."""
+    """Return all axes from `axis` on as one."""
     value = step.value()
     axis = int(step.settings.get("axis", 1))
     axis = axis + value.rank if axis < 0 else axis
@@ -43,7 +43,7 @@ def flatten(step: NodeStep) -> Value:
 
 
 def reshape(step: NodeStep) -> Value:
-    """The elements in another shape; the batch, and the axes before it, stay."""
+    """Return the elements in another shape; the batch, and the axes before it, stay."""
     value = step.value_of_any_batch()
     batch = value.batch
     asked = step.optional(1, "shape", [], since=5)
@@ -77,7 +77,7 @@ def reshape(step: NodeStep) -> Value:
 
 
 def squeeze(step: NodeStep) -> Value:
-    """The tensor without axes of one entry."""
+    """Return the tensor without axes of one entry."""
     value = step.value_of_any_batch()
     axes = step.optional(1, "axes", None, since=13)
     if axes is None:
@@ -92,7 +92,7 @@ def squeeze(step: NodeStep) -> Value:
 
 
 def unsqueeze(step: NodeStep) -> Value:
-    """The tensor with more axes of one entry."""
+    """Return the tensor with more axes of one entry."""
     value = step.value()
     axes = step.optional(1, "axes", [], since=13)
     rank = value.rank + len(axes)
@@ -106,7 +106,7 @@ def unsqueeze(step: NodeStep) -> Value:
 
 
 def transpose(step: NodeStep) -> Value:
-    """The axes in another order; no layer."""
+    """Return the axes in another order; no layer."""
     value = step.value_of_any_batch()
     order = [int(axis) for axis in step.settings.get("perm", range(value.rank - 1, -1, -1))]
     if sorted(order) != list(range(value.rank)):
