@@ -15,6 +15,7 @@ from fpgaprune.rtl.project import RtlLayer, VerilogProject
 
 _WIRE = re.compile(r"^ *wire (?:signed )?\[\d+:0\] ([vy]\d+) = (.*);$", re.M)
 _REGISTER = re.compile(r"^ *(v\d+_d\d+) <= (\w+);$", re.M)
+_LOOKUP = re.compile(r"^ *(\w+_rom\d+) lookup\d+ \(\.address\((.*)\), \.data\((v\d+)\)\);$", re.M)
 _BUS = re.compile(r"input wire \[(\d+):0\] in_data")
 _INPUT = re.compile(r"^(?:\$signed\(|\{1'b0, )in_data\[(?:\d+):(\d+)\][)}]$")
 _NAME = re.compile(r"\bv\d+(?:_d\d+)?\b")
@@ -58,7 +59,8 @@ class Datapath:
     Attributes:
         bits: of its input bus.
         text: of all files.
-        wires: the expression of each value, and for each register the value that goes into it.
+        wires: the expression of each value, for each register the value that goes into it, and for each value of a
+            table the table with its address in parentheses, which is no sum.
         forms: the sums found so far.
     """
 
@@ -75,8 +77,13 @@ class Datapath:
             CertificateError: a file is gone, or `to_verilog` did not write it.
         """
         bits, text = text_of(project, layer, role)
-        wires = {**dict(_WIRE.findall(text)), **dict(_REGISTER.findall(text))}
-        return cls(bits, text, wires)
+        looked_up = {value: f"{table}({address})" for table, address, value in _LOOKUP.findall(text)}
+        return cls(bits, text, {**dict(_WIRE.findall(text)), **dict(_REGISTER.findall(text)), **looked_up})
+
+    @property
+    def lookups(self) -> list[tuple[str, str, str]]:
+        """The module of each table, the expression of its address, and the value that it drives."""
+        return _LOOKUP.findall(self.text)
 
     def matrix(self, inputs: int, outputs: int, bus: Bus | None = None) -> NDArray[np.int64]:
         """Return the coefficient of each input in each output, (inputs, outputs); 0 for an input that is always 0.

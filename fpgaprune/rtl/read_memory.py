@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from fpgaprune.rtl.read_datapath import Datapath
 
 _SEQUENCE = re.compile(r"fp_sequence #\(\.WIDTH\((\d+)\), \.BEATS\((\d+)\), \.BITS\(\d+\)\)")
 _SCATTER = re.compile(r"fp_scatter #\(\.WIDTH\(\d+\), \.BEATS\((\d+)\)\)")
-_LOOKUP = re.compile(r"^ *(\w+_rom\d+) lookup\d+ \(\.address\((.*)\), \.data\((v\d+)\)\);$", re.M)
 _ENTRY = re.compile(r"^ *\d+'d(\d+): data = (\d+)'h([0-9a-f]+);$", re.M)
 _PRODUCT = re.compile(r"^(\S+) \* (\S+)$")
 _TAKEN = re.compile(r"^(?:\$signed\()?(v\d+(?:_d\d+)?)(?:\[(\d+):(\d+)\])?\)?$")
@@ -41,7 +40,12 @@ def read_memory(project: VerilogProject, layer: RtlLayer, inputs: int, outputs: 
         )
     beat = inputs * cycles // beats
     lanes = -(-beat // cycles)
-    reader = _Reader(datapath, lanes, int(found[1]) // lanes, _memories(project, layer, datapath))
+    width = int(found[1]) // lanes
+    silent = [lane for lane in range(lanes) if datapath.wires.get(f"v{lane}") == "1'b0"]
+    # Where the layer before gives only zeros, the text reads no input; the memory has a weight for it all the same.
+    read = {f"v{lane}": f"$signed(in_data[{(lane + 1) * width - 1}:{lane * width}])" for lane in silent}
+    datapath = replace(datapath, wires={**datapath.wires, **read})
+    reader = _Reader(datapath, lanes, width, _memories(project, layer, datapath))
     weights = np.zeros((beats, lanes, outputs), np.int64)
     for output in range(outputs):
         for lane, row in reader.rows(f"y{output}", beats):
@@ -65,7 +69,7 @@ class _Memory:
 def _memories(project: VerilogProject, layer: RtlLayer, datapath: Datapath) -> dict[str, _Memory]:
     """Return the memories of a layer, each by the name of the value that it drives."""
     found = {}
-    for module, address, value in _LOOKUP.findall(datapath.text):
+    for module, address, value in datapath.lookups:
         path = project.path / next((name for name in layer.files if name.endswith(f"/{module}.v")), module)
         if not path.is_file():
             raise CertificateError(f"{project.path}: the memory {module} is gone; write the Verilog again")
@@ -127,16 +131,21 @@ class _Reader:
         constant = _CONSTANT.match(text)
         if constant:
             return np.full(beats, int(f"{constant[1]}{constant[2]}"), np.int64)
-        low, high, top = 0, None, text
+        slices: list[tuple[int, int]] = []
+        top = text
         while top not in self.memories:
             taken = _TAKEN.match(top)
             if taken is None:
                 raise CertificateError(f"weight {text} of the Verilog does not come from a memory")
             if taken[2] is not None:
-                # In a slice of a slice, bits are counted from the lowest bit of the inner slice.
-                high = int(taken[3]) + (int(taken[2]) - int(taken[3]) if high is None else high)
-                low += int(taken[3])
+                slices.append((int(taken[2]), int(taken[3])))
             top = taken[1] if taken[1] in self.memories else self.datapath.wires.get(taken[1], "")
+        # A product that is always 0 takes but the lowest bit of its weight.
+        if len(slices) > 1 and slices[0] == (0, 0):
+            slices.pop(0)
+        # In a slice of a slice, bits are counted from the lowest bit of the inner slice.
+        low = sum(lowest for _, lowest in slices)
+        high = low + slices[0][0] - slices[0][1] if slices else None
         return self._column(self.memories[top], low, high, beats)
 
     def _column(self, memory: _Memory, low: int, high: int | None, beats: int) -> NDArray[np.int64]:

@@ -231,7 +231,7 @@ def test_a_locked_weight_in_memory_must_be_zero(tmp_path):
         ("_products.v", r"(lookup\d+ \(.address\()v\d+", r"\1v0", "not addressed by the number of the beat"),
         ("_rom0.v", r"\n *\d+'d3: .*", "", "has 11 words; wanted 12"),
         ("_products.v", r"(v\d+ = )(\S+) \* (\S+);", r"\1\2 & \3;", "is not a product of an input and a weight"),
-        ("_products.v", r"= \S+ \* ", "= v9 * ", r"reads v\d+, which nothing drives"),
+        ("_products.v", r"= \S+ \* ", "= v999 * ", r"reads v\d+, which nothing drives"),
     ],
 )
 def test_a_memory_of_another_form_is_refused(file, old, new, message, tmp_path):
@@ -282,3 +282,36 @@ def test_weights_are_those_of_their_output_where_one_before_is_always_zero(tmp_p
     assert [place.bits > 0 for place in places] == [True, False, True, True]
     assert not found[:, 1].any()
     same_up_to_powers_of_two(found[:, [0, 2, 3]], weight[:, [0, 2, 3]])
+
+
+@pytest.mark.parametrize("interval", [0, LONG])
+@pytest.mark.parametrize("function", ["tanh", "sigmoid", "softplus"])
+def test_weights_are_read_past_a_table_of_the_function_behind_them(function, interval, tmp_path):
+    net = Net(np.random.default_rng(3))
+    dense = net.dense(net.input(6), 4)
+    design = with_accum(net.design(net.activation(dense, function)), FixedType(40, 20))
+    project = to_verilog(design, tmp_path, interval=interval)
+    assert any(f"{dense}_" in path.name for path in tmp_path.glob("rtl/*_rom0.v")), "no table is computed with the sums"
+    same_up_to_powers_of_two(read_weights(project, design[dense]), design[dense].weights["weight"])
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_memory_has_weights_for_inputs_that_are_always_zero(signed, tmp_path):
+    net = Net(np.random.default_rng(5))
+    conv = net.conv(net.input(4, 4, 2), 4, size=(3, 3))
+    relu = net.activation(conv, "relu")
+    folded_one = net.dense(net.flatten(relu), 3)
+    design = with_accum(net.design(folded_one), FixedType(40, 20))
+    layer = design[conv]
+    bias, weight = layer.weights["bias"].copy(), layer.weights["weight"].copy()
+    bias[1::2], weight[..., 1::2] = layer.types["bias"].raw_min, 0
+    silent = replace(layer, weights={**layer.weights, "bias": bias, "weight": weight})
+    kind = FixedType(12, 6, signed=signed)
+    layers = [silent if la is layer else la for la in design.layers]
+    layers = [la if la.name != relu else replace(la, types={**la.types, "result": kind}) for la in layers]
+    project = to_verilog(replace(design, layers=tuple(layers)), tmp_path, fold={folded_one: 4})
+    none = "$signed(in_data[12:12]);" if signed else "v1 = 1'b0;"
+    assert none in next(tmp_path.glob("rtl/*_products.v")).read_text(), "no input is always zero"
+    wanted = design[folded_one].weights["weight"]
+    assert wanted[1::2].any()
+    same_up_to_powers_of_two(read_weights(project, design[folded_one]), wanted)
