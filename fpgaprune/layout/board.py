@@ -67,7 +67,12 @@ def _unused(name: str, design: Design) -> str:
 
 
 def layouts_for_board(
-    design: Design, board: str, interval: int | None = None, minutes: float = _MINUTES
+    design: Design,
+    board: str,
+    interval: int | None = None,
+    minutes: float = _MINUTES,
+    *,
+    before: DesignLayout | None = None,
 ) -> Iterator[tuple[DesignLayout, str]]:
     """Yield the quickest layout of `design` for which the FPGA of `board` has room, then ever smaller ones.
 
@@ -80,6 +85,7 @@ def layouts_for_board(
         board: a board of `hw/boards`, or a TOML file.
         interval: cycles for each sample; chosen unless given. With it, there is one layout.
         minutes: most minutes for place and route; the more there are, the more LUTs it bears.
+        before: a layout for which place and route found no place, or took too long: all are smaller.
 
     Raises:
         TargetError: the design fits in no layout; the message names the board that would take it.
@@ -91,21 +97,23 @@ def layouts_for_board(
         yield laid, f"{_often(laid)}, as asked, takes {room.amounts(laid)}{room.wait(laid)}"
         return
     usual = at_interval(design, room.part)
-    said, smallest, before = f"parallel takes {room.amounts(usual)}{room.wait(usual)}", usual, None
-    if room.holds(usual):
+    said, smallest, last = f"parallel takes {room.amounts(usual)}{room.wait(usual)}", usual, before
+    if room.holds(usual) and room.is_smaller(usual, last):
         yield usual, f"parallel, {_often(usual)}, takes {room.amounts(usual)}"
-        before = usual
+        last = usual
     for found in _slower(design, room):
-        if room.holds(found) and (before is None or room.fullness(found) <= _LESS * room.fullness(before)):
+        if room.holds(found) and room.is_smaller(found, last):
             yield found, f"{said}; {_often(found)} takes {room.amounts(found)}"
-            before = found
+            last = found
         smallest = min(smallest, found, key=room.order)
-    if before is not None:
+    if last is not before:
         return
     # What fills more than the room may still fit.
     with suppress(EstimateError):
         fills = DesignLayout.of_chosen(choose_layout(design, room.part, share=1.0), room.part)
         smallest = min(smallest, fills, key=room.order)
+    if not room.is_smaller(smallest, before):
+        return
     if room.exceeded(smallest):
         raise TargetError(
             f"{design.name} fits {room.board} at no interval: {_often(smallest)} still takes {room.amounts(smallest)}; "
@@ -178,6 +186,10 @@ class _Room:
         """Return the share of the resource that is nearest to its limit, or furthest beyond it."""
         taken = (share / self.devices.room[name] for name, share in self.shares(laid).items())
         return max(self.luts(laid) / self.many, *taken)
+
+    def is_smaller(self, laid: DesignLayout, other: DesignLayout | None) -> bool:
+        """Return whether `laid` takes clearly less than `other`, or nothing was tried before it."""
+        return other is None or self.fullness(laid) <= _LESS * self.fullness(other)
 
     def order(self, laid: DesignLayout) -> list[float]:
         """Its shares, the largest first: the smallest layout has the least of them."""

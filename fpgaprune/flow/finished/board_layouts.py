@@ -27,7 +27,14 @@ from fpgaprune.fabric import (
     waiting_for_cores,
 )
 from fpgaprune.flow.run import Progress, RunDirectory, layout_was_asked_for, measured_fields, verilog_of
-from fpgaprune.layout import bitstream_seconds_on, board_design, larger_board, layouts_for_board, named_on
+from fpgaprune.layout import (
+    DesignLayout,
+    bitstream_seconds_on,
+    board_design,
+    larger_board,
+    layouts_for_board,
+    named_on,
+)
 from fpgaprune.measure import VerilogPrice
 from fpgaprune.processes import countdown
 from fpgaprune.report import NO_BREAK, seconds_text
@@ -70,6 +77,7 @@ class _Layout:
     fields: dict[str, Any]
     seconds: tuple[float, float] | None = None
     placements: float = 1.0
+    was_measured: bool = False
 
 
 def build_for_board(
@@ -85,7 +93,7 @@ def build_for_board(
     """Write a bitstream into `folder`: of the quickest layout, or of the next smaller one that the tools finish.
 
     Args:
-        run: a run that was measured with an interval or a part keeps that layout, and there is no second one.
+        run: a run that was measured with an interval or a part keeps that layout if the tools finish it.
         design: what is to be computed.
         board: a board of `hw/boards`.
         folder: gets the bitstream, named after the project.
@@ -123,7 +131,9 @@ def build_for_board(
         slow = processor_slowness()
         progress.stage("layout", "done", f"{laid.why}{_wait(laid, slow, minutes)}")
         expected = 0.0 if laid.seconds is None else slow * laid.seconds[0]
-        if following is not None and expected > given:
+        # The layout of the measurement was asked for, so it is tried whatever is expected of it.
+        skips = following is not None and not laid.was_measured
+        if following is not None and skips and expected > given:
             given_up.append(f"{laid.name}: its bitstream takes about {_words(expected)}, and it has {_words(given)}")
             laid = _next(following, given_up, progress)
             continue
@@ -139,7 +149,7 @@ def build_for_board(
         tools: dict[str, Any] = {"cache": run.file("synth"), "on_step": tell}
         try:
             full = crowding(project, board, timeout_s=left(), **tools)
-            if not full or following is None:
+            if not full or not skips:
                 made = make_bitstream(project, board, output, timeout_s=left(), advise=False, **tools)
                 fields = laid.fields or measured_fields(run) or {"interval": 0}
                 family = str(family_of(find_part(made.device)))
@@ -163,15 +173,25 @@ def build_for_board(
 
 
 def _layouts(run: RunDirectory, design: Design, board: str, interval: int | None, minutes: float) -> Iterator[_Layout]:
+    measured, fed = None, board_design(design)
     if interval is None and layout_was_asked_for(run):
-        yield _Layout("the layout of the measurement", "as the run was measured", design, {})
-        return
-    fed = board_design(design)
-    for laid, why in layouts_for_board(fed, board, interval, minutes):
-        # The Verilog of the measurement takes the network's own samples.
-        fields = dict(laid.fields) or ({} if fed is design else {"interval": 0})
+        measured = _measured_layout(run, design, board)
+        seconds, placements = bitstream_seconds_on(measured, board), _placements(design, measured.latency_cycles, board)
+        name, why = "the layout of the measurement", "as the run was measured"
+        yield _Layout(name, why, design, {}, seconds, placements, was_measured=True)
+    for laid, why in layouts_for_board(fed, board, interval, minutes, before=measured):
+        # The Verilog of a measurement for which no layout was asked is the usual one, for the network's own samples.
+        fields = dict(laid.fields) or ({} if fed is design and measured is None else {"interval": 0})
         seconds, placements = bitstream_seconds_on(laid, board), _placements(fed, laid.latency_cycles, board)
         yield _Layout(named_on(laid, board), why, fed, fields, seconds, placements)
+
+
+def _measured_layout(run: RunDirectory, design: Design, board: str) -> DesignLayout:
+    """Estimate the layout that the run was measured in on the FPGA of `board`."""
+    place, router, _ = find_board_router(board)
+    fields = measured_fields(run) or {}
+    price = verilog_price(design, priced_as(router.family), **fields)
+    return DesignLayout.of_verilog(price, find_part(place.device), fields=fields)
 
 
 def _next(following: _Layout, given_up: list[str], progress: Progress) -> _Layout:

@@ -442,6 +442,25 @@ def test_a_run_measured_with_an_interval_keeps_its_verilog(run, tools):
     assert found.bitstream.digest == digest_of_verilog(VerilogProject.load(run / "rtl"))
 
 
+def test_a_measured_layout_without_a_place_gives_way_to_a_smaller_one(run, tools, two_layouts, tmp_path):
+    """Whatever is expected of it, the layout that was measured is tried first; a search for a part chose it."""
+    to_verilog(Design.load(run / "design.json"), run / "rtl", interval=16)
+    measured = RunDirectory.existing(run)
+    measured.manifest["config"]["measure"] = {"interval": 16, "part": None}
+    measured.write_manifest()
+    first = f"len(open({str(tmp_path / 'routes')!r}).read().splitlines()) == 1"
+    fake_nextpnr(tmp_path, f"if {first}: sys.exit('ERROR: no legal place')", family="himbaechel-gowin")
+    told = Told()
+    found = hand_over(run, "tang-nano-9k", progress=told)
+    (warning,) = [note for name, state, note in told.stages if state == "warning"]
+    assert warning.startswith("the layout of the measurement: place and route found no place for all of it (")
+    assert "; next, smaller: a sample every " in warning
+    assert found.layout == "16 cycles"
+    (before,) = {row and row.fields["interval"] for row in two_layouts}
+    assert before == 16
+    assert check(found.path).returncode == 0
+
+
 def test_an_hls4ml_project_has_no_interval(run):
     with pytest.raises(ConfigError, match="an interval is for our own Verilog; 'vitis' stands for the hls4ml project"):
         hand_over(run, "vitis", interval=200)
@@ -449,7 +468,7 @@ def test_an_hls4ml_project_has_no_interval(run):
 
 
 def test_a_design_for_no_interval_is_told_before_any_tool_runs(run, tools, tmp_path, monkeypatch):
-    def refused(design, board, interval, minutes):
+    def refused(design, board, interval, minutes, before):
         raise TargetError("fits at no interval")
 
     monkeypatch.setattr(board_layouts, "layouts_for_board", refused)
@@ -474,10 +493,12 @@ class Told:
 
 @pytest.fixture
 def two_layouts(monkeypatch):
-    """A quick layout and a smaller one, for which nothing is estimated."""
+    """A quick layout and a smaller one, for which nothing is estimated; what was tried before them."""
+    tried = []
 
-    def found(design, board, interval, minutes):
+    def found(design, board, interval, minutes, before):
         part = find_part(find_board(board).device)
+        tried.append(before)
         for cycles in (16, 200):
             laid = at_interval(design, part, cycles)
             yield laid, f"{cycles} cycles"
@@ -486,6 +507,7 @@ def two_layouts(monkeypatch):
     monkeypatch.setattr(board_layouts, "bitstream_seconds_on", lambda laid, board: (1.0, 2.0))
     monkeypatch.setattr(board_layouts, "processor_slowness", lambda: 1.0)
     monkeypatch.setattr(board_layouts, "waiting_for_cores", lambda: 3.0)
+    return tried
 
 
 # The first run of a tool does not end, the second one does; a line says how far it is.
@@ -628,7 +650,7 @@ def test_where_no_layout_is_finished_one_line_says_what_was_tried_and_what_to_do
 
 
 def test_the_last_layout_gets_all_of_the_time(run, tools, tmp_path, monkeypatch):
-    def found(design, board, interval, minutes):
+    def found(design, board, interval, minutes, before):
         yield at_interval(design, find_part(find_board(board).device), 200), "200 cycles"
 
     monkeypatch.setattr(board_layouts, "layouts_for_board", found)

@@ -1,6 +1,7 @@
 """`layouts_for_board`: the quickest layout for which a board has room, from prices alone."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -61,6 +62,16 @@ def test_a_small_network_stays_parallel(board):
     found, why = layout_for_board(two_convolutions(3), board)
     assert found.fields == {}
     assert why.startswith("parallel, a sample every 36 cycles, takes about ")
+
+
+def test_behind_a_layout_without_a_place_all_are_smaller():
+    design, board = two_convolutions(3), "tang-nano-9k"
+    (parallel, _), *_ = layouts_for_board(design, board)
+    smaller = [laid for laid, _ in layouts_for_board(design, board, before=parallel)]
+    full = [fullness(design, board, laid.fields) for laid in (parallel, *smaller)]
+    assert len(full) >= 3
+    assert all(less <= 0.85 * more for more, less in pairwise(full))
+    assert not list(layouts_for_board(design, board, before=smaller[-1]))
 
 
 @pytest.mark.parametrize(("board", "filters"), [("tang-nano-9k", 6), ("tang-nano-20k", 17), ("icebreaker", 6)])
