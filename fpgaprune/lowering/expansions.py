@@ -31,6 +31,7 @@ _HARD: Mapping[str, tuple[float, float, float, float]] = {
     "hard_tanh": (3.0, 3.0, 1 / 3, -1.0),
 }
 Call = Callable[..., Any]
+Free = Callable[[str], str]
 
 
 def expands(operation: keras.Operation, args: tuple[Any, ...]) -> bool:
@@ -43,7 +44,7 @@ def expands(operation: keras.Operation, args: tuple[Any, ...]) -> bool:
 
 
 def expanded(
-    operation: keras.Operation, name: str, call: Call, args: tuple[Any, ...], kwargs: Mapping[str, object]
+    operation: keras.Operation, name: str, call: Call, args: tuple[Any, ...], kwargs: Mapping[str, object], free: Free
 ) -> Any:
     """Output of the layers that replace `operation`, applied to its arguments; the last layer is called `name`.
 
@@ -53,25 +54,29 @@ def expanded(
         call: makes a copy of a layer with the options given by name, and calls it.
         args: what `operation` is called with.
         kwargs: further arguments of the call.
+        free: makes a name for a layer before the last, from a wanted one, that no layer has.
     """
     kind = keras_class(operation)
     if kind in _JOINED:
-        return _in_pairs(operation, kind, name, list(args[0]))
+        return _in_pairs(operation, kind, name, list(args[0]), free)
     if kind is keras.layers.Dot:
-        return _summed(name, keras.layers.Multiply(name=f"{name}_products")(list(args[0])))
+        return _summed(name, keras.layers.Multiply(name=free(f"{name}_products"))(list(args[0])))
     if kind in _APPLIES and kind is not keras.layers.Activation:
-        x, name = call(operation, name, args, kwargs, activation="linear"), f"{name}_{_function(operation)}"
+        x, name = call(operation, name, args, kwargs, activation="linear"), free(f"{name}_{_function(operation)}")
     else:
         x = args[0]
     relu = _several(operation)
-    return _rectified(relu, name, x) if relu is not None else _bounded(_bounds(operation), name, x)
+    return _rectified(relu, name, x, free) if relu is not None else _bounded(_bounds(operation), name, x, free)
 
 
-def _in_pairs(operation: keras.Operation, kind: Any, name: str, tensors: list[keras.KerasTensor]) -> keras.KerasTensor:
+def _in_pairs(
+    operation: keras.Operation, kind: Any, name: str, tensors: list[keras.KerasTensor], free: Free
+) -> keras.KerasTensor:
     options = {"axis": operation.axis} if kind is keras.layers.Concatenate else {}
     averages = kind is keras.layers.Average
     layer = keras.layers.Add if averages else kind
-    names = [f"{name}_{number}" for number in range(1, len(tensors) - 1)] + [f"{name}_sum" if averages else name]
+    names = [free(f"{name}_{number}") for number in range(1, len(tensors) - 1)]
+    names.append(free(f"{name}_sum") if averages else name)
     pairs = iter(names)
     whole = reduce(lambda one, other: layer(name=next(pairs), **options)([one, other]), tensors)
     if not averages:
@@ -127,29 +132,29 @@ def _several(operation: keras.Operation) -> Any:
     return relu if (relu.max_value is not None) + bool(relu.negative_slope) + bool(relu.threshold) > 1 else None
 
 
-def _rectified(relu: Any, name: str, x: keras.KerasTensor) -> keras.KerasTensor:
+def _rectified(relu: Any, name: str, x: keras.KerasTensor, free: Free) -> keras.KerasTensor:
     positive, slope = x, relu.negative_slope
-    above = f"{name}_positive" if slope else name
+    above = free(f"{name}_positive") if slope else name
     if relu.threshold:
-        own = f"{name}_above" if relu.max_value is not None else above
+        own = free(f"{name}_above") if relu.max_value is not None else above
         positive = keras.layers.ReLU(threshold=relu.threshold, name=own)(positive)
     if relu.max_value is not None:
-        positive = _bounded(_to_six(relu.max_value), above, positive)
+        positive = _bounded(_to_six(relu.max_value), above, positive, free)
     if not slope:
         return positive
-    below = scaled_and_shifted(f"{name}_below", x, -np.ones(1), np.full(1, relu.threshold))[1]
-    below = keras.layers.Activation("relu", name=f"{name}_negative")(below)
-    below = scaled_and_shifted(f"{name}_slope", below, np.full(1, -slope), np.zeros(1))[1]
+    below = scaled_and_shifted(free(f"{name}_below"), x, -np.ones(1), np.full(1, relu.threshold))[1]
+    below = keras.layers.Activation("relu", name=free(f"{name}_negative"))(below)
+    below = scaled_and_shifted(free(f"{name}_slope"), below, np.full(1, -slope), np.zeros(1))[1]
     return keras.layers.Add(name=name)([positive, below])
 
 
 def _bounded(
-    found: tuple[float, float, float, float, bool] | None, name: str, x: keras.KerasTensor
+    found: tuple[float, float, float, float, bool] | None, name: str, x: keras.KerasTensor, free: Free
 ) -> keras.KerasTensor:
     if found is None:
         return x
     scale, shift, after, lowered, times_x = found
-    y = scaled_and_shifted(f"{name}_shifted", x, np.array([scale]), np.array([shift]))[1]
-    y = keras.layers.Activation("relu6", name=f"{name}_relu6")(y)
-    y = scaled_and_shifted(f"{name}_factor" if times_x else name, y, np.array([after]), np.array([lowered]))[1]
+    y = scaled_and_shifted(free(f"{name}_shifted"), x, np.array([scale]), np.array([shift]))[1]
+    y = keras.layers.Activation("relu6", name=free(f"{name}_relu6"))(y)
+    y = scaled_and_shifted(free(f"{name}_factor") if times_x else name, y, np.array([after]), np.array([lowered]))[1]
     return keras.layers.Multiply(name=name)([x, y]) if times_x else y

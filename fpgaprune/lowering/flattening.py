@@ -70,6 +70,7 @@ def flattened(model: keras.Model) -> keras.Model:
     if not any(_changes(call) for call in calls_of(functional)):
         return functional
     names, copies = _flat_names(functional), {}
+    taken, called = {producer(tensor).name for tensor in functional.inputs} | {*names.values()}, set()
     entries = [
         keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=producer(tensor).name)
         for tensor in functional.inputs
@@ -81,6 +82,10 @@ def flattened(model: keras.Model) -> keras.Model:
         if id(operation) not in copies:
             copies[id(operation)] = (operation, _twin(operation, name, **options))
         return copies[id(operation)][1]
+
+    def free(wanted: str) -> str:
+        taken.add(name := free_name(wanted, taken))
+        return name
 
     def run(graph: Any, given: Sequence[Any], prefix: str) -> list[Any]:
         found = {id(old): new for old, new in zip(graph.inputs, given, strict=True)}
@@ -94,7 +99,11 @@ def flattened(model: keras.Model) -> keras.Model:
             if inner is not None:
                 made = run(inner, [found[id(tensor)] for tensor in call.inputs], f"{call.path}/")
             else:
-                made = keras.tree.flatten(_applied(call.operation, names[call.path], copy_of, args, kwargs))
+                name = names[call.path]
+                # What a layer expands to has no weights of its own; a second call makes other layers.
+                name = free(name) if name in called and expands(call.operation, args) else name
+                called.add(name)
+                made = keras.tree.flatten(_applied(call.operation, name, copy_of, free, args, kwargs))
             found |= {id(old): new for old, new in zip(call.outputs, made, strict=True)}
         return [found[id(tensor)] for tensor in graph.outputs]
 
@@ -137,7 +146,7 @@ def _changes(call: Any) -> bool:
 
 
 def _applied(
-    operation: keras.Operation, name: str, copy_of: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    operation: keras.Operation, name: str, copy_of: Any, free: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     """Return what the layers that stand for `operation` make of its arguments."""
     if is_wrapped(operation):
@@ -145,7 +154,7 @@ def _applied(
     if role_of(operation) is Role.IDENTITY:
         return args[0]
     if keras_class(operation) is keras.layers.RepeatVector:
-        one = keras.layers.Reshape((1, args[0].shape[-1]), name=f"{name}_step")(args[0])
+        one = keras.layers.Reshape((1, args[0].shape[-1]), name=free(f"{name}_step"))(args[0])
         return keras.layers.UpSampling1D(operation.n, name=name)(one)
     if expands(operation, args):
 
@@ -154,7 +163,7 @@ def _applied(
         ) -> keras.KerasTensor:
             return copy_of(layer, own, **options)(*given, **more)
 
-        return expanded(operation, name, call, args, kwargs)
+        return expanded(operation, name, call, args, kwargs, free)
     return copy_of(operation, name)(*args, **kwargs)
 
 

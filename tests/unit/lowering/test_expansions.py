@@ -30,6 +30,28 @@ def test_a_merge_of_many_is_one_of_two_at_a_time(merge, number):
     np.testing.assert_allclose(flat.predict(x, verbose=0), model.predict(x, verbose=0), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("merge", MERGES)
+def test_what_a_merge_becomes_takes_no_other_layer_s_name(merge):
+    # Keras itself names the second merge so.
+    model = branches(merge, 4)
+    more = [kl.Conv1D(model.output.shape[-1], 1, name=name)(model.output) for name in ("merged_1", "merged_sum")]
+    model = keras.Model(model.input, getattr(kl, merge)(name="merged_2")(more))
+    flat = flattened(model)
+    assert {layer.name for layer in model.layers} <= {layer.name for layer in flat.layers}
+    x = np.random.default_rng(1).normal(size=(16, 4, 3)).astype("float32")
+    np.testing.assert_allclose(flat.predict(x, verbose=0), model.predict(x, verbose=0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [kl.Activation("hard_silu"), kl.ReLU(3.0, negative_slope=0.5, threshold=0.25)])
+def test_a_function_that_is_called_twice_is_made_twice(kind):
+    given = keras.Input((5,), name="given")
+    path = kind(kl.Dense(6, name=f"{kind.name}_negative")(given))
+    model = keras.Model(given, kind(kl.Dense(2, name=f"{kind.name}_relu6")(path)))
+    x = 4 * np.random.default_rng(1).normal(size=(64, 5)).astype("float32")
+    wanted = model.predict(x, verbose=0)
+    np.testing.assert_allclose(fold(model).predict(x, verbose=0), wanted, atol=2e-5 * np.abs(wanted).max())
+
+
 def test_a_merge_of_two_stays_as_it_is():
     assert [layer.name for layer in flattened(branches("Add", 2)).layers] == ["given", "path_0", "path_1", "merged"]
 
