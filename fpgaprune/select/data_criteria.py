@@ -50,7 +50,8 @@ def batches(
 
     Args:
         data: arrays `(x, y)` or `(x, y, sample_weight)`, one array `x`, or an iterable of such batches, which keep
-            their size.
+            their size. Where the model has several inputs or outputs, x or y is a list or a dict of arrays, as `fit`
+            takes them.
         batch_size: samples in a batch of arrays.
         progress: called with `(done, total, note)` after each batch; `total` is 0 if it is unknown.
         note: name of the work.
@@ -60,10 +61,15 @@ def batches(
     """
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise DataError(f"batch size is {batch_size!r}; wanted a whole number of 1 or more")
+    from keras import tree
+
     source, total = _source(data, batch_size)
     done = 0
     for done, item in enumerate(source, start=1):
         x, y, weights, *_ = (*item, None, None) if isinstance(item, tuple | list) else (item, None, None)
+        first = next(iter(tree.flatten(x)), None)
+        if not len(getattr(first, "shape", ())):
+            raise DataError(f"a batch has a {type(first).__name__} in place of its samples; wanted an array")
         yield x, y, weights
         if progress is not None:
             progress(done, total, note)
@@ -74,12 +80,12 @@ def batches(
 def _source(data: object, batch_size: int) -> tuple[Iterable[Any], int]:
     if hasattr(data, "shape") and len(data.shape):
         return _slices((data,), batch_size)
-    if isinstance(data, tuple | list) and data and all(hasattr(part, "shape") and len(part.shape) for part in data):
-        if len(data) > 3 or len({len(part) for part in data}) != 1:
-            sizes = ", ".join(str(len(part)) for part in data)
+    if isinstance(data, tuple | list) and _are_arrays(data):
+        sizes = [len(leaf) for part in data for leaf in _leaves(part)]
+        if len(data) > 3 or len(set(sizes)) != 1:
             raise DataError(
-                f"data are {len(data)} arrays of {sizes} samples; wanted (x, y) or (x, y, sample_weight) of equal "
-                "length"
+                f"data are {len(sizes)} arrays of {', '.join(map(str, sizes))} samples; wanted (x, y) or "
+                "(x, y, sample_weight) of equal length"
             )
         return _slices(tuple(data), batch_size)
     if hasattr(data, "__iter__"):
@@ -89,11 +95,28 @@ def _source(data: object, batch_size: int) -> tuple[Iterable[Any], int]:
     raise DataError(f"data are a {type(data).__name__}; wanted arrays (x, y) or an iterable of batches (x, y)")
 
 
+def _are_arrays(data: Sequence[Any]) -> bool:
+    """Whether `data` are whole arrays and not batches; several inputs or outputs are a list or a dict of arrays."""
+    several = isinstance(data, tuple) and not all(isinstance(part, tuple) for part in data)
+    leaves = [leaf for part in data for leaf in _leaves(part)]
+    arrays = all(hasattr(leaf, "shape") and len(leaf.shape) for leaf in leaves)
+    return bool(leaves) and arrays and (several or all(hasattr(part, "shape") for part in data))
+
+
+def _leaves(part: Any) -> list[Any]:
+    if isinstance(part, dict):
+        return list(part.values())
+    return list(part) if isinstance(part, list | tuple) else [part]
+
+
 def _slices(arrays: tuple[Any, ...], batch_size: int) -> tuple[Iterable[Any], int]:
-    for what, array in zip(("samples", "labels", "weights"), arrays, strict=False):
-        real_array(array, what)
-    starts = range(0, len(arrays[0]), batch_size)
-    return (tuple(array[start : start + batch_size] for array in arrays) for start in starts), len(starts)
+    from keras import tree
+
+    for what, part in zip(("samples", "labels", "weights"), arrays, strict=False):
+        for array in _leaves(part):
+            real_array(array, what)
+    starts = range(0, len(_leaves(arrays[0])[0]), batch_size)
+    return (tree.map_structure(lambda a, s=start: a[s : s + batch_size], arrays) for start in starts), len(starts)
 
 
 def _length(data: Any) -> int:
@@ -224,7 +247,8 @@ def _gradients(
             except (tf.errors.OpError, ValueError, TypeError) as error:
                 # For example, a class number without an output of the network, or samples of another shape.
                 lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-                said = next((line for line in lines if "label" in line or "shape" in line), lines[0] if lines else "")
+                # TensorFlow puts "in user code:" and a traceback first.
+                said = next((line for line in lines if "label" in line or "shape" in line), lines[-1] if lines else "")
                 raise DataError(f"{who} cannot compute the model's loss of the data: {said[:200]}") from error
             yield step, {path: np.asarray(value, dtype=np.float64) for path, value in zip(paths, values, strict=True)}
 

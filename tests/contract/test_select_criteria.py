@@ -178,6 +178,25 @@ def test_data_may_come_in_batches_and_progress_is_told(model, data):
             assert np.array_equal(parts[path], whole[path])
 
 
+@pytest.mark.parametrize("criterion", ["taylor", "fisher", "activation"])
+def test_several_inputs_and_outputs_are_given_as_fit_takes_them(criterion):
+    keras.utils.set_random_seed(1)
+    rng = np.random.default_rng(1)
+    given = [keras.Input((size,), name=name) for size, name in ((3, "one"), (2, "two"))]
+    paths = [keras.layers.Dense(4, activation="relu", name=f"{tensor.name}_fc")(tensor) for tensor in given]
+    joined = keras.layers.Concatenate()(paths)
+    ends = [keras.layers.Dense(2, name=name)(joined) for name in ("left", "right")]
+    model = keras.Model(given, ends)
+    model.compile("sgd", ["mse", "mse"])
+    x, y = ([rng.normal(size=(12, size)).astype("float32") for size in sizes] for sizes in ((3, 2), (2, 2)))
+    batches = [([a[at : at + 4] for a in x], [a[at : at + 4] for a in y]) for at in range(0, 12, 4)]
+    wanted = scores(criterion, model, ["one_fc/kernel"], data=batches)["one_fc/kernel"]
+    by_name = dict(zip(("one", "two"), x, strict=True))
+    for data in ((x, y), (by_name, y), (tuple(x), y), (x, y, np.ones(12))):
+        found = scores(criterion, model, ["one_fc/kernel"], data=data, batch_size=4)["one_fc/kernel"]
+        assert np.allclose(found, wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
@@ -185,6 +204,8 @@ def test_data_may_come_in_batches_and_progress_is_told(model, data):
         (np.zeros((0, 6, 6, 1)), DataError, "the data hold no samples"),
         (np.zeros((4, 6, 6, 1)), MaskError, "criterion 'taylor' needs labels"),
         (7, DataError, "data are a int; wanted arrays"),
+        (([[0.0] * 36] * 4, [0] * 4), DataError, "a batch has a float in place of its samples; wanted an array"),
+        (([np.zeros((4, 6)), np.zeros((3, 6))], np.zeros(4)), DataError, "data are 3 arrays of 4, 3, 4 samples"),
     ],
 )
 def test_data_of_another_form_are_named(model, given, error, message):
