@@ -12,7 +12,7 @@ from msgspec import structs
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, DesignError, EstimateError, RtlError, UnsupportedLayerError
 from fpgaprune.estimate import estimate
-from fpgaprune.fabric import family_of
+from fpgaprune.fabric import ROUTERS, family_of
 from fpgaprune.fit.limits import Limits, Ranking, Sized, luts_of
 from fpgaprune.flow import Flow, HlsConfig, MeasureConfig, RunDirectory, TargetConfig
 from fpgaprune.hls import COUNTING, can_count
@@ -33,6 +33,9 @@ from fpgaprune.vendor import find_reports
 _NOT_BUILT: dict[str, Any] = {"hls": {"simulate": 0, "build": []}, "estimate": {"advice": False}}
 # Seconds of open synthesis with its simulation on a calm machine: of any design, and of each LUT.
 _SYNTHESIS, _SYNTHESIS_OF_A_LUT = 10.0, 0.012
+# So often a layout of each layer is chosen anew where place and route would find no room, each time for this share of
+# what it may take.
+_TIMES, _LESS = 3, 0.97
 # Steps of a vendor's tool whose reports count resources: the one before them only estimates.
 _COUNTED = ("synth", "route")
 
@@ -225,15 +228,47 @@ class VerilogRoute:
 
     def each_layout(self, design: Design, factors: Sequence[int] | None = None) -> Iterator[DesignLayout]:
         """Yield the layouts of `design`; only those with the intervals `factors`, if they are given."""
-        fits = False
+        fits, crowded = False, []
         for layout in slower_layouts(design, self.part, factors):
+            if layout.share <= self.share and self._fullness(layout) > 1:
+                crowded.append(layout)
+                continue
             fits |= layout.share <= self.share
             yield self._named(layout, layout.name)
         if not fits:
             # Choosing for each layer takes seconds, so it is done where one rule for all layers is not enough.
             with suppress(EstimateError):
-                chosen = choose_layout(design, self.part, share=self.share, upper=True)
-                yield self._as_chosen(chosen, "part")
+                yield self._as_chosen(self._chosen(design), "part")
+                return
+            for layout in crowded:
+                yield self._named(layout, layout.name)
+
+    def _chosen(self, design: Design) -> ChosenLayout:
+        """Choose a layout for each layer so that place and route has room too, if there is one.
+
+        Raises:
+            EstimateError: no layout fits.
+        """
+        chosen = choose_layout(design, self.part, share=self.share, upper=True)
+        for _ in range(_TIMES):
+            full = self._fullness(DesignLayout.of_chosen(chosen, self.part))
+            if full <= 1:
+                break
+            with suppress(EstimateError):
+                share = round(_LESS * chosen.share / full, 3)
+                chosen = choose_layout(design, self.part, share=share, upper=True)
+        return chosen
+
+    def _fullness(self, layout: DesignLayout) -> float:
+        """Return the LUTs after place and route over those that it bears; 0 where none are added to those counted.
+
+        On Gowin a register leads through a LUT, so that registers alone can fill the part.
+        """
+        router = ROUTERS.get(family_of(self.part) or "")
+        if router is None or not router.devices.lut_of:
+            return 0.0
+        counts = {name: count for name, count in layout.counts().items() if count is not None}
+        return router.devices.shares(counts, self.part)["lut"] / min(self.share, router.devices.room["lut"])
 
     def _as_chosen(self, chosen: ChosenLayout, name: str, interval: int = 0) -> DesignLayout:
         asked = {"interval": interval, "part": chosen.part, "share": chosen.share}
