@@ -30,6 +30,16 @@ def shown(value: object) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
+def require_kind(value: object, kind: type | tuple[type, ...], error: type[Exception], what: str, wanted: str) -> None:
+    """Check that an argument is of its kind, before its first attribute is read.
+
+    Raises:
+        error: `value` is of another kind; the message says which, and what is wanted.
+    """
+    if not isinstance(value, kind):
+        raise error(f"{what} is a {type(value).__name__}; wanted {wanted}")
+
+
 class FpgaPruneError(Exception):
     """An error that the user of fpgaprune can understand and correct.
 

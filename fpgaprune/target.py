@@ -15,7 +15,7 @@ from typing import Any
 
 from fpgaprune.backends import VERILOG
 from fpgaprune.design import IO_TYPES, STRATEGIES
-from fpgaprune.errors import TargetError, shown
+from fpgaprune.errors import TargetError, require_kind, shown
 from fpgaprune.files import hardware_path, read_toml
 
 CAPACITIES = ("lut", "ff", "dsp", "bram18", "uram")
@@ -281,6 +281,7 @@ def find_part(name: str, *, parts_file: str | os.PathLike[str] | None = None) ->
     Raises:
         TargetError: the part is unknown (the message lists the nearest names), or the file is missing or malformed.
     """
+    require_kind(name, str, TargetError, "part", "its name, as 'xc7z020'")
     own = _OWN_FILE.fullmatch(name.strip())
     if own is not None:
         return _own_part(Path(own["file"]), own["name"])

@@ -15,7 +15,7 @@ from fpgaprune.design import Design, Input, LayerSpec
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.kinds import computed, steps_of
 from fpgaprune.emulate.step import Step
-from fpgaprune.errors import DataError, DesignError, FpgaPruneError
+from fpgaprune.errors import DataError, DesignError, FpgaPruneError, require_kind
 from fpgaprune.files import PARSER_ERRORS, in_a_line
 from fpgaprune.values import Array, real_array
 
@@ -45,6 +45,7 @@ def emulate(design: Design, x: Inputs) -> Any:
         >>> outputs.shape, outputs.dtype
         ((32, 3), dtype('float32'))
     """
+    require_kind(design, Design, DesignError, "design", "a Design, as fp.make_design gives")
     found = _run(design, x, design.outputs)
     outputs = tuple(
         found[name].astype(np.float32).reshape(len(found[name]), *design.given_shape(name)) for name in design.outputs

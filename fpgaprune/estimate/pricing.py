@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.errors import EstimateError, FpgaPruneError
+from fpgaprune.errors import EstimateError, FpgaPruneError, TargetError, require_kind
 from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.estimate.compose import Parts, build
 from fpgaprune.estimate.digits import Products
@@ -50,10 +50,12 @@ def estimate(design: Design, target: Target | None = None, *, calibrated: Calibr
         >>> price.fits, price.total["synth"].lut.value > 0
         (True, True)
     """
+    require_kind(design, Design, EstimateError, "design", "a Design, as fp.make_design gives")
     if target is None:
         if design.part is None:
             raise EstimateError(f"design {design.name!r} names no part; give a target, as Target.of('xc7z020')")
         target = Target.of(design.part, clock_ns=design.clock_ns, io_type=design.io_type, backend=design.backend)
+    require_kind(target, Target, TargetError, "target", "a Target, as fp.Target.of('xc7z020', clock_ns=5) gives")
     try:
         return price(design_features(design, target), target, calibrated or calibration(), design.layers)
     except FpgaPruneError:

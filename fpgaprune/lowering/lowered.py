@@ -14,7 +14,7 @@ import numpy as np
 from fpgaprune.backends import AP_BACKENDS, VERILOG, faults_of
 from fpgaprune.design import Design, Input, warn_of_moved_reuse
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
+from fpgaprune.errors import DataError, DesignError, HlsError, TargetError, UnsupportedLayerError, require_kind
 from fpgaprune.lowering.design_of import design_of, outline
 from fpgaprune.lowering.exact_types import bits_behind, exact_types, unrounded_inputs
 from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
@@ -109,6 +109,7 @@ def lower(
     progress: OnStep | None = None,
 ) -> Lowered:
     """Return the design of `model` on `target`. Args, errors: as for `to_hls`."""
+    require_kind(target, Target, TargetError, "target", "a Target, as fp.Target.of('xc7z020', clock_ns=5) gives")
     precision = _precision(precision)
     if target.backend == VERILOG:
         # Our Verilog takes one position after another, and needs neither hls4ml's copies of streams nor its paddings.

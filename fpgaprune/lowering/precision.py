@@ -15,7 +15,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from fpgaprune.errors import HlsError
+from fpgaprune.errors import HlsError, shown
 from fpgaprune.lowering.accumulators import exact_accumulator, recurrent_accumulator
 from fpgaprune.lowering.folding import FOLDABLE, PRODUCTS, role_weights
 from fpgaprune.lowering.gru_lstm import RECURRENT
@@ -78,8 +78,8 @@ class Precision:
     def __post_init__(self) -> None:
         for name in ("weight_bits", "activation_bits", "sum_bits"):
             value = getattr(self, name)
-            if not 2 <= value <= 32:
-                raise HlsError(f"{name} is {value}; wanted 2 to 32")
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 2 <= value <= 32:
+                raise HlsError(f"{name} is {shown(value)}; wanted a whole number from 2 to 32")
 
 
 def choose_types(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import keras
 
-from fpgaprune.errors import RemovalError
+from fpgaprune.errors import RemovalError, require_kind
 from fpgaprune.remove.plan import RemovalPlan
 from fpgaprune.remove.planning import weights_digest
 from fpgaprune.remove.rebuilding import rebuild
 from fpgaprune.values import named_weights
-
-if TYPE_CHECKING:
-    import keras
 
 
 def apply_removal(model: keras.Model, plan: RemovalPlan, *, dtype: str | None = None) -> keras.Model:
@@ -35,6 +32,7 @@ def apply_removal(model: keras.Model, plan: RemovalPlan, *, dtype: str | None = 
         >>> tuple(small.get_layer("conv1").kernel.shape)
         (3, 3, 1, 3)
     """
+    require_kind(model, keras.Model, RemovalError, "model", "a Keras model")
     weights = named_weights(model) if model.weights else {}
     if weights_digest(weights) != plan.digest:
         raise RemovalError(

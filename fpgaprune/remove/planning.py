@@ -6,12 +6,13 @@ import hashlib
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import RemovalError, UnsupportedLayerError
+from fpgaprune.errors import RemovalError, UnsupportedLayerError, require_kind
 from fpgaprune.network import (
     Affine,
     Count,
@@ -28,9 +29,6 @@ from fpgaprune.remove.plan import Collapse, Delta, Indices, LayerChannels, Remov
 from fpgaprune.remove.proof import equivalence
 from fpgaprune.remove.rebuilding import rebuild
 from fpgaprune.values import named_weights, weight_shapes
-
-if TYPE_CHECKING:
-    import keras
 
 
 def plan_removal(
@@ -61,6 +59,7 @@ def plan_removal(
         >>> [len(kept) for kept in fp.plan_removal(model).kept["conv1/kernel"]]
         [3, 3, 1, 3]
     """
+    require_kind(model, keras.Model, RemovalError, "model", "a Keras model")
     if not tolerance >= 0:
         raise RemovalError(f"tolerance is {tolerance}; wanted 0 or more")
     if multiple_of < 1:

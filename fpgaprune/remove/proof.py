@@ -225,9 +225,18 @@ class _Finding:
         return gap.max(axis=1, initial=0.0), np.where(np.isfinite(x), np.abs(x), 0.0).max(axis=1, initial=0.0)
 
 
+def _fits(got: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    """Whether a sample's shape is that of an input, in which None is any size."""
+    return len(got) == len(wanted) and all(two in (one, None) for one, two in zip(got, wanted, strict=True))
+
+
 def _call(model: keras.Model, dtype: str | None, arrays: Sequence[Array]) -> Callable[[Sequence[Array]], list[Array]]:
     """Return a function from a batch to the flat outputs of `model`; traced once if there are many batches."""
     graph = graph_of(model) if dtype else None
+    if graph is not None:
+        got, wanted = ([tuple(x.shape[1:]) for x in inputs] for inputs in (arrays, graph.inputs))
+        if len(got) != len(wanted) or not all(map(_fits, got, wanted)):
+            raise EquivalenceError(f"inputs have samples of shape {got}; model {model.name!r} takes {wanted}")
     kinds = [x.dtype.name for x in arrays] if graph is None else [tensor.dtype for tensor in graph.inputs]
 
     def call(tensors: list[Any]) -> list[Any]:

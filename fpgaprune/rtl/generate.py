@@ -13,7 +13,7 @@ import numpy as np
 
 from fpgaprune.design import Design, Input, LayerSpec, Reshape, VerilogLayout
 from fpgaprune.emulate import emulate, steps_of
-from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, UnsupportedLayerError
+from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, UnsupportedLayerError, require_kind
 from fpgaprune.files import PARSER_ERRORS, hardware_path, in_a_line
 from fpgaprune.rtl import names
 from fpgaprune.rtl.chain import Chain
@@ -49,6 +49,8 @@ def to_verilog(
     Raises:
         UnsupportedLayerError, DesignError, RtlError, ToolError: as for `fpgaprune.to_verilog`.
     """
+    require_kind(design, Design, DesignError, "design", "a Design, as fp.make_design gives")
+    require_kind(output_dir, (str, os.PathLike), RtlError, "output_dir", "the path of a folder")
     folder = Path(output_dir)
     chosen = replace(layout or VerilogLayout(), **changes)
     chosen.require_fits(design)

@@ -73,6 +73,8 @@ class MaskSet(Summarised, Mapping[str, Mask]):
         Raises:
             MaskError: a slice cannot be read, matches no weight or is out of range.
         """
+        if isinstance(slices, str):
+            raise MaskError(f"slices is the string {slices!r}; wanted a sequence of slices, as [{slices!r}]")
         shapes = weight_shapes(model)
         masks: dict[str, Mask] = {}
         for text in slices:
