@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import EquivalenceError
-from fpgaprune.values import Array
+from fpgaprune.values import Array, Summarised, Summary
 
 
-@dataclass(frozen=True)
-class Equivalence:
+@dataclass(frozen=True, repr=False)
+class Equivalence(Summarised):
     """The differences between the outputs of two models.
 
     Attributes:
@@ -66,6 +66,17 @@ class Equivalence:
             "of its scale",
             worst_input=self.worst_input,
         )
+
+    def _summary(self) -> Summary:
+        worst = f"sample {self.worst_sample} of {self.samples:,}, output {self.worst_output}"
+        rows = (
+            ("of its scale", f"{self.max_relative_error:.3g}", f"{self.tolerance:.3g}"),
+            ("absolute", f"{self.max_abs_error:.3g}", ""),
+            ("units in the last place", f"{self.max_ulp:.3g}", ""),
+        )
+        title = f"Equivalence: {self.first} and {self.second} {'agree' if self.ok else 'differ'} in {self.dtype}"
+        moves = f"the outputs move over the samples by {self.variation:.3g} of their scale at least"
+        return Summary(title, ("largest difference", "found", "allowed"), rows, (f"largest at {worst}", moves))
 
     def to_json(self) -> dict[str, Any]:
         """Return the comparison as JSON data, without the values of the worst sample; inf and NaN become text."""

@@ -16,6 +16,7 @@ from fpgaprune.design import Dense, Input, LayerSpec
 from fpgaprune.fit import Fit, Knobs
 from fpgaprune.measure import (
     ChosenLayout,
+    Equivalence,
     Estimate,
     Figure,
     LaidLayer,
@@ -130,7 +131,12 @@ def price(count, name="conv{}"):
     return chosen(count, name).price
 
 
-MAKERS = [masks, estimate, certificate, found, report, design, plan, project, chosen, price]
+def equivalence(count, name="net{}"):
+    names = (name.format(0), "net")
+    return Equivalence(*names, count, "float64", 2e-9, 1e-9, 3.0, 2.5, 1e-6, 0, 0, (np.ones((count, 9, 9)),))
+
+
+MAKERS = [masks, estimate, certificate, found, report, design, plan, project, chosen, price, equivalence]
 
 
 @pytest.mark.parametrize("make", MAKERS)
