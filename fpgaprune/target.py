@@ -225,6 +225,15 @@ def list_boards() -> tuple[NamedBoard, ...]:
     return tuple(NamedBoard(**{**row, "aliases": tuple(row.get("aliases", ()))}) for row in document["board"])
 
 
+def require_target(target: object) -> None:
+    """Check that `target` is one, and not the name of its part.
+
+    Raises:
+        TargetError: it is something else.
+    """
+    require_kind(target, Target, TargetError, "target", "a Target, as fp.Target.of('xc7z020', clock_ns=5) gives")
+
+
 def named_board(name: str) -> NamedBoard | None:
     """Return the board called `name`, in any case, with or without its dashes; None if there is none.
 

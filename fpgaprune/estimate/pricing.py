@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.errors import EstimateError, FpgaPruneError, TargetError, require_kind
+from fpgaprune.errors import EstimateError, FpgaPruneError, require_kind
 from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.estimate.compose import Parts, build
 from fpgaprune.estimate.digits import Products
@@ -18,7 +18,7 @@ from fpgaprune.estimate.layer_hardware import RECURRENT_DOUBT
 from fpgaprune.estimate.savings import design_notes, zeros_note
 from fpgaprune.files import PARSER_ERRORS, in_a_line
 from fpgaprune.measure import Estimate, Figure, LayerEstimate, Multiplications, Resources, occupancy_of
-from fpgaprune.target import Target
+from fpgaprune.target import Target, require_target
 
 _ZERO = Figure(0, 0, 0)
 _NOTHING: dict[str, Resources[Figure]] = {"csynth": Resources(), "synth": Resources()}
@@ -55,7 +55,7 @@ def estimate(design: Design, target: Target | None = None, *, calibrated: Calibr
         if design.part is None:
             raise EstimateError(f"design {design.name!r} names no part; give a target, as Target.of('xc7z020')")
         target = Target.of(design.part, clock_ns=design.clock_ns, io_type=design.io_type, backend=design.backend)
-    require_kind(target, Target, TargetError, "target", "a Target, as fp.Target.of('xc7z020', clock_ns=5) gives")
+    require_target(target)
     try:
         return price(design_features(design, target), target, calibrated or calibration(), design.layers)
     except FpgaPruneError:

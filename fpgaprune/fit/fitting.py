@@ -22,7 +22,7 @@ from fpgaprune.fit.tracking import Tracker, find_tracker
 from fpgaprune.fit.workers import WorkerOptions
 from fpgaprune.flow import Flow, Progress, Silent, TargetConfig, parse_config
 from fpgaprune.network import save_keras
-from fpgaprune.target import Target
+from fpgaprune.target import Target, require_target
 from fpgaprune.values import Array
 
 if TYPE_CHECKING:
@@ -161,6 +161,7 @@ def fit(
         >>> found = fp.fit(model, data, target, "1 %", out="search", minutes=5)  # doctest: +SKIP
         >>> found.best.folder, found.front  # doctest: +SKIP
     """
+    require_target(target)
     options = WorkerOptions(workers, scheduler, memory_gib)
     folder = make_folder(Path(out))
     document: dict[str, Any] = {

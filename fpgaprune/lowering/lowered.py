@@ -14,7 +14,7 @@ import numpy as np
 from fpgaprune.backends import AP_BACKENDS, VERILOG, faults_of
 from fpgaprune.design import Design, Input, warn_of_moved_reuse
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import DataError, DesignError, HlsError, TargetError, UnsupportedLayerError, require_kind
+from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.lowering.design_of import design_of, outline
 from fpgaprune.lowering.exact_types import bits_behind, exact_types, unrounded_inputs
 from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
@@ -31,7 +31,7 @@ from fpgaprune.lowering.width_search import Labels, WidthSearch
 from fpgaprune.lowering.widths import AutoPrecision, FoundWidths
 from fpgaprune.processes import OnStep
 from fpgaprune.quantise import exact_type, rounds_channels
-from fpgaprune.target import Target
+from fpgaprune.target import Target, require_target
 from fpgaprune.values import Array, FixedType, MaskSet, class_numbers, gathered, named_weights, real_array
 
 _ROLES = {
@@ -109,7 +109,7 @@ def lower(
     progress: OnStep | None = None,
 ) -> Lowered:
     """Return the design of `model` on `target`. Args, errors: as for `to_hls`."""
-    require_kind(target, Target, TargetError, "target", "a Target, as fp.Target.of('xc7z020', clock_ns=5) gives")
+    require_target(target)
     precision = _precision(precision)
     if target.backend == VERILOG:
         # Our Verilog takes one position after another, and needs neither hls4ml's copies of streams nor its paddings.

@@ -28,6 +28,7 @@ CASES = {
         lambda m: fp.estimate(fp.make_design(m, fp.Target.of("xc7z020"), X), "xc7z020"),
         TARGET,
     ),
+    "a part for a target of a search": (lambda m: fp.fit(m, {}, "xc7z020", out="search"), TARGET),
     "no part": (lambda m: fp.Target.of(None), r"part is a NoneType; wanted its name"),
     "a model to estimate": (lambda m: fp.estimate(m, fp.Target.of("xc7z020")), DESIGN),
     "a model to emulate": (lambda m: fp.emulate(m, X), DESIGN),
