@@ -56,9 +56,8 @@ class Fabric:
                 self._table(int(sizes[0]), int(sizes[1]), count, found)
             elif kind == "program":
                 self._program(int(sizes[0]), int(sizes[1]), count, found)
-            elif name == "multiplier":
-                found["dsp"] += count
-                found["multiplier"] += count
+            elif kind == "multiplier":
+                self._multiplier(int(sizes[0]), int(sizes[1]), count, found)
             elif kind == "product":
                 self._product(int(sizes[0]), int(sizes[1]), int(sizes[2]), count, found)
             else:
@@ -105,6 +104,13 @@ class Fabric:
         else:
             found["table_lut"] += count * bits * max(words / self.memory["table_entries"], 1 / 16)
             found["register"] += count * bits
+
+    def _multiplier(self, a: int, b: int, count: float, found: Counts) -> None:
+        """Map the multipliers of a scheduled layer, which `to_verilog` asks a DSP block for where there are any."""
+        if self.product["least"] > max(a, b):
+            found["multiplier_bit"] += count * a * b
+        else:
+            found["dsp"] += count
 
     def _product(self, a: int, b: int, bits: int, count: float, found: Counts) -> None:
         p = self.product

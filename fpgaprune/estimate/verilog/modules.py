@@ -42,7 +42,8 @@ def _group(i: Instance) -> Counts:
     found["register"] += together * (beats + i["SUM_WIDTH"])
     found["choice_bit"] += together * taps * i["X_WIDTH"] * (split - 1) / 3
     # Registers of factors are inside a DSP block, or beside it; which of a beat's parts is read is chosen.
-    found.more({"multiplier": taps, "weight_bit": taps * i["W_WIDTH"]})
+    factor = i["X_WIDTH"] * together
+    found.more({f"multiplier_{factor}_{i['W_WIDTH']}": taps, "weight_bit": taps * i["W_WIDTH"]})
     found["piece_bit"] += together * taps * i["X_WIDTH"] * (split - 1)
     # The word of a step waits twice.
     found["register"] += 2 * (1 + taps * i["W_WIDTH"]) + i["SLOT"] + i["CHANNEL"] + i["PIECE"] + together + 3

@@ -17,6 +17,7 @@ from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import EstimateError, RtlError
 from fpgaprune.estimate import (
     Counts,
+    DigitCounter,
     Needed,
     PlainTrees,
     SignedDigits,
@@ -39,6 +40,8 @@ from fpgaprune.rtl import (
     share,
 )
 from fpgaprune.values import count_digits
+from tests.benchmarks.bench_scheduled_price import ROWS as SCHEDULED_ROWS
+from tests.benchmarks.bench_scheduled_price import random_layer
 from tests.benchmarks.verilog_networks import Network, random_network
 from tests.unit.rtl.networks import random_design
 
@@ -245,6 +248,25 @@ def test_blocks_are_exact_but_for_two_networks_of_a_family(synthesised, resource
     )
     assert max(wrong.values(), default=0) <= 2
     assert sum(true[resource] > 0 for true, _ in synthesised.values()) >= 4
+
+
+@pytest.mark.parametrize("family", ["ecp5", "gowin", "nexus"])
+def test_a_small_scheduled_layer_costs_what_synthesis_counts(family):
+    """On Nexus, where no DSP block multiplies, the products are LUTs: a third of what these layers take."""
+    errors, blocks = [], 0
+    with SCHEDULED_ROWS.open(newline="") as file:
+        counted = [row for row in csv.DictReader(file) if row["family"] == family and 30 <= int(row["seed"]) < 50]
+    for row in counted:
+        design, layout = random_layer(int(row["seed"]))
+        planned = next(
+            one for one in plan_verilog(design, layout, DigitCounter()).layers if one.layer in layout.multipliers
+        )
+        priced = find_fabric(family).resources(count_layer(planned))
+        errors.append(abs(priced["lut"] / int(row["lut"]) - 1))
+        blocks += priced["dsp"] == int(row["dsp"])
+    assert len(errors) == 20
+    assert blocks >= 17
+    assert np.median(errors) <= 0.12
 
 
 def test_a_price_is_a_fraction_of_the_search_for_adders():

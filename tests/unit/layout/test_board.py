@@ -154,7 +154,7 @@ def test_a_design_for_no_interval_names_the_board_that_would_take_it(without_sch
         layout_for_board(two_convolutions(16), "icebreaker")
     said = str(caught.value)
     # Of all that the FPGA has, a layout of each layer would take the least.
-    assert said.startswith("net fits iCEBreaker at no interval: a sample every 800 cycles still takes about 6,8")
+    assert said.startswith("net fits iCEBreaker at no interval: a sample every 800 cycles still takes about 6,7")
     # A Tang Nano 20K has room too, and place and route would not end there.
     assert "prune more or use fewer bits; Colorlight i5 (colorlight-i5) would take it: a sample every " in said
     assert "\n" not in said
