@@ -36,6 +36,8 @@ _SYNTHESIS, _SYNTHESIS_OF_A_LUT = 10.0, 0.012
 # So often a layout of each layer is chosen anew where place and route would find no room, each time for this share of
 # what it may take.
 _TIMES, _LESS = 3, 0.97
+# The share of the room of place and route for a network: the serial port of a board takes LUTs too.
+_ROOM = 0.93
 # Steps of a vendor's tool whose reports count resources: the one before them only estimates.
 _COUNTED = ("synth", "route")
 
@@ -268,7 +270,7 @@ class VerilogRoute:
         if router is None or not router.devices.lut_of:
             return 0.0
         counts = {name: count for name, count in layout.counts().items() if count is not None}
-        return router.devices.shares(counts, self.part)["lut"] / min(self.share, router.devices.room["lut"])
+        return router.devices.shares(counts, self.part)["lut"] / min(self.share, _ROOM * router.devices.room["lut"])
 
     def _as_chosen(self, chosen: ChosenLayout, name: str, interval: int = 0) -> DesignLayout:
         asked = {"interval": interval, "part": chosen.part, "share": chosen.share}

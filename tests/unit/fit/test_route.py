@@ -111,7 +111,7 @@ def test_a_layout_that_fits_a_part_of_gowin_leaves_room_for_the_luts_of_register
     devices = find_router(family_of(part)).devices
     fit = [layout for layout in VerilogRoute(part, "gowin").layouts(design) if layout.share <= 0.8]
     assert fit
-    assert all(devices.shares(layout.counts(), part)["lut"] <= devices.room["lut"] for layout in fit)
+    assert all(devices.shares(layout.counts(), part)["lut"] <= 0.93 * devices.room["lut"] for layout in fit)
     if part.name == "gw5a-25":
         # Its own layout has LUTs to spare as synthesis counts, but not with those of its registers.
         own = at_interval(design, part)
