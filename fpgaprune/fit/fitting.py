@@ -170,7 +170,7 @@ def fit(
         "data": {"source": data_source(data, folder)},
         "train": {"model": str(_model_file(model, folder, replace))},
         "target": {
-            "part": target.order_number,
+            "part": target.board or target.order_number,
             "clock_ns": target.clock_ns,
             "io_type": target.io_type,
             "strategy": target.strategy,
