@@ -38,7 +38,7 @@ def _program(
 
 
 def _flowing(text: str) -> str:
-    """`text` with each paragraph in one line, so that a help text fills the window."""
+    """Return `text` with each paragraph in one line, so that a help text fills the window."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 

@@ -15,14 +15,14 @@ _ENDLESS = re.compile(r"\S{500,}")
 
 
 def fraction_meant(value: object) -> str:
-    """`; did you mean 0.6?` for 60, which is per cent where a fraction is wanted; else nothing."""
+    """Return `; did you mean 0.6?` for 60, which is per cent where a fraction is wanted; else nothing."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 1 < value <= 100:
         return ""
     return f"; did you mean {value / 100:g}?"
 
 
 def shown(value: object) -> str:
-    """`value` for a message: as code writes it, with sixty characters at most, on one line."""
+    """Write `value` for a message: as code writes it, with sixty characters at most, on one line."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a whole number of thousands of digits, a list within a list within a list

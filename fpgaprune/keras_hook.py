@@ -50,7 +50,7 @@ class _KerasFinder(MetaPathFinder):
 
 
 def register_with_keras() -> None:
-    """Registers our serializable classes when Keras is imported, if Keras runs on TensorFlow."""
+    """Register our serializable classes when Keras is imported, if Keras runs on TensorFlow."""
     if "keras" in sys.modules:
         _register(sys.modules["keras"])
     elif not any(isinstance(finder, _KerasFinder) for finder in sys.meta_path):

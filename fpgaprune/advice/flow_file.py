@@ -55,7 +55,7 @@ class OwnFlow:
         return {section: table for section, table in keys.items() if table}
 
     def sparser(self, sparsity: float) -> Settings | None:
-        """The keys that lock at least the fraction `sparsity`; None if the flow locks as much, or trains nothing."""
+        """Return the keys that lock at least `sparsity`; None if the flow locks as much, or trains nothing."""
         select = self.document.get("select")
         if select is None:
             return {"select": {"sparsity": {"*/kernel": sparsity}, "scope": "layer"}}
@@ -74,12 +74,12 @@ class OwnFlow:
 
 
 def with_keys(document: Mapping[str, Any], keys: Settings) -> dict[str, Any]:
-    """`document` with `keys`, as `OwnFlow.keys` gives them, in place of its own."""
+    """Return `document` with `keys`, as `OwnFlow.keys` gives them, in place of its own."""
     return {**document, **{section: {**document.get(section, {}), **table} for section, table in keys.items()}}
 
 
 def _layers(own: Mapping[str, Any], entries: Mapping[str, Any], stale: set[str]) -> dict[str, Any]:
-    """Table `[hls.layers]`: `own` without the keys `stale`, then `entries`, which override them."""
+    """Make the table `[hls.layers]`: `own` without the keys `stale`, then `entries`, which override them."""
     kept = {name: {key: value for key, value in entry.items() if key not in stale} for name, entry in own.items()}
     found = dict(kept)
     for name, entry in entries.items():

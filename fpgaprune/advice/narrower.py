@@ -24,21 +24,21 @@ WIDTHS = (12, 10, 8, 6, 4)
 
 
 def narrower_weights(design: Design) -> Iterator[Edit]:
-    """Weights of fewer bits, from mild to strong."""
+    """Yield `design` with weights of fewer bits, from mild to strong."""
     for bits in WIDTHS:
         if _has_wider(design, bits):
             yield _edit(("weight_bits",), design, retyped(design, _weights(design, bits)))
 
 
 def narrower_activations(design: Design) -> Iterator[Edit]:
-    """Activations of fewer bits, from mild to strong."""
+    """Yield `design` with activations of fewer bits, from mild to strong."""
     for bits in WIDTHS:
         if any(width > bits for width in activation_bits(design).values()):
             yield _edit(("activation_bits",), design, retyped(design, _weights(design), bits))
 
 
 def narrower_everything(design: Design) -> Iterator[Edit]:
-    """Weights and activations of fewer bits, from mild to strong."""
+    """Yield `design` with weights and activations of fewer bits, from mild to strong."""
     for bits in WIDTHS:
         # Below eight bits, narrow activations cost more accuracy than narrow weights.
         width = max(bits, 8)
@@ -53,7 +53,7 @@ def with_widths(
     clips: bool = False,
     of_layers: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Design:
-    """`design` with at most so many bits for each weight and each activation; the types of sums follow.
+    """Return `design` with at most so many bits for each weight and activation; the types of sums follow.
 
     With `clips` the largest few weights may be cut off, as in a network that `quantize` makes. `of_layers` has the
     widths of single layers, as `{"d1_relu": {"activation_bits": 3}}`.
@@ -65,7 +65,7 @@ def with_widths(
 
 
 def widths_of(design: Design) -> list[tuple[str, str, int]]:
-    """Layer, `weight_bits` or `activation_bits`, and the width, for each width that a flow can ask for."""
+    """List layer, `weight_bits` or `activation_bits`, and the width, for each width that a flow can ask for."""
     roles = {"weight_bits": weight_bits(design), "activation_bits": activation_bits(design)}
     return [(name, role, bits) for role, found in roles.items() for name, bits in found.items()]
 
@@ -77,7 +77,7 @@ def _has_wider(design: Design, bits: int) -> bool:
 def _weights(
     design: Design, bits: int = 64, clips: bool = False, of_layers: Mapping[str, int] | None = None
 ) -> dict[str, dict[str, Weight]]:
-    """Weights by layer and role: at most `bits` wide, or as `of_layers` says, and no wider than they need."""
+    """Return the weights by layer and role, at most `bits` wide (or as `of_layers` says), and no wider than needed."""
     found: dict[str, dict[str, Weight]] = {}
     for layer in products(design):
         most = (of_layers or {}).get(layer.name, bits)

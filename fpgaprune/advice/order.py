@@ -12,7 +12,7 @@ _SLOW = 20
 
 
 def rank(suggestion: Suggestion, own: Part, now: DesignLayout) -> tuple[float, ...]:
-    """The rank of a suggestion for a design on the part `own`, whose estimate is `now`; a smaller rank is better.
+    """Return the rank of a suggestion for a design on the part `own`, whose estimate is `now`; a smaller one is better.
 
     The first criterion is whether the changed design fits: by the upper end of its estimate, by the middle, not at all.
     The second is what the change costs. Our own Verilog stands first, because it has as many multipliers as the part

@@ -27,7 +27,7 @@ def retyped(
     activation_bits: int | None = None,
     of_layers: Mapping[str, int] | None = None,
 ) -> Design:
-    """`design` with other raw `weights` by layer and role, and with no activation wider than `activation_bits`.
+    """Return `design` with other raw `weights` by layer and role, and with no activation wider than `activation_bits`.
 
     `of_layers` has the widths of the layers whose activations are to be others.
 
@@ -84,7 +84,7 @@ def trimmed(layer: LayerSpec, role: str) -> Weight:
 
 
 def requantised(layer: LayerSpec, role: str, bits: int, clips: bool = False) -> Weight:
-    """The weights of `layer` in `role` rounded to `bits`, with as many fraction bits as the largest weight allows.
+    """Round the weights of `layer` in `role` to `bits`, with as many fraction bits as the largest weight allows.
 
     With `clips` the largest few weights may be cut off, where that changes all weights less.
     """
@@ -163,16 +163,16 @@ def _cut(kind: FixedType, bits: int) -> FixedType:
 
 
 def weight_bits(design: Design) -> dict[str, int]:
-    """Width of the weights by layer."""
+    """Return the width of the weights by layer."""
     return {layer.name: layer.types["weight"].width for layer in products(design)}
 
 
 def activation_bits(design: Design) -> dict[str, int]:
-    """Width of the result by layer, for those whose width is `activation_bits` in a flow."""
+    """Return the width of the result by layer, for those whose width is `activation_bits` in a flow."""
     activations = (layer for layer in design.layers if is_activation(layer) and "result" in layer.types)
     return {layer.name: layer.types["result"].width for layer in activations}
 
 
 def sum_bits(design: Design) -> int:
-    """Width of the widest result of a layer that multiplies."""
+    """Return the width of the widest result of a layer that multiplies."""
     return max((layer.types["result"].width for layer in products(design) if "result" in layer.types), default=16)

@@ -36,7 +36,7 @@ from fpgaprune.target import Part, Target, find_part, parts_like
 
 
 def fitting_parts(target: Target, now: Estimate, price: Callable[[Target], Estimate]) -> Iterator[Estimate]:
-    """The design on the smallest part of the target's family that holds it, then on the smallest of the vendor's parts.
+    """Yield the estimate on the smallest part of the target's family that holds the design, then on the vendor's.
 
     The upper end of the estimate must fit; if it fits no part, the middle must. Parts are tried in the order of
     their LUTs. There are at most two estimates, of different parts.
@@ -73,7 +73,7 @@ KNOB = "our Verilog"
 
 
 def own_verilog(design: Design, target: Target, flow: OwnFlow) -> tuple[Edit, DesignLayout] | None:
-    """The sections of a flow file that lay `design` out as our Verilog on the part of `target`, and its estimate.
+    """Return the sections of a flow file that lay `design` out as our Verilog on the target's part, and its estimate.
 
     None if open synthesis does not know the part, if there is no such Verilog, or if the flow asks for it already.
     """
@@ -144,7 +144,7 @@ class Search:
         yield from self._parts()
 
     def together(self) -> Iterator[Suggestion]:
-        """Several knobs at once: another layout with fewer bits, more zeros, or both, each as mild as possible.
+        """Yield several knobs at once: another layout with fewer bits, more zeros, or both, each as mild as possible.
 
         If none makes the design fit, the result is the nearest one.
         """
@@ -164,7 +164,7 @@ class Search:
             yield from self._suggestion(min(nearest, key=lambda priced: (not priced.made.fits, priced.made.share)))
 
     def _bases(self) -> Iterator[list[Edit]]:
-        """Groups of changes that cost accuracy, from mild to strong: fewer bits, more zeros, both; in each io type."""
+        """Yield groups of changes that cost accuracy, mild to strong, in each io type: fewer bits, more zeros, both."""
         other = other_io_type(self.design)
         for start in (None,) if other is None else (None, other):
             design = self.design if start is None else start.design
@@ -193,7 +193,7 @@ class Search:
         return [priced for ladder in self._layouts(base) if (priced := self._mildest(ladder)) is not None]
 
     def _layouts(self, base: Edit | None) -> Iterator[Iterable[Edit]]:
-        """Ladders of layouts, each from fast to small, of the design; of the one that `base` makes if it is given."""
+        """Yield ladders of layouts, fast to small, of the design, or of the one that `base` makes if it is given."""
         design = self.design if base is None else base.design
         for ladder in ladders(design):
             yield ladder if base is None else (base.then(edit) for edit in ladder)
@@ -216,7 +216,7 @@ class Search:
         yield Suggestion(found[0].knobs[0], found[1], MODEL, cost, True, priced.made)
 
     def _verilog(self) -> Iterator[Suggestion]:
-        """Our own Verilog in the layout for the part."""
+        """Yield our own Verilog in the layout for the part as a suggestion, if it brings something."""
         found = own_verilog(self.design, self.target, self.flow)
         if found is not None and self._brings(found[1]):
             edit, made = found
@@ -248,7 +248,7 @@ class Search:
             yield from self._suggestion(priced)
 
     def _suggestion(self, priced: Priced, target: Target | None = None) -> Iterator[Suggestion]:
-        """The suggestion of `priced`, if it brings something; its estimate is that of the design that the flow makes.
+        """Yield the suggestion of `priced` if it helps; its estimate is that of the design that the flow makes.
 
         `target` is that of the design now unless given.
         """
@@ -264,7 +264,7 @@ class Search:
             yield Suggestion(" + ".join(edit.knobs), flow_text(keys), FLOW, cost, edit.keeps_function, made)
 
     def _mildest(self, edits: Iterable[Edit]) -> Priced | None:
-        """The first edit whose upper end fits, else the first that fits, else the one that exceeds the part least."""
+        """Return the first edit whose upper end fits, else the first that fits, else the one nearest to fitting."""
         best: Priced | None = None
         for edit in edits:
             priced = self._price(edit)
@@ -291,5 +291,5 @@ class Search:
 
 
 def _narrower(design: Design) -> list[Edit]:
-    """Narrower weights and activations, or narrower weights alone."""
+    """List edits to narrower weights and activations, or to narrower weights alone where there are none."""
     return list(narrower_everything(design)) or list(narrower_weights(design))

@@ -57,7 +57,7 @@ def advise_on_flow(
     trained: Design | None = None,
     calibrated: Calibration | None = None,
 ) -> Advice:
-    """As `advise`, for a design that `flow` made: each suggestion is an edit of that flow.
+    """Advise as `advise` does on a design that `flow` made: each suggestion is an edit of that flow.
 
     It keeps what the flow says otherwise, and its estimate is that of the design which the changed flow makes.
     """

@@ -62,7 +62,7 @@ def _pruned(raw: NDArray[np.int64], kept: int) -> NDArray[np.int64]:
 
 
 def global_average(design: Design) -> tuple[Edit, str] | None:
-    """`design` with a global average pooling for each average pooling over a whole map, and Python that makes it so.
+    """Replace each average pooling over a whole map by a global one; also return Python that does so in the model.
 
     None if there is no such pooling.
     """

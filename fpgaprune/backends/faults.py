@@ -21,7 +21,7 @@ _ELSEWHERE = "choose another backend, for example 'Vitis'"
 
 
 def faults_of(design: Design) -> list[str]:
-    """One line for each layer that the backend of `design` builds wrongly or not at all: name, reason, what to do."""
+    """Return a line for each layer that the backend builds wrongly or not at all: name, reason, what to do."""
     by_name = {layer.name: layer for layer in design.layers}
     found = []
     for layer in design.layers:
@@ -52,7 +52,7 @@ def _fault(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> st
 
 
 def _fault_of_backend(layer: LayerSpec, shapes: Sequence[tuple[int, ...]], design: Design) -> str | None:
-    """Fault of the back end in `layer` with either io type; None if there is none."""
+    """Return the fault of the back end in `layer` with either io type; None if there is none."""
     backend, operation = design.backend, layer.operation
     if backend == "Libero" and not _is_in_libero(operation):
         return (
@@ -165,13 +165,13 @@ def _fault_in_stream(layer: LayerSpec, sources: Sequence[LayerSpec], design: Des
 
 
 def _reads_one_place(operation: op.Convolution, backend: str) -> bool:
-    """Whether a template for windows of one place computes it, or one that keeps to the stride of such windows."""
+    """Return whether hls4ml's template for it has windows of one place, or heeds the stride of such windows."""
     one = operation.window.size == (1, 1) and not operation.depthwise
     return operation.pointwise or (one and backend == "oneAPI")
 
 
 def _packets(layer: LayerSpec, design: Design) -> tuple[int, ...]:
-    """The shape in whose packets the stream of `layer` comes: a flattened stream keeps those of the layer before it."""
+    """Return the shape of the packets in a layer's stream: a flattened stream keeps those of the layer before it."""
     while layer.operation == op.Reshape() or isinstance(layer.operation, op.Copy):
         layer = design[layer.inputs[0]]
     return layer.output_shape

@@ -28,7 +28,7 @@ _SELU_SCALE_TYPE = FixedType(16, 1, signed=False)
 
 
 def as_built(design: Design) -> Design:
-    """`design`, each layer as hls4ml's templates for the design's backend and io type compute it.
+    """Return `design`, each layer as hls4ml's templates for the design's backend and io type compute it.
 
     The order of addition, the form of tables and what is rounded first stand in the operations. `faults_of` names the
     layers whose templates compute something else, `unknown_of` those of which that is not known here.
@@ -56,7 +56,7 @@ def _order(layer: LayerSpec, backend: str) -> op.Order:
 
 
 def unknown_of(layer: LayerSpec, design: Design) -> str | None:
-    """Why it is not known here which bits hls4ml's template computes."""
+    """Say why it is not known which bits hls4ml's template for `layer` computes; None if it is known."""
     name = op.function_of(layer.operation)
     if design.backend not in KNOWN_BACKENDS:
         return (

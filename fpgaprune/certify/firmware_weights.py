@@ -35,7 +35,7 @@ _MATRICES = ("weight", "recurrent_weight")
 
 
 def read_firmware_weights(folder: Path, design: Design) -> dict[str, Array]:
-    """Weight path to raw integers, in Keras's axis order, read from the project's firmware files.
+    """Read the raw integers by weight path, in Keras's axis order, from the project's firmware files.
 
     The files that the C simulation loads (`*.txt`), the files that synthesis reads (`*.h`) and `design` must agree;
     each is read on its own. Where a layer's weights have become adders, the weights are read from the adders.
@@ -47,7 +47,7 @@ def read_firmware_weights(folder: Path, design: Design) -> dict[str, Array]:
 
 
 def by_path(weights: Mapping[tuple[str, str], NDArray[np.int64]], design: Design) -> dict[str, Array]:
-    """Weight path to the integers of `weights`, which are listed by layer and role."""
+    """Sort the integers of `weights`, which are listed by layer and role, by weight path."""
     found = {}
     for layer in design.layers:
         for role, path in layer.sources.items():
@@ -66,7 +66,7 @@ def as_numbers(integers: Mapping[str, Array], design: Design) -> dict[str, NDArr
 
 
 def _recurrent_bias(layer: LayerSpec, weights: Mapping[tuple[str, str], NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The bias of a recurrent layer as Keras stores it: one row for an LSTM, rows for inputs and state for a GRU."""
+    """Return the bias of a recurrent layer as Keras stores it: one row for an LSTM, two (inputs, state) for a GRU."""
     bias = weights[layer.name, "bias"]
     if "recurrent_bias" not in layer.sources:
         return bias
@@ -74,7 +74,7 @@ def _recurrent_bias(layer: LayerSpec, weights: Mapping[tuple[str, str], NDArray[
 
 
 def read_layer_integers(folder: Path, design: Design) -> dict[tuple[str, str], NDArray[np.int64]]:
-    """Layer name and role to raw integers, for every array that comes from a Keras weight.
+    """Read the raw integers by layer name and role, for every array that comes from a Keras weight.
 
     Raises:
         CertificateError: as `read_firmware_weights`.
@@ -93,7 +93,7 @@ def read_layer_integers(folder: Path, design: Design) -> dict[tuple[str, str], N
 
 
 def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
-    """Counts the weights of each layer, after a check that each file declares the layer's sizes as `design` does.
+    """Count the weights of each layer, after a check that each file declares the layer's sizes as `design` does.
 
     Raises:
         CertificateError: as `read_firmware_weights`, or a file declares another size.
@@ -115,7 +115,7 @@ def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
 
 
 def count_integers(integers: Mapping[tuple[str, str], NDArray[np.int64]], design: Design) -> tuple[LayerCounts, ...]:
-    """Counts the weights of each layer of `design`, whose `integers` are listed by layer and role."""
+    """Count the weights of each layer of `design`, whose `integers` are listed by layer and role."""
     counts = []
     for layer in design.layers:
         for role in _MATRICES:

@@ -210,7 +210,7 @@ def _parted(layers: Any, nested: str, merged: bool) -> Iterator[tuple[str, str]]
 
 
 def read_onnx_weights(path: Path) -> dict[str, Array]:
-    """Weight path to array, transposed back to Keras's axes; exact bits.
+    """Read the arrays by weight path, transposed back to Keras's axes; exact bits.
 
     For each weight path, the file's metadata under `fpgaprune.layout` names the initialiser, the shape in Keras, and
     the permutation from Keras's axes to those of the initialiser.

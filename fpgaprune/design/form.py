@@ -50,7 +50,7 @@ def _read(kind: Any, document: Any) -> Any:
 
 
 def _value(where: str, hint: object, value: object) -> Any:
-    """`value` as `hint` says: a number, a text, a truth value, a tuple of numbers, a window, a type, or None."""
+    """Read `value` as `hint` says: a number, a text, a truth value, a tuple of numbers, a window, a type, or None."""
     if isinstance(hint, types.UnionType):
         if value is None:
             return None

@@ -51,11 +51,11 @@ class FunctionTable:
         return 2 * self.reach if self.form == CENTRED else self.reach
 
     def error(self, size: int, result: FixedType) -> float:
-        """The most by which one of `size` entries differs from the function where that is a number of `result`."""
+        """Bound the error of a table of `size` entries where the function's value is a number of type `result`."""
         return self._steepest(result) * self.span / size
 
     def needed(self, source: FixedType, result: FixedType) -> int:
-        """The number of entries, a power of two, with which the table costs no more than rounding its result does.
+        """Return the number of entries, a power of two, at which the table costs no more than rounding its result.
 
         That is an entry for each number of type `source`, or steps so fine that an entry is within half the last place
         of `result`, whichever takes fewer.
@@ -118,7 +118,7 @@ class ScalarFunction:
 
 
 def single_exp(x: Array) -> NDArray[np.float32]:
-    """`std::exp` of single-precision numbers."""
+    """Compute `std::exp` of single-precision numbers."""
     with np.errstate(over="ignore"):
         return np.exp(x.astype(np.float64)).astype(np.float32)
 
@@ -229,5 +229,5 @@ _SPELLED = {name.replace("_", ""): row for row in _ROWS for name in (row.name, *
 
 
 def function_named(name: str) -> ScalarFunction | None:
-    """The function that `name` stands for, in any case of letters and with or without underscores; None if none."""
+    """Find the function that `name` stands for, in any case and with or without underscores; None if none."""
     return _SPELLED.get(name.lower().replace("_", ""))

@@ -153,12 +153,12 @@ class Design(Summarised):
         return Summary(f"Design: {self.name}, {len(rows)} layers", headings, rows)
 
     def given_shape(self, name: str) -> tuple[int, ...]:
-        """The shape of one sample of input or output `name` in the model: hardware may lack a reshaping beside it."""
+        """Return one sample's shape of input or output `name` in the model: hardware may lack a reshaping beside it."""
         layer = self[name]
         return layer.output_shape if layer.model_shape is None else layer.model_shape
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """`path` (ending in .json) and the .npz beside it hold the whole design; equal designs give equal bytes."""
+        """Write the whole design to `path` (ending in .json) and the .npz beside it; equal designs give equal bytes."""
         target = Path(path)
         arrays = {
             f"{layer.name}/{role}": np.ascontiguousarray(raw, dtype=np.int64)

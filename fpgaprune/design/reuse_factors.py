@@ -69,7 +69,7 @@ class Reuse:
     size: str
 
     def note(self, layer: str, strategy: str) -> str | None:
-        """One line that says which factor `layer` has in place of the one asked for; None where it has that one."""
+        """Say which factor `layer` has in place of the one asked for; None where it has that one."""
         if self.factor == self.wanted:
             return None
         return (
@@ -79,7 +79,7 @@ class Reuse:
 
 
 def settle_reuse(sizes: Sequence[tuple[int, int]], strategy: str, wanted: int) -> Reuse:
-    """The reuse factor of a layer whose products have `sizes`, inputs and outputs of each; all have the same factor."""
+    """Settle the reuse factor of a layer whose products, all with the same factor, have `sizes` (inputs, outputs)."""
     size = f"{sizes[0][0]} inputs, {sizes[0][1]} outputs"
     size += "".join(f", and {n_in} inputs of the same outputs" for n_in, _ in sizes[1:])
     if strategy == "latency":
@@ -103,7 +103,7 @@ def neighbours(legal: tuple[int, ...], wanted: int) -> tuple[int, ...]:
 
 
 def product_size(kernel_shape: tuple[int, ...], depthwise: bool) -> tuple[int, int]:
-    """Inputs and outputs per position of a layer whose Keras kernel has this shape."""
+    """Return the inputs and outputs per position of a layer whose Keras kernel has this shape."""
     if depthwise:
         return math.prod(kernel_shape[:-1]), kernel_shape[-2]
     return math.prod(kernel_shape[:-1]), kernel_shape[-1]

@@ -15,12 +15,12 @@ from fpgaprune.errors import DesignError, UnsupportedLayerError
 
 
 def linear(step: Step, x: Exact) -> Exact:
-    """`nnet::linear`: `x` assigned to the result's type."""
+    """Compute `nnet::linear`: `x` assigned to the result's type."""
     return x.into(step.result)
 
 
 def relu(step: Step, x: Exact) -> Exact:
-    """`nnet::relu`."""
+    """Compute `nnet::relu`."""
     return not_negative(x).into(step.result)
 
 
@@ -48,7 +48,7 @@ def quantised(step: Step, x: Exact) -> Exact:
 
 
 def not_negative(x: Exact) -> Exact:
-    """`x`, with 0 in place of negative numbers."""
+    """Return `x` with 0 in place of negative numbers."""
     return Exact(np.maximum(x.raw, 0), x.fraction, max(x.low, 0), max(x.high, 0))
 
 
@@ -61,19 +61,19 @@ def _relu_max(limit: int) -> Callable[[Step, Exact], Exact]:
 
 
 def leaky_relu(step: Step, x: Exact) -> Exact:
-    """`nnet::leaky_relu`: alpha times x if x is not positive."""
+    """Compute `nnet::leaky_relu`: alpha times x if x is not positive."""
     alpha = step.keep("alpha", lambda: constant(step.operation(Map).parameter, step.type("param")))
     return _where_positive(step, x, alpha * x)
 
 
 def prelu(step: Step, x: Exact) -> Exact:
-    """`nnet::prelu`: as `leaky_relu`, with an alpha for each value."""
+    """Compute `nnet::prelu`: as `leaky_relu`, with an alpha for each value."""
     alpha = step.constants("param")
     return _where_positive(step, x, alpha.reshape(1, *x.raw.shape[1:]) * x)
 
 
 def thresholded_relu(step: Step, x: Exact) -> Exact:
-    """`nnet::thresholded_relu`: 0 if x is at most theta."""
+    """Compute `nnet::thresholded_relu`: 0 if x is at most theta."""
     theta = step.keep("theta", lambda: constant(step.operation(Map).parameter, step.type("param")))
     passed = x.raw * (x > theta)
     return Exact(passed, x.fraction, min(x.low, 0), max(x.high, 0)).into(step.result)
@@ -102,7 +102,7 @@ def mapped(step: Step, x: Exact) -> Exact:
 
 
 def check(step: Step) -> None:
-    """The layer's function has an emulation.
+    """Check that the layer's function has an emulation.
 
     Raises:
         UnsupportedLayerError: it has none.

@@ -51,7 +51,7 @@ class Difference:
 def first_difference(
     design: Design, x: Inputs, reference: Mapping[str, Array], tolerance: float = 0.0
 ) -> Difference | None:
-    """The first layer, in order of execution, that differs from `reference` by more than `tolerance`; None if none.
+    """Return the first layer, in order of execution, more than `tolerance` off `reference`; None if there is none.
 
     Args:
         design: as for `emulate`.

@@ -16,7 +16,7 @@ _HALF = Exact(np.ones(1, np.float32), 1, 1, 1)
 
 
 def batch_normalization(step: Step, x: Exact) -> Exact:
-    """`nnet::normalize`: scale times x plus bias, exact until it is assigned to the result's type."""
+    """Compute `nnet::normalize`: scale times x plus bias, exact until it is assigned to the result's type."""
     scale, bias = step.constants("scale"), step.constants("bias")
     length = math.prod(x.raw.shape[1:])
     if scale.raw.size not in (x.raw.shape[-1], length):
@@ -27,7 +27,7 @@ def batch_normalization(step: Step, x: Exact) -> Exact:
 
 
 def merge(step: Step, a: Exact, b: Exact) -> Exact:
-    """`nnet::add`, `subtract`, `multiply`, `average`, `maximum`, `minimum`; the smaller input is repeated."""
+    """Compute `nnet::add`, `subtract`, `multiply`, `average`, `maximum` or `minimum`; the smaller input is repeated."""
     count = a.raw.shape[0]
     length = max(math.prod(a.raw.shape[1:]), math.prod(b.raw.shape[1:]))
     a, b = _repeated(a.flat(), length), _repeated(b.flat(), length)
@@ -35,7 +35,7 @@ def merge(step: Step, a: Exact, b: Exact) -> Exact:
 
 
 def check(step: Step) -> None:
-    """The layer's merge has an emulation.
+    """Check that the layer's merge has an emulation.
 
     Raises:
         UnsupportedLayerError: it has none.

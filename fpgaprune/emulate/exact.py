@@ -192,7 +192,7 @@ def _combined(operation: Any, a: Exact, b: Exact, low: int, high: int) -> Exact:
 
 
 def _rounded(value: Exact, kind: FixedType) -> Exact:
-    """`value` rounded to the fraction bits of `kind`, before any overflow."""
+    """Round `value` to the fraction bits of `kind`, before any overflow."""
     drop = value.fraction - kind.fraction
     if drop == 0:
         return value

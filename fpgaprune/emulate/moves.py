@@ -11,14 +11,14 @@ from fpgaprune.errors import DesignError
 
 
 def reshape(step: Step, x: Exact) -> Exact:
-    """`Reshape`: the same memory or stream in another shape; values are assigned only if packets change their size."""
+    """Reshape the same memory or stream; values are assigned only if packets change their size."""
     if step.operation(Reshape).repacks:
         return _repack(step, x)
     return x.reshape(x.raw.shape[0], *step.layer.output_shape)
 
 
 def _repack(step: Step, x: Exact) -> Exact:
-    """`nnet::repack_stream`: the values in packets of another size."""
+    """Compute `nnet::repack_stream`: the values in packets of another size."""
     before, after = x.raw.shape[-1], step.layer.output_shape[-1]
     if max(before, after) % min(before, after):
         raise DesignError(
@@ -28,18 +28,18 @@ def _repack(step: Step, x: Exact) -> Exact:
 
 
 def copied(step: Step, x: Exact) -> Exact:
-    """`nnet::clone_stream`."""
+    """Compute `nnet::clone_stream`."""
     return x.into(step.result)
 
 
 def transpose(step: Step, x: Exact) -> Exact:
-    """`nnet::transpose`."""
+    """Compute `nnet::transpose`."""
     axes = (0, *(axis + 1 for axis in step.operation(Transpose).axes))
     return x.on(np.ascontiguousarray(x.raw.transpose(axes))).into(step.result)
 
 
 def zero_padding(step: Step, x: Exact) -> Exact:
-    """`nnet::zeropad1d_cl` and `zeropad2d_cl`."""
+    """Compute `nnet::zeropad1d_cl` or `zeropad2d_cl`."""
     sides = _by_axis(step, step.operation(Pad).sides)
     padded = np.pad(x.into(step.result).raw, ((0, 0), *sides, (0, 0)))
     inner = x.into(step.result)
@@ -47,14 +47,14 @@ def zero_padding(step: Step, x: Exact) -> Exact:
 
 
 def cropping(step: Step, x: Exact) -> Exact:
-    """`nnet::cropping1d_cl` and `cropping2d_cl`."""
+    """Compute `nnet::cropping1d_cl` or `cropping2d_cl`."""
     sides = _by_axis(step, step.operation(Crop).sides)
     kept = tuple(slice(a, size - b) for (a, b), size in zip(sides, x.raw.shape[1:-1], strict=True))
     return x.on(x.raw[(slice(None), *kept)]).into(step.result)
 
 
 def resize(step: Step, x: Exact) -> Exact:
-    """`nnet::resize_nearest`; no value is assigned, because input and output have the same type."""
+    """Compute `nnet::resize_nearest`; no value is assigned, because input and output have the same type."""
     raw = x.raw
     sizes = step.layer.output_shape[:-1]
     for axis, new in enumerate(sizes, start=1):
@@ -66,7 +66,7 @@ def resize(step: Step, x: Exact) -> Exact:
 
 
 def concatenate(step: Step, a: Exact, b: Exact) -> Exact:
-    """`nnet::concatenate1d`, `concatenate2d`, `concatenate3d`."""
+    """Compute `nnet::concatenate1d`, `concatenate2d` or `concatenate3d`."""
     axis = step.operation(Concatenate).axis
     a, b = a.into(step.result), b.into(step.result)
     low, high = min(a.low, b.low), max(a.high, b.high)
@@ -76,6 +76,6 @@ def concatenate(step: Step, a: Exact, b: Exact) -> Exact:
 
 
 def _by_axis(step: Step, sides: tuple[int, int, int, int]) -> tuple[tuple[int, int], ...]:
-    """(before, after) for each axis of the map."""
+    """Return (before, after) for each axis of the map."""
     top, bottom, left, right = sides
     return ((left, right),) if len(step.layer.output_shape) == 2 else ((top, bottom), (left, right))

@@ -20,11 +20,11 @@ class Windows(Window):
 
     @classmethod
     def of(cls, window: Window) -> Windows:
-        """Windows with the size, stride and padding of `window`."""
+        """Make windows with the size, stride and padding of `window`."""
         return cls(window.size, window.stride, window.pad)
 
     def views(self, image: Array) -> Iterator[Array]:
-        """For each place in the window, row by row, the values there: views (N, H_out, W_out, C) of `image`."""
+        """Yield the values at each place in the window, row by row: views (N, H_out, W_out, C) of `image`."""
         height, width = self.positions(image.shape[1], image.shape[2])
         for row in range(self.size[0]):
             for column in range(self.size[1]):
@@ -33,18 +33,18 @@ class Windows(Window):
                 yield image[:, rows, columns]
 
     def positions(self, height: int, width: int) -> tuple[int, int]:
-        """Numbers of windows along the height and the width of a map of this size, padding included."""
+        """Count the windows along the height and the width of a map of this size, padding included."""
         return (height - self.size[0]) // self.stride[0] + 1, (width - self.size[1]) // self.stride[1] + 1
 
     def padded(self, image: Array, value: int) -> Array:
-        """`image` (N, H, W, C) with a border of `value`."""
+        """Return `image` (N, H, W, C) with a border of `value`."""
         if not any(self.pad):
             return image
         top, bottom, left, right = self.pad
         return np.pad(image, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=value)
 
     def columns(self, image: Array) -> Array:
-        """(N * H_out * W_out, KH * KW * C) the windows as rows, in the order of a kernel's weights."""
+        """Return the windows as rows (N * H_out * W_out, KH * KW * C), in the order of a kernel's weights."""
         height, width = self.positions(image.shape[1], image.shape[2])
         channels = image.shape[3]
         found = np.empty((image.shape[0], height, width, self.taps, channels), image.dtype)
@@ -54,12 +54,12 @@ class Windows(Window):
 
 
 def as_image(array: Array) -> Array:
-    """(N, W, C) as a map of height 1; (N, H, W, C) stays."""
+    """Return (N, W, C) as a map of height 1; (N, H, W, C) stays."""
     return array[:, None] if array.ndim == 3 else array
 
 
 def pooling(step: Step, x: Exact) -> Exact:
-    """`nnet::pooling1d_cl` and `pooling2d_cl`, or global pooling."""
+    """Compute `nnet::pooling1d_cl` or `pooling2d_cl`, or global pooling."""
     pool = step.operation(Pooling)
     if pool.window is None:
         return _global_pooling(step, x)
@@ -75,7 +75,7 @@ def pooling(step: Step, x: Exact) -> Exact:
 
 
 def _global_pooling(step: Step, x: Exact) -> Exact:
-    """`nnet::global_pooling1d_cl` and `global_pooling2d_cl`."""
+    """Compute `nnet::global_pooling1d_cl` or `global_pooling2d_cl`."""
     pool, accum = step.operation(Pooling), step.type("accum")
     places = int(np.prod(x.raw.shape[1:-1]))
     flat = x.raw.reshape(x.raw.shape[0], places, x.raw.shape[-1])

@@ -18,13 +18,13 @@ _MANY_CHANNELS = 8
 
 
 def dense(step: Step, x: Exact) -> Exact:
-    """`nnet::dense`: each output is a weighted sum of all inputs."""
+    """Compute `nnet::dense`: each output is a weighted sum of all inputs."""
     kernel = step.keep("kernel", lambda: Kernel.of(step.weight("weight"), step.type("weight")))
     return _accumulated(step, [x.flat()], kernel)
 
 
 def convolution(step: Step, x: Exact) -> Exact:
-    """`nnet::conv_1d_cl` and `conv_2d_cl`, also pointwise and depthwise: a Dense layer at every window."""
+    """Compute `nnet::conv_1d_cl` or `conv_2d_cl`, also pointwise and depthwise: a Dense layer at every window."""
     if step.operation(Convolution).depthwise:
         return _depthwise(step, x)
     windows = Windows.of(step.operation(Convolution).window)
@@ -42,7 +42,7 @@ def convolution(step: Step, x: Exact) -> Exact:
 
 
 def _depthwise(step: Step, x: Exact) -> Exact:
-    """`nnet::depthwise_conv_1d_cl` and `depthwise_conv_2d_cl`: one kernel for each channel."""
+    """Compute `nnet::depthwise_conv_1d_cl` or `depthwise_conv_2d_cl`: one kernel for each channel."""
     windows = Windows.of(step.operation(Convolution).window)
     channels = x.raw.shape[-1]
     if step.layer.output_shape[-1] != channels:
@@ -78,7 +78,7 @@ def _depthwise(step: Step, x: Exact) -> Exact:
 
 
 def channel_orders(step: Step, taps: int, channels: int) -> list[NDArray[np.int64]] | None:
-    """For each channel, its taps in the order in which they are added; None if that is the usual order."""
+    """Return the taps of each channel in the order in which they are added; None if that is the usual order."""
     if step.layer.strategy != "resource":
         return None
     order = input_order(step, taps * channels)
@@ -90,7 +90,7 @@ def _accumulated(step: Step, parts: Sequence[Exact], kernel: Kernel) -> Exact:
 
 
 def accumulated(step: Step, parts: Sequence[Exact], kernel: Kernel, bias: str) -> Exact:
-    """`parts` times `kernel` plus the weights of role `bias`, added up in type `accum` as the layer's strategy does."""
+    """Multiply `parts` by `kernel`, add the weights of role `bias`; sum in type `accum` as the strategy does."""
     inputs = kernel.weight.raw.shape[0]
     order = step.keep(f"order of {inputs}", lambda: input_order(step, inputs))
     accum, x = step.type("accum"), parts[0]

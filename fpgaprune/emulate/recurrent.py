@@ -28,7 +28,7 @@ _ONE = Exact(np.ones(1, np.float32), 0, 1, 1)
 
 
 def check(step: Step) -> None:
-    """Both functions of the layer have an emulation.
+    """Check that both functions of the layer have an emulation.
 
     Raises:
         UnsupportedLayerError: one has none.
@@ -42,7 +42,7 @@ def check(step: Step) -> None:
 
 
 def recurrent(step: Step, x: Exact) -> Exact:
-    """`nnet::gru_stack` and `lstm_stack`.
+    """Compute `nnet::gru_stack` or `lstm_stack`.
 
     A GRU has the gates update, reset, proposal, in this order, and its reset gate acts after the product. An LSTM has
     the gates input, forget, proposal, output, in this order.
@@ -95,7 +95,7 @@ def _product(step: Step, x: Exact, weight: str, bias: str) -> Exact:
 
 
 def _function(step: Step, name: str, x: Exact) -> Exact:
-    """Scalar function called `name`, whose results have the accumulator's type."""
+    """Compute the scalar function called `name`; its results have the accumulator's type."""
     found = not_negative(x) if name == "relu" else centred(step, x, FUNCTIONS[name])
     return found.into(step.type("accum"))
 

@@ -14,7 +14,7 @@ from fpgaprune.values import Array, FixedType
 
 
 def softmax(step: Step, x: Exact) -> Exact:
-    """`nnet::softmax_stable` over the last axis."""
+    """Compute `nnet::softmax_stable` over the last axis."""
     # The normalised axis comes first, because its values are the addends.
     moved = x.on(np.moveaxis(x.raw, -1, 0))
     norm, accum, sum_type = difference_type(step), step.type("accum"), sum_type_of(step)
@@ -76,7 +76,7 @@ def _top_bits(x: Exact, kind: FixedType, size: int) -> NDArray[np.int64]:
 
 
 def _addressed(kind: FixedType, size: int) -> NDArray[np.float32]:
-    """(size,) the real values whose top bits are the addresses of the table."""
+    """Return the real values (size,) whose top bits are the addresses of the table."""
     raw = np.arange(size, dtype=np.int64) << (kind.width - _address_bits(kind, size))
     if kind.signed:
         raw = np.where(raw > kind.raw_max, raw - (1 << kind.width), raw)

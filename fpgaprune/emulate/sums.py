@@ -49,7 +49,7 @@ class Kernel:
         return min(lows), max(highs)
 
     def output_bounds(self, low: int, high: int) -> list[tuple[int, int]]:
-        """Bounds of the sums of each output by itself."""
+        """Bound the sums of each output by itself."""
         low, high = min(low, 0), max(high, 0)
         pairs = list(zip(self.positive, self.negative, strict=True))
         return [(p * low + n * high, p * high + n * low) for p, n in pairs]
@@ -99,7 +99,7 @@ def weighted_sum(
 
 
 def _product(x: Array, weight: Array) -> Array:
-    """`x @ weight`, computed in blocks of rows if `x` is a matrix.
+    """Compute `x @ weight`, in blocks of rows if `x` is a matrix.
 
     No warning is meant: all numbers are finite integers, but a BLAS also multiplies what lies in the unused
     lanes of its buffers, and sets the processor's flags for it.
@@ -119,7 +119,7 @@ def _product_of_rows(x: Array, weight: Array) -> Array:
 
 
 def summed(addends: Sequence[Exact], accum: FixedType, tree: bool) -> Exact:
-    """The sum of `addends` in type `accum`: in a balanced tree, as in `nnet::reduce`, if `tree`, else one by one.
+    """Sum `addends` in type `accum`: in a balanced tree, as in `nnet::reduce`, if `tree`, else one by one.
 
     The addends of a tree are assigned to `accum` before they are added; those of a running total are not.
     """

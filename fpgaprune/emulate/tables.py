@@ -57,7 +57,7 @@ def look_up(step: Step, x: Exact) -> Exact:
 
 
 def looked_up(step: Step, x: Exact, function: ScalarFunction) -> Exact:
-    """`nnet::sigmoid`, `tanh`, `softplus`, `softsign`, `elu`, `selu`: the table's value, in the result's type."""
+    """Look `x` up in the table of `function`, as `nnet::sigmoid` or `nnet::elu` does, in the result's type."""
     if table_of(function).form == CENTRED:
         return centred(step, x, function).into(step.result)
     if table_of(function).form == RECTIFIED:
@@ -115,13 +115,13 @@ def constant(value: float | None, kind: FixedType) -> Exact:
 
 
 def where_negative(x: Exact, negative: Exact, other: Exact) -> Exact:
-    """`negative` where `x` is below zero, else `other`; both of one type."""
+    """Return `negative` where `x` is below zero, else `other`; both have one type."""
     low, high = min(negative.low, other.low), max(negative.high, other.high)
     return Exact(np.where(x.raw < 0, negative.raw, other.raw), other.fraction, low, high)
 
 
 def _index(x: Exact, size: int, span: int) -> NDArray[np.int64]:
-    """`int(x * size / span)`; the division and the conversion truncate towards zero."""
+    """Compute `int(x * size / span)`; the division and the conversion truncate towards zero."""
     scaled = x * Exact(np.full(1, size, np.float64), 0, size, size)
     return scaled.quotient(span).into(_INT).integers()
 

@@ -70,7 +70,7 @@ def speed_of(part: str) -> Speed:
 
 
 def dsps_per_product(speed: Speed, first_bits: int, second_bits: int) -> int:
-    """DSP slices that a signed product of operands of these widths takes.
+    """Count the DSP slices that a signed product of operands of these widths takes.
 
     A slice multiplies a wide operand by a narrow one; a wider operand is cut into pieces that overlap by a sign bit.
     """

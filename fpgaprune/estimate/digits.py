@@ -60,7 +60,7 @@ class Products:
 
 
 def count_products(raw: NDArray[np.int64]) -> Products:
-    """The multiplications by `raw`, shaped (products of an output, outputs); a row holds the constants of one input."""
+    """Count the multiplications by `raw`, (products of an output, outputs); a row holds the constants of one input."""
     matrix = np.asarray(raw, dtype=np.int64).reshape(-1, raw.shape[-1] if raw.ndim else 1)
     return _count(matrix.tobytes(), matrix.shape)
 
@@ -96,7 +96,7 @@ def joined(one: Products, other: Products) -> Products:
 
 
 def scaled(products: Products, factor: float) -> Products:
-    """The multiplications by constants other than zero times `factor`; the rest of the total is multiplied by zero."""
+    """Scale the multiplications by constants other than zero; the rest of the total is multiplied by zero."""
     power, few, many = (round(kind * factor) for kind in (products.power_of_two, products.few, products.many))
     return replace(
         products,
@@ -112,7 +112,7 @@ def scaled(products: Products, factor: float) -> Products:
 
 
 def multiplier_blocks(weight: NDArray[np.int64], reuse: int) -> NDArray[np.int64] | None:
-    """(multipliers, reuse) the weights of each multiplier, consecutive ones of an output; None if `reuse` is uneven."""
+    """Return each multiplier's weights (multipliers, reuse), consecutive ones of an output; None if uneven."""
     if weight.size % reuse:
         return None
     return np.ascontiguousarray(weight.reshape(-1, weight.shape[-1]).T).reshape(-1, reuse)
@@ -134,21 +134,21 @@ def expect_products(
 
 
 def scattered(products: Products, inputs: int) -> Products:
-    """`products` if the constants other than zero stand at random, so that more inputs and outputs have none."""
+    """Return `products` if its non-zero constants stand at random, so that more inputs and outputs have none."""
     outputs = products.total / max(inputs, 1)
     none = products.zero / products.total if products.total else 0.0
     return replace(products, live_inputs=inputs * (1 - none**outputs), live_outputs=outputs * (1 - none**inputs))
 
 
 def _wide_share(mean_bits: float) -> float:
-    """The share of constants with `WIDE_BITS` bits or more if they are of a normal distribution with this mean."""
+    """Return the share of constants of `WIDE_BITS` bits or more in a normal distribution with this mean width."""
     # The mean of log2 of the magnitude is 0.916 below log2 of the deviation; a number has half a bit more on average.
     deviation = 2.0 ** (mean_bits + 0.416)
     return math.erfc(2.0 ** (WIDE_BITS - 2) / deviation / math.sqrt(2))
 
 
 def _distinct(matrix: NDArray[np.int64], chosen: NDArray[np.bool_]) -> float:
-    """Different values among the chosen elements of each row, summed over rows."""
+    """Count the different values among the chosen elements of each row, summed over rows."""
     rows, columns = np.nonzero(chosen)
     if not rows.size:
         return 0.0
@@ -160,7 +160,7 @@ def _distinct(matrix: NDArray[np.int64], chosen: NDArray[np.bool_]) -> float:
 
 
 def _expected_distinct(count: float, inputs: int, values: float) -> float:
-    """The expected number of different values if each of `inputs` rows draws its part of `count` from `values`."""
+    """Return how many different values to expect if each of `inputs` rows draws its part of `count` from `values`."""
     if count <= 0 or inputs <= 0:
         return 0.0
     per_input = count / inputs

@@ -65,5 +65,5 @@ def family_of(kind: str) -> str:
 
 
 def unpriced(kind: str, where: str) -> str:
-    """Why the layer that `where` names is left out of the figures."""
+    """Say why the layer that `where` names is left out of the figures."""
     return f"{where} is a {kind!r}, which no hardware model prices; known classes: {', '.join(FAMILIES)}"

@@ -30,7 +30,7 @@ class Port:
 
 
 def cut_bits(inp: Port, weight: Port, accum: Port) -> int | None:
-    """Low bits that a product of `inp` and `weight` loses when it is cast to `accum`; None if a point is unknown."""
+    """Count the low bits that a product loses when it is cast to `accum`; None if a point is unknown."""
     if inp.integer is None or weight.integer is None or accum.integer is None:
         return None
     return max(inp.bits - inp.integer + weight.bits - weight.integer - accum.bits + accum.integer, 0)
@@ -167,7 +167,7 @@ def with_live_shares(layers: Sequence[LayerFeatures]) -> list[LayerFeatures]:
 
 
 def _shares(layers: Iterable[LayerFeatures], *, outputs: bool) -> list[tuple[float, float]]:
-    """Live shares of the inputs and of the outputs of each layer, in the given direction."""
+    """Return the live shares of the inputs and outputs of each layer, in the given direction."""
     share = 1.0
     found = []
     for layer in layers:

@@ -57,7 +57,7 @@ def parse_macros(text: str) -> dict[str, str]:
 
 
 def parse_structs(text: str) -> dict[str, Struct]:
-    """Configuration structs by name."""
+    """Parse the configuration structs, by name."""
     found = {}
     for name, base, body in _STRUCT.findall(_COMMENT.sub("", text)):
         found[name] = Struct(name, base, dict(_FIELD.findall(body)), parse_typedefs(body))
@@ -75,7 +75,7 @@ def parse_calls(text: str) -> tuple[list[TemplateCall], dict[str, str]]:
 
 
 def split_arguments(text: str) -> tuple[str, ...]:
-    """`text` cut at the commas outside angle brackets."""
+    """Split `text` at the commas outside angle brackets."""
     parts, depth, start = [], 0, 0
     for at, char in enumerate(text):
         depth += (char == "<") - (char == ">")

@@ -36,7 +36,7 @@ class Equation:
 def left_of(
     repo: str, what: str, whole: Hardware, resource: str, values: Mapping[str, float], before: float, after: float
 ) -> Equation:
-    """One design's equation for the shares that logic synthesis leaves: `before` in the HLS report became `after`."""
+    """Make a design's equation for what logic synthesis leaves: `before` in the HLS report became `after`."""
     share = lut_share if resource == "lut" else ff_share
     split: dict[str, float] = {}
     for name, amount in getattr(whole, resource).items():
@@ -49,7 +49,7 @@ def left_of(
 def fit(
     found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str, strength: float | None = None
 ) -> dict[str, float]:
-    """Value by coefficient name: `start`'s names with `prefix`, fitted to `found`.
+    """Fit the coefficients of `start` whose names begin with `prefix` to `found`; return value by name.
 
     `strength` is the weight of each prior against the equation of one design, by default `PRIOR_WEIGHT` of all.
     """
@@ -87,7 +87,7 @@ def fit(
 
 
 def _nonnegative(square: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The x >= 0 that minimises x'Ax/2 - b'x for a positive definite A, by an active set (Lawson and Hanson 1974)."""
+    """Find the x >= 0 that minimises x'Ax/2 - b'x, A positive definite, by an active set (Lawson and Hanson 1974)."""
     free = np.ones(len(right), dtype=bool)
     x = np.zeros(len(right))
     for _ in range(3 * len(right)):

@@ -222,7 +222,7 @@ def _reuse(spec: LayerSpec, sizes: list[tuple[int, int]], notes: list[str]) -> i
 
 
 def _live_blocks(spec: LayerSpec, weight: NDArray[np.int64] | None, reuse: int) -> int | None:
-    """Multipliers with a weight other than zero, of strategy `resource_unrolled`; None for another strategy."""
+    """Count the multipliers of `resource_unrolled` that have a weight other than zero; None for another strategy."""
     if spec.strategy != "resource_unrolled" or weight is None:
         return None
     blocks = multiplier_blocks(weight, reuse)

@@ -43,7 +43,7 @@ def find_top_file(home: Path) -> Path:
 
 
 def read_settings(root: Path) -> dict[str, Any]:
-    """Part, clock period and backend; each hls4ml release states them in other files."""
+    """Read part, clock period and backend; each hls4ml release states them in other files."""
     texts = [read_text(p) for n in ("project.tcl", "build_prj.tcl", "hls4ml_config.yml") if (p := root / n).is_file()]
     text = "\n".join(texts)
 

@@ -26,7 +26,7 @@ _MOST_UNCERTAIN = 0.9
 
 
 def can_be_priced(kind: object) -> bool:
-    """Whether a layer of class `kind` in a row can be priced; a row mixes the two products of a recurrent layer."""
+    """Return whether a layer of class `kind` can be priced; a row mixes the two products of a recurrent layer."""
     return isinstance(kind, str) and family_of(kind) not in (UNPRICED, "recurrent")
 
 
@@ -272,7 +272,7 @@ def _products(fields: Fields, n_in: int, n_out: int, bits: int) -> Products | No
 
 
 def _constant_bits(fields: Fields, weight: Port) -> int:
-    """Bits that a weight below 2 in magnitude can use; all of them if the row has no weights."""
+    """Count the bits that a weight below 2 in magnitude can use; all of them if the row has no weights."""
     if weight.integer is None or not fields.mapping("weights"):
         return weight.bits
     return max(min(weight.bits, weight.bits - weight.integer + 2), 1)
@@ -286,7 +286,7 @@ def _many_share(bits: int) -> float:
 
 
 def _stream(shape: tuple[int, ...], size: int | None, previous: LayerFeatures | None, streams: bool) -> tuple[int, int]:
-    """Positions and channels of a layer's data, from its shape, else from its size and the previous layer."""
+    """Return positions and channels of a layer's data, from its shape, else from its size and the previous layer."""
     if shape:
         return math.prod(shape[:-1]), shape[-1]
     if previous is not None:

@@ -29,7 +29,7 @@ class Hardware:
     interval_cycles: float = 1.0
 
     def add(self, other: Hardware) -> None:
-        """The quantities of `other` are added; latency and interval stay."""
+        """Add the quantities of `other`; latency and interval stay."""
         for mine, theirs in ((self.lut, other.lut), (self.ff, other.ff)):
             for name, amount in theirs.items():
                 mine[name] = mine.get(name, 0.0) + amount
@@ -89,7 +89,7 @@ class Rates:
 
 
 def stage_figures(hardware: Hardware, rates: Rates) -> dict[str, dict[str, float]]:
-    """Resources by stage: `csynth`, what the HLS report will say, and `synth`, what logic synthesis will leave."""
+    """Return the resources by stage: `csynth` (of the HLS report) and `synth` (what logic synthesis will leave)."""
     return {
         stage: {
             "lut": sum(amount * rates.lut[name][at] for name, amount in hardware.lut.items()),

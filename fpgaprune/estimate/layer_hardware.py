@@ -14,7 +14,7 @@ from fpgaprune.estimate.window import pace
 
 
 def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """The products of a Dense layer; in a stream, it collects its inputs first, and all outputs leave together."""
+    """Estimate the products of a Dense layer; in a stream it collects inputs first, and all outputs leave together."""
     made = product_hardware(layer, design)
     if not design.streams:
         return made
@@ -90,7 +90,7 @@ def _compared(layer: LayerFeatures, design: DesignFeatures, numbers: float) -> H
 
 
 def softmax(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Tables of exp and 1/x, a comparison tree for the maximum, an adder tree for the sum, a product for each class."""
+    """Estimate tables of exp and 1/x, a tree for the maximum, an adder tree for the sum, a product for each class."""
     made = Hardware()
     classes = layer.channels_in if design.streams else layer.positions_in * layer.channels_in
     ratio = pace(design)
@@ -130,7 +130,7 @@ def merge(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def concatenation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Wires; in a stream, a process that reads two."""
+    """Estimate wires; in a stream, a process that reads two."""
     made = Hardware()
     if design.streams:
         made.lut["process"] = made.ff["process"] = 1
@@ -141,7 +141,7 @@ def concatenation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def passing(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Wires; in a stream, a clone is a process that copies the data."""
+    """Estimate wires; in a stream, a clone is a process that copies the data."""
     made = Hardware()
     if design.streams and layer.family == "clone":
         made.lut["process"] = made.ff["process"] = 1

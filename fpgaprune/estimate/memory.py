@@ -17,7 +17,7 @@ VITIS_FIFO_REGISTER_BITS = 1024
 
 
 def rom_blocks(width_bits: int, depth: int) -> int:
-    """18 Kb blocks of a read-only memory: slices 2048 or 1024 deep first, the rest in the widest shape that fits."""
+    """Count 18 Kb blocks of a read-only memory: slices 2048 or 1024 deep, the rest in the widest shape that fits."""
     full, rest = divmod(depth, 2048)
     blocks = full * width_bits / 9
     if rest >= 512:
@@ -32,7 +32,7 @@ def rom_blocks(width_bits: int, depth: int) -> int:
 
 
 def fifo_blocks(width_bits: int, depth: int, register_bits: int = FIFO_REGISTER_BITS) -> int:
-    """18 Kb blocks that high-level synthesis reports for one FIFO; 0 if it stays in shift registers."""
+    """Count the 18 Kb blocks that high-level synthesis reports for one FIFO; 0 if it stays in shift registers."""
     if width_bits * depth <= register_bits:
         return 0
     rounded = 1 << max(depth - 1, 1).bit_length()
@@ -40,7 +40,7 @@ def fifo_blocks(width_bits: int, depth: int, register_bits: int = FIFO_REGISTER_
 
 
 def fifo_blocks_placed(width_bits: int, depth: int) -> int:
-    """18 Kb blocks that logic synthesis leaves of one FIFO: a block holds up to 512 entries of 36 bits."""
+    """Count the 18 Kb blocks that logic synthesis leaves of one FIFO: a block holds up to 512 entries of 36 bits."""
     if width_bits * depth <= 1024:
         return 0
     if depth <= 512:
@@ -49,7 +49,7 @@ def fifo_blocks_placed(width_bits: int, depth: int) -> int:
 
 
 def table_blocks(entries: int, entry_bits: int) -> int:
-    """18 Kb blocks of one look-up table of so many `entries`."""
+    """Count the 18 Kb blocks of one look-up table of so many `entries`."""
     if entries * entry_bits <= 1024:
         return 0
     return min(math.ceil(entries / deep) * math.ceil(entry_bits / wide) for deep, wide in (*_SHAPES, (512, 36)))

@@ -98,7 +98,7 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def _kept(products: Products, reuse: int) -> float:
-    """Multipliers of an unrolled layer at reuse factor `reuse`; hls4ml's limit falls with the zeros."""
+    """Count the multipliers of an unrolled layer at reuse factor `reuse`; hls4ml's limit falls with the zeros."""
     if reuse == 1:
         return products.distinct_many
     limit = math.ceil(products.total / reuse) - products.zero // reuse
@@ -113,12 +113,12 @@ def multiplier_turns(layer: LayerFeatures) -> int:
 
 
 def sum_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
-    """Registers from the input of an unrolled layer's products to the output of their sums."""
+    """Count the registers from the input of an unrolled layer's products to the output of their sums."""
     return max(math.ceil(pipeline_stages(layer, design, dsp_share(layer, design) > 0)) - 1, 0)
 
 
 def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """The hardware of a folded layer: a weight memory feeds a row of multipliers for `reuse` turns, zeros included."""
+    """Estimate a folded layer: a weight memory feeds a row of multipliers for `reuse` turns, zeros included."""
     made = Hardware()
     total = layer.n_in * layer.n_out
     multipliers = math.ceil(total / layer.reuse)

@@ -68,7 +68,7 @@ def estimate(design: Design, target: Target | None = None, *, calibrated: Calibr
 def price(
     design: DesignFeatures, target: Target, calibrated: Calibration, layers_as_made: Sequence[LayerSpec] = ()
 ) -> Estimate:
-    """The estimate of a design that is described by its features; with `layers_as_made`, the notes name kernels."""
+    """Estimate a design described by its features; with `layers_as_made`, the notes name kernels."""
     parts = build(design)
     specs: Sequence[LayerSpec | None] = layers_as_made or [None] * len(design.layers)
     layers, zeros = [], []

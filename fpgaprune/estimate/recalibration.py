@@ -39,7 +39,7 @@ class ReportedDesign:
 
 
 def recalibrate(measured: Sequence[ReportedDesign], start: Calibration) -> Calibration:
-    """`start` with its LUT and flip-flop coefficients fitted to `measured`; its intervals stay.
+    """Fit the LUT and flip-flop coefficients of `start` to `measured`; its intervals stay.
 
     A design is one equation; if only rows of its layers are known, each of them is one. A coefficient that no report
     shows keeps its value.
@@ -64,7 +64,7 @@ def recalibrate(measured: Sequence[ReportedDesign], start: Calibration) -> Calib
 
 
 def recalibration_errors(measured: Sequence[ReportedDesign], calibrated: Calibration) -> dict[str, dict[str, float]]:
-    """Relative errors of LUTs and flip-flops, by figure, as `csynth.lut`, and then by design."""
+    """Return the relative errors of LUTs and flip-flops, by figure, as `csynth.lut`, and then by design."""
     found: dict[str, dict[str, float]] = {}
     for one in measured:
         figures = stage_figures(total_hardware(build(one.design)), calibrated.rates)
@@ -77,7 +77,7 @@ def recalibration_errors(measured: Sequence[ReportedDesign], calibrated: Calibra
 
 
 def errors_of_left_out(measured: Sequence[ReportedDesign], start: Calibration) -> dict[str, dict[str, float]]:
-    """As `recalibration_errors`, but the other designs alone calibrate the price of each; empty for fewer than two."""
+    """Return `recalibration_errors` of each design calibrated with the others alone; empty for fewer than two."""
     found: dict[str, dict[str, float]] = {}
     for at, one in enumerate(measured):
         others = [*measured[:at], *measured[at + 1 :]]
@@ -89,7 +89,7 @@ def errors_of_left_out(measured: Sequence[ReportedDesign], start: Calibration) -
 
 
 def _equations(one: ReportedDesign, resource: str) -> list[Equation]:
-    """The figure of the whole design, which counts what lies between layers too; without one, those of its layers."""
+    """Equate the figure of the whole design, which counts what lies between layers too; else those of its layers."""
     parts = build(one.design)
     if one.csynth.get(resource) is not None:
         return [Equation(one.design.name, "whole", getattr(total_hardware(parts), resource), one.csynth[resource])]

@@ -87,7 +87,7 @@ class Fields:
         return tuple(known)
 
     def port(self, key: str, otherwise: Port) -> Port:
-        """The number format under `key`, as `{"W": 16, "I": 6, "str": "ap_fixed<16,6>"}`; if absent, `otherwise`."""
+        """Read the format under `key`, as `{"W": 16, "I": 6, "str": "ap_fixed<16,6>"}`; if absent, `otherwise`."""
         value = self.mapping(key)
         if value.get("W") is None:
             return otherwise

@@ -102,7 +102,7 @@ def estimate_rows(
 def estimate_designs_file(
     path: Path, calibrated: Calibration | None = None
 ) -> tuple[list[dict[str, Any]], list[Refusal]]:
-    """As `estimate_rows`, for the lines of a file.
+    """Estimate the designs in the lines of a file, as `estimate_rows` does.
 
     Raises:
         EstimateError: the file cannot be read.

@@ -75,7 +75,7 @@ def _without_zeros(layer: LayerFeatures) -> LayerFeatures:
 
 
 def _folded_note(layer: LayerFeatures, design: DesignFeatures, zeros: str, spec: LayerSpec | None) -> str:
-    """One sentence on a folded layer: a multiplier is saved if all its weights are zero and the code is unrolled."""
+    """Write a sentence on a folded layer: unrolled code saves a multiplier if its weights are all zero."""
     total = layer.products.total if layer.products else 0
     multipliers = math.ceil(total / layer.reuse)
     kind = "DSP" if dsp_share(layer, design) > 0.5 else "multipliers in LUTs"
@@ -98,7 +98,7 @@ def _folded_note(layer: LayerFeatures, design: DesignFeatures, zeros: str, spec:
 
 
 def _further_kernels(spec: LayerSpec, blocks: NDArray[np.int64]) -> tuple[list[str], int]:
-    """The kernels whose removal frees the cheapest few multipliers, and the number of multipliers that it frees."""
+    """Return the kernels whose removal frees the cheapest few multipliers, and the number of multipliers freed."""
     weight = spec.weights["weight"]
     outputs = weight.shape[-1]
     inputs = weight.shape[-2]
@@ -117,7 +117,7 @@ def _further_kernels(spec: LayerSpec, blocks: NDArray[np.int64]) -> tuple[list[s
 
 
 def design_notes(design: DesignFeatures, target: Target, zeros: Sequence[str], taken: Occupancy) -> tuple[str, ...]:
-    """Sentences on the whole estimate; `zeros` are the notes on its layers, `taken` is what it takes of the part."""
+    """Write the sentences on the whole estimate; `zeros` are notes on layers, `taken` is its share of the part."""
     notes = [*design.left_out, *(note for note in zeros if note)]
     priced = "io_stream" if design.streams else "io_parallel"
     if priced != target.io_type:

@@ -16,7 +16,7 @@ _NARROW = 9
 
 
 def sum_bits(layer: LayerFeatures) -> float:
-    """Mean width of the additions of one output: that of a product, and a bit of growth, at most that of the sum."""
+    """Return the mean width of an output's additions: that of a product and a bit of growth, at most the sum's."""
     constant: float = layer.weight_bits
     products = layer.products
     if products and products.nonzero and layer.strategy != "resource":
@@ -32,7 +32,7 @@ def _levels(layer: LayerFeatures) -> float:
 
 
 def pipeline_registers(layer: LayerFeatures, design: DesignFeatures, multipliers: float, dsp: bool) -> dict[str, float]:
-    """Bits that the registers in the pipeline of multipliers and sums hold.
+    """Count the bits that the registers in the pipeline of multipliers and sums hold.
 
     Registers after l levels of an adder tree hold one number for every 2**l products. If a multiplier and one addition
     do not fit into one period, registers hold the products too. If a multiplier takes several periods, registers also
@@ -73,18 +73,18 @@ def pipeline_registers(layer: LayerFeatures, design: DesignFeatures, multipliers
 
 
 def _chain_depth(layer: LayerFeatures, design: DesignFeatures) -> float:
-    """Registers for each addition of a chain; Vivado HLS adds three numbers at once."""
+    """Return the registers for each addition of a chain; Vivado HLS adds three numbers at once."""
     return (0.8 + 0.8 / layer.reuse) * (0.7 if design.tool == "vivado" else 1.0)
 
 
 def _adds_per_period(speed: Speed, period: float) -> float:
-    """Levels of additions between two registers; below two it is one."""
+    """Return the levels of additions between two registers; 1 where they are fewer than two."""
     ratio = period / speed.add_ns
     return ratio if ratio >= 2 else 1.0
 
 
 def _multiply_ns(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> float:
-    """Delay of a multiplier of this layer; 0 if the layer needs none."""
+    """Return the delay of a multiplier of this layer in ns; 0 if the layer needs none."""
     if layer.products is None or not layer.products.many:
         return 0.0
     speed = speed_of(design.part)
@@ -95,13 +95,13 @@ def _multiply_ns(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> flo
 
 
 def _is_chain(layer: LayerFeatures, design: DesignFeatures) -> bool:
-    """Whether an output is summed by one addition after another: its sums saturate, or are too many for a tree."""
+    """Return whether a chain of additions sums an output: its sums saturate, or are too many for a tree."""
     nonzero = layer.products.nonzero if layer.products else 0
     return layer.accum.saturates or (nonzero > _BALANCED_ADDITIONS and design.tool == "vitis")
 
 
 def pipeline_stages(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> float:
-    """Clock periods that the multipliers and the sum of one output take; each whole one becomes a pipeline stage."""
+    """Return the clock periods of the multipliers and sum of an output; each whole one becomes a pipeline stage."""
     speed = speed_of(design.part)
     period = design.clock_ns - design.uncertainty_ns
     products = layer.products

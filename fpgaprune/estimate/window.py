@@ -21,7 +21,7 @@ def pace(design: DesignFeatures) -> float:
 
 
 def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Window, line buffers and products; a stream computes one position after another, in `reuse` turns each."""
+    """Estimate window, line buffers and products; a stream computes one position after another, `reuse` turns each."""
     made = Hardware()
     core = product_hardware(layer, design)
     made.add(core)
@@ -51,7 +51,7 @@ def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def _stream_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
-    """Cycles from the first pixel to the last; what a pixel takes depends on the tool and the strategy."""
+    """Count the cycles from the first pixel to the last; what a pixel takes depends on the tool and the strategy."""
     pixels, reuse, cycles = layer.positions_in, layer.reuse, sum_cycles(layer, design)
     # The unrolled strategy takes as many turns; it only leaves out the multipliers whose weights are all zero.
     folded = layer.strategy == "resource" or (layer.strategy == "resource_unrolled" and reuse > 1)
@@ -71,7 +71,7 @@ def _stream_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
 
 
 def _buffers(layer: LayerFeatures) -> Hardware:
-    """Registers of the window, and shift registers of the lines above it."""
+    """Estimate the registers of the window, and the shift registers of the lines above it."""
     height, width = layer.kernel
     made = Hardware()
     window = height * width * layer.channels_in
@@ -90,7 +90,7 @@ def _buffers(layer: LayerFeatures) -> Hardware:
 
 
 def pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Window and line buffers, and for each channel a tree of comparisons, or an adder tree and a division."""
+    """Estimate window and line buffers, and a channel's tree of comparisons, or adder tree and division."""
     height, width = layer.kernel
     made = Hardware()
     steps = (height * width - 1) * layer.channels_in * layer.inp.bits
@@ -126,7 +126,7 @@ def global_pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def reordering(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Padding, cropping, resizing, transposing: pixels move, repeat or drop out; there is no arithmetic."""
+    """Estimate padding, cropping, resizing or transposing: pixels move, repeat or drop out, without arithmetic."""
     made = Hardware()
     if not design.streams:
         return made

@@ -88,7 +88,7 @@ def _settle_names(graph: onnx.GraphProto, kept: Collection[str]) -> None:
 
 
 def _settle_body(body: Any, outer: Mapping[str, str], taken: set[str], loop: str) -> None:
-    """Names everything in the graph inside node `loop` after the node; `outer` are the new names outside."""
+    """Name everything in the graph inside node `loop` after the node; `outer` are the new names outside."""
     renamed = dict(outer)
     for number, value in enumerate(body.input, start=1):
         renamed[value.name] = value.name = _free(taken, f"{loop}/input_{number}")
@@ -136,7 +136,7 @@ def _content(tensor: onnx.TensorProto) -> tuple[int, tuple[int, ...], bytes]:
 
 
 def settle_order(graph: onnx.GraphProto) -> None:
-    """Sorts nodes by the order in which the outputs, one after another, need them, and attributes by name.
+    """Sort nodes by the order in which the outputs, one after another, need them, and attributes by name.
 
     tf2onnx keeps the readers of a tensor in sets of text. The order of a set differs from process to process, and so
     does the order of branches. Nodes that no output needs are removed.
@@ -153,7 +153,7 @@ def settle_order(graph: onnx.GraphProto) -> None:
 
 
 def tensors_read(node: onnx.NodeProto) -> Iterator[str]:
-    """The tensors that `node` and the graphs inside it read, in order; these include tensors of the inner graphs."""
+    """Yield the tensors that `node` and the graphs inside it read, in order, those of the inner graphs included."""
     yield from (name for name in node.input if name)
     for body in bodies(node):
         for inner in body.node:

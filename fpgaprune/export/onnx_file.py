@@ -106,7 +106,7 @@ def onnx_bytes(
 
 
 def run_onnx(path: str | os.PathLike[str], x: Array | Sequence[Array]) -> Any:
-    """The float32 outputs (N, ...) that onnxruntime computes with the file at `path`; a tuple if there are several.
+    """Run the file at `path` in onnxruntime; return its float32 outputs (N, ...), a tuple if there are several.
 
     `x` is an array (N, ...), or one for each input, and becomes what the file's inputs take, as uint8 of an image.
     A file with a fixed batch size gets that many samples at a time.
@@ -117,7 +117,7 @@ def run_onnx(path: str | os.PathLike[str], x: Array | Sequence[Array]) -> Any:
 def run_logits(
     path: str | os.PathLike[str], x: Array | Sequence[Array], chosen: Sequence[bool]
 ) -> tuple[Any, tuple[bool, ...]]:
-    """As `run_onnx`, with what a softmax or sigmoid reads as `chosen` outputs; and which outputs are that."""
+    """Run as `run_onnx`, with what a softmax or sigmoid reads as `chosen` outputs; also return which are that."""
     content, changed = with_logits(path, chosen)
     return outputs_of(session_of(content), [x] if isinstance(x, np.ndarray) else list(x)), changed
 
@@ -128,7 +128,7 @@ _HANDING_ON = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose",
 
 
 def with_logits(path: str | os.PathLike[str], chosen: Sequence[bool]) -> tuple[bytes, tuple[bool, ...]]:
-    """The content of the ONNX file at `path` with logits as `chosen` outputs, and for each output whether it is one.
+    """Put logits in place of `chosen` outputs of the ONNX file at `path`; also tell for each output if it is one.
 
     An output that no softmax or sigmoid makes, or one that something else reads, stays.
     """

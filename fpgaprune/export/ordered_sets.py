@@ -78,7 +78,7 @@ class OrderedSet(MutableSet[Any]):
 
 @contextmanager
 def ordered_sets() -> Iterator[None]:
-    """Within the block, `set` in tf2onnx's modules is an `OrderedSet`."""
+    """Make `set` in tf2onnx's modules an `OrderedSet` within the block."""
     modules = [module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == "tf2onnx"]
     modules = [module for module in modules if module is not None and "set" not in vars(module)]
     for module in modules:

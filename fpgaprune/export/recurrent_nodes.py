@@ -50,7 +50,7 @@ class _StandIn(keras.layers.Layer):
 
 
 def with_stand_ins(functional: keras.Model) -> tuple[Any, dict[float, Any]]:
-    """`functional` with a stand-in for each GRU and LSTM that ONNX has a node for, and mark to layer.
+    """Replace each GRU and LSTM that ONNX has a node for by a stand-in; also map each stand-in's mark to its layer.
 
     If there is no such layer, it is `functional` itself. Other recurrent layers stay, and become loops.
 
@@ -117,7 +117,7 @@ def _has_node(layer: keras.Layer) -> bool:
 
 
 def _functions(layer: keras.Layer) -> list[str | None]:
-    """ONNX's names of the recurrent activation and of the activation of `layer`; None where there is none."""
+    """Return ONNX's names of the recurrent activation and of the activation of `layer`; None where there is none."""
     found = (activation_of(getattr(layer, what)) for what in ("recurrent_activation", "activation"))
     return [None if known is None else _ACTIVATIONS.get(known.name) for known in found]
 

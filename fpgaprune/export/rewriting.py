@@ -38,7 +38,7 @@ def drop_dummy_axis(graph: Graph) -> bool:
 
 
 def _region(graph: Graph, start: Any) -> tuple[dict[str, int], list[Any], list[Any]] | None:
-    """The place in each tensor of the axis that `start` makes, the nodes in between, and the nodes that end it."""
+    """Return the place, by tensor, of the axis that `start` makes, the nodes in between and those that end the axis."""
     axis, shape = _one_axis(graph, start), graph.shape(start.output[0])
     if axis is None or shape is None:
         return None
@@ -180,7 +180,7 @@ RULES: tuple[Callable[[Graph], bool], ...] = (drop_dummy_axis, join_bias, multip
 
 
 def rewrite(exported: onnx.ModelProto) -> onnx.ModelProto:
-    """`exported` after all rules, with the shapes of its tensors as far as they can be inferred."""
+    """Apply all rules to `exported`; return it with the shapes of its tensors as far as they can be inferred."""
     exported = _with_shapes(exported)
     while any(rule(Graph(exported.graph)) for rule in RULES):
         exported = _with_shapes(exported)

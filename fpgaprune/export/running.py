@@ -21,7 +21,7 @@ _FATAL = 4
 
 
 def session_of(source: str | bytes) -> onnxruntime.InferenceSession:
-    """A session of onnxruntime for the file at a path, or with the content `source`, which prints no warnings."""
+    """Open a session of onnxruntime, without warnings, for the file at a path, or with the content `source`."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -47,7 +47,7 @@ def outputs_of(session: onnxruntime.InferenceSession, given: Sequence[Array]) ->
 
 
 def require_runs(content: bytes, functional: keras.Model) -> None:
-    """Onnxruntime runs the file `content`: its inputs are those of `functional`, and its outputs have their shapes.
+    """Check that onnxruntime runs the file `content`: it has the inputs of `functional`, and outputs of their shapes.
 
     The trial is one batch of zeros. If an axis has no known size, the file may fail at the size of the trial.
 
@@ -93,6 +93,6 @@ def _refusal(name: str, error: Exception) -> str:
 
 
 def _dtype(kind: str) -> np.dtype[Any]:
-    """NumPy's type of onnxruntime's `kind`, such as `tensor(float)` or `tensor(uint8)`."""
+    """Return NumPy's type of onnxruntime's `kind`, such as `tensor(float)` or `tensor(uint8)`."""
     name = kind.removeprefix("tensor(").removesuffix(")")
     return np.dtype({"float": "float32", "double": "float64"}.get(name, name))

@@ -43,7 +43,7 @@ class Tags:
     _count: int = 0
 
     def add(self, name: str, values: Array) -> Array:
-        """Tags for `values`, of the same shape and dtype; no tag stands for two elements.
+        """Make tags for `values`, of the same shape and dtype; no tag stands for two elements.
 
         If `name` already has tags, such as the kernel of a layer that is used twice, they are returned again.
 
@@ -69,7 +69,7 @@ class Tags:
         return numbers is not None and bool(((numbers >= 0) & (numbers < self._count)).all())
 
     def values(self, tagged: Array) -> Array:
-        """`tagged` with each tag replaced by its element; other numbers stay.
+        """Replace each tag in `tagged` by its element; other numbers stay.
 
         Raises:
             ExportError: a number is a tag that stands for nothing, so something was computed from tags.

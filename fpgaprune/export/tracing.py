@@ -106,7 +106,7 @@ def _put_in(translated: Any, constants: Constants, inputs: Iterable[str]) -> Non
 
 
 def _translated(functional: keras.Model, variables: list[Any], batch: int | None, opset: int) -> onnx.ModelProto:
-    """tf2onnx's graph of `functional` before its optimisation, with the values of `variables` as further inputs."""
+    """Translate `functional` with tf2onnx, before its optimisation; the values of `variables` are further inputs."""
     import keras
     import tensorflow as tf
     from tf2onnx import tf_loader
@@ -210,7 +210,7 @@ def _free_batch(graph: onnx.GraphProto) -> bool:
 
 
 def _is_computed_from_batch(values: Array) -> bool:
-    """Whether floats are a multiple of the batch size, or one over it, as in the mean of a batch; tags are larger."""
+    """Return whether floats are a multiple of the batch size, or one over it, as in a batch's mean; tags are larger."""
     if values.dtype.kind != "f":
         return False
     sizes = values.astype(np.float64)

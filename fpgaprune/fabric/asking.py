@@ -112,7 +112,7 @@ def ask(
 
 @contextmanager
 def _connected(place: str) -> Iterator[None]:
-    """Within the block, an error of the port is one line."""
+    """Turn an error of the port within the block into one line."""
     try:
         yield
     except OSError as error:

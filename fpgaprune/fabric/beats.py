@@ -12,7 +12,7 @@ from fpgaprune.values import real_array
 
 
 def raw_samples(port: RtlPort, x: object) -> NDArray[np.int64]:
-    """The real samples `x` (N, ...) as raw integers of the type of `port`; they pass through float32, as in `emulate`.
+    """Return samples `x` (N, ...) as raw integers of the type of `port`; they pass through float32, as in `emulate`.
 
     Raises:
         DataError: the samples have another shape than `port`, or there are none.

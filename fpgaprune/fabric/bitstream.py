@@ -75,7 +75,7 @@ class Bitstream:
     pll: Pll | None = None
 
     def speed(self, latency_cycles: int) -> str:
-        """Samples a second that the board answers with a network of this latency, and what limits them, in words."""
+        """Say how many samples a second the board answers with a network of this latency, and what limits them."""
         wire_ms, core_ms = _milliseconds(self.in_bytes + self.out_bytes, self.baud, latency_cycles, self.clock_mhz)
         limit = "the serial line"
         if core_ms > wire_ms:
@@ -87,7 +87,7 @@ class Bitstream:
         )
 
     def core_share(self, latency_cycles: int) -> float:
-        """Share 0..1 of a sample's time that a network of this latency takes; the serial line takes the rest."""
+        """Return the share 0..1 of a sample's time that the network takes; the serial line takes the rest."""
         return core_share(self.in_bytes + self.out_bytes, self.baud, latency_cycles, self.clock_mhz)
 
     def to_json(self) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _netlist(
 
 
 def board_pll(board: str | os.PathLike[str], most_mhz: float) -> Pll | None:
-    """The fastest clock up to `most_mhz` that the FPGA's PLL makes of the board's oscillator; None without such a PLL.
+    """Find the fastest clock up to `most_mhz` that the FPGA's PLL makes of the board's oscillator; None without one.
 
     Raises:
         TargetError: as for `find_board_router`.
@@ -210,7 +210,7 @@ def make_bitstream(
     advise: bool = True,
     pll: Pll | None = None,
 ) -> Bitstream:
-    """`output` configures the board to take samples and to give results over its serial line, at the board's clock.
+    """Make the file that configures a board to take samples and to give results over its serial line, at its clock.
 
     Where the bitstream can be read back, the cells of synthesis and their places lie beside it (`cells_file`).
 

@@ -75,7 +75,7 @@ class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _pause_bits(clock_mhz: float) -> int:
-    """A pause of so many bits' cycles, some 40 ms, gives a sample up."""
+    """Return log2 of the cycles, some 40 ms, of a pause that gives a sample up."""
     return round(math.log2(clock_mhz * 1e6 * _PAUSE_S))
 
 
@@ -97,7 +97,7 @@ def is_serial_board(name: str) -> bool:
 
 
 def _serial_board(name: str) -> tuple[str, str | None] | None:
-    """The name of the board's file, and the FPGA of the variant that `name` means, if it names one: `ulx3s-25f`."""
+    """Return the board's file, and the FPGA of the variant that `name` means, if it names one: `ulx3s-25f`."""
     names = list_serial_boards()
     whole = next((known for known in names if same_board(known, name)), None)
     if whole is not None:
@@ -137,7 +137,7 @@ def find_board(board: str | os.PathLike[str]) -> Board:
 
 
 def board_top(project: VerilogProject, board: Board, uart: str, pll: Pll | None = None) -> str:
-    """Verilog of module `TOP`: it joins `project` to the pins of `board` through `uart`, the text of uart_stream.v.
+    """Write Verilog of module `TOP`: it joins `project` to a board's pins through `uart`, the text of uart_stream.v.
 
     The clock is that of the board's oscillator, or that of `pll`.
 

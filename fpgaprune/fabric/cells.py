@@ -85,7 +85,7 @@ def list_families() -> tuple[str, ...]:
 
 @cache
 def find_family(family: str) -> Family:
-    """Device family called `name` in `hw/synth`.
+    """Find the device family called `family` in `hw/synth`.
 
     Raises:
         TargetError: the name is unknown; the message lists the known names.
@@ -109,7 +109,7 @@ def find_family(family: str) -> Family:
 
 
 def _document(family: str) -> dict[str, Any]:
-    """The file of `family`; what it, or its table `place`, does not write is that of the family named by its `like`."""
+    """Read the file of `family`; what it, or its table `place`, lacks is that of the family named by its `like`."""
     document = tomllib.loads(hardware_path("synth", f"{family}.toml").read_text(encoding="utf-8"))
     place = document.get("place", {})
     if "like" in place:

@@ -128,7 +128,7 @@ class Devices:
         return roomy and not self._short(cells, part)
 
     def shares(self, counts: Mapping[str, float], part: Part) -> dict[str, float]:
-        """Resource with a `room` -> the share of `part` that place and route takes for `counts` of synthesis."""
+        """Map each resource with a `room` to the share of `part` that place and route takes for `counts`."""
         there = capacity_of(part)
         placed = {**counts, "lut": self.placed_luts(counts)}
         return {name: share_of(placed.get(name, 0), there[name] or 0) for name in self.room}
@@ -169,7 +169,7 @@ class Devices:
         return [row for row in (*counted, *own) if row[1] > row[2]]
 
     def used(self, sites: Mapping[str, int], around: Cells, own: Cells) -> dict[str, int]:
-        """Resource -> sites that the project takes, of the `sites` in a report of nextpnr.
+        """Map each resource to the sites that the project takes, of the `sites` in a report of nextpnr.
 
         Raises:
             RtlError: a kind of site is missing in the report.
@@ -183,7 +183,7 @@ class Devices:
         return {name: site.without(site.used(sites), around, own) for name, site in self.sites.items()}
 
     def selecting(self, part: Part, package: str | None, speed: int | None, cells: Cells) -> tuple[str, ...]:
-        """Nextpnr's options for a design of `cells` on `part` in `package` at speed grade `speed`."""
+        """Return nextpnr's options for a design of `cells` on `part` in `package` at speed grade `speed`."""
         device = self.devices[part.name]
         spread = self.spread if self.crowding(cells, part) is None else ()
         asked = {"package": package or device.package, "speed": speed}

@@ -45,7 +45,7 @@ def copy_widely_read(module: dict[str, Any], new: Iterator[int]) -> int:
 
 
 def _widely_read(cells: dict[str, Any]) -> dict[str, list[Reader]]:
-    """The cells to copy, with what reads each of them, in the order of the netlist: neighbours are of one layer."""
+    """Return the cells to copy, with what reads each of them, in the netlist's order: neighbours are of one layer."""
     readers: dict[int, list[Reader]] = {}
     for name, cell in cells.items():
         for port, bits in cell["connections"].items():

@@ -57,7 +57,7 @@ def _bits(cell: Mapping[str, Any], port: str) -> list[int]:
 
 
 def _new_bits(module: Mapping[str, Any]) -> Iterator[int]:
-    """Numbers of nets that the module does not have."""
+    """Yield numbers of nets that the module does not have."""
     groups = [bits for cell in module["cells"].values() for bits in cell["connections"].values()]
     groups += [port["bits"] for port in module["ports"].values()]
     groups += [net["bits"] for net in module.get("netnames", {}).values()]
@@ -109,7 +109,7 @@ VERSION = "2"
 
 
 def prepare(netlist: dict[str, Any], top: str, part: Part, timeout_s: float) -> None:  # noqa: ARG001
-    """No carry leaves a chain that goes on behind it, and no net is routed apart."""
+    """Keep carries inside chains that go on behind them, and copy what so many read that its net is routed apart."""
     module = netlist["modules"][top]
     keep_carries_in_chains(module)
     copy_widely_read(module, _new_bits(module))

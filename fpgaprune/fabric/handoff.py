@@ -48,7 +48,7 @@ class Handoff:
     reports: Path
 
     def build(self, timeout_s: float = 7200.0, on_line: Callable[[str], None] | None = None) -> ToolRun:
-        """The vendor's tool has synthesised, placed and routed the design; its reports are in `reports`.
+        """Synthesise, place and route the design with the vendor's tool; its reports are in `reports`.
 
         Raises:
             ToolError: the tool is missing (the message says what to run on a machine that has it), died or ran too
@@ -188,5 +188,5 @@ def _lines(command: str, names: list[str]) -> str:
 
 
 def _word(name: str) -> str:
-    """`name` as one word of Tcl."""
+    """Write `name` as one word of Tcl."""
     return f"{{{name}}}"

@@ -15,7 +15,7 @@ TOP = "fpgaprune_harness"
 
 
 def harness_of(project: VerilogProject) -> str:
-    """Verilog of module `TOP` (pins `clk`, `d`, `q`) with the project's top module inside."""
+    """Write Verilog of module `TOP` (pins `clk`, `d`, `q`) with the project's top module inside."""
     feeds, seen = list(_inputs(project)), list(_outputs(project))
     ports = [("clk", "clk"), *_slices("feed", feeds), *_slices("seen", seen)]
     wires = ",\n".join(f"        .{name}({bus})" for name, bus in ports)
@@ -44,7 +44,7 @@ endmodule
 
 
 def stub_of(project: VerilogProject) -> str:
-    """Verilog of the project's top module without a body; its netlist takes the module's place."""
+    """Write Verilog of the project's top module without a body; its netlist takes the module's place."""
     ports = ["    input wire clk"]
     ports += [f"    input wire [{width - 1}:0] {name}" for name, width in _inputs(project)]
     ports += [f"    output wire [{width - 1}:0] {name}" for name, width in _outputs(project)]

@@ -76,7 +76,7 @@ def identity_of(project: VerilogProject) -> Identity:
 
 
 def digest_of_verilog(project: VerilogProject) -> str:
-    """Sixteen hex digits over every file of the project, with their names.
+    """Return sixteen hex digits over every file of the project, with their names.
 
     Raises:
         RtlError: a file is missing.

@@ -65,7 +65,7 @@ def run_nextpnr(
     stop: Stop | None = None,
     on_step: OnStep | None = None,
 ) -> Report:
-    """What nextpnr reports of `netlist`, a file beside `folder`. It runs in `folder` and logs to `seed{seed}.log`.
+    """Run nextpnr in `folder` on `netlist`, a file beside it; return its report. It logs to `seed{seed}.log`.
 
     `on_step` is told how far nextpnr is; how many steps are left is not known.
 

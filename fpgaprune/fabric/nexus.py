@@ -42,7 +42,7 @@ def free_first_carries(module: dict[str, Any]) -> int:
 
 
 def prepare(netlist: dict[str, Any], top: str, part: Part, timeout_s: float) -> None:  # noqa: ARG001
-    """No carry chain begins with a constant."""
+    """Make no carry chain begin with a constant."""
     free_first_carries(netlist["modules"][top])
 
 

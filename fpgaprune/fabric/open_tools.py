@@ -103,7 +103,7 @@ def yowasp(program: str, product: str, package: str, extra: str = "rtl", version
 
 
 def find_open_tool(tool: OpenTool) -> Found:
-    """`tool` as it is started here: the program on PATH (or where its variable points), else the Python package.
+    """Find `tool` as it is started here: the program on PATH (or where its variable points), else the Python package.
 
     Raises:
         ToolError: both are missing; the message says how to install the package.

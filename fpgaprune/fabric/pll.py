@@ -63,7 +63,7 @@ class Pll:
 
 
 def find_pll(kind: PllKind, reference_mhz: float, most_mhz: float, baud: int) -> Pll | None:
-    """The settings with the highest clock up to `most_mhz` that a serial port of `baud` divides; None if none are."""
+    """Find the settings with the highest clock up to `most_mhz` that a serial port of `baud` divides; None if none."""
     (slow, fast), (low, high) = kind.compared_mhz, kind.oscillator_mhz
     middle, best, found = (low + high) / 2, (0.0, 0.0), None
     for divide in range(1, kind.divide + 1):

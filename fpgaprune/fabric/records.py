@@ -17,7 +17,7 @@ Record = TypeVar("Record")
 
 
 def digest_of(*parts: object) -> str:
-    """Sixteen hex digits over `parts`, which are JSON data."""
+    """Return sixteen hex digits over `parts`, which are JSON data."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 

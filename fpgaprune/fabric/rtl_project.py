@@ -22,15 +22,15 @@ class RtlProject(rtl.VerilogProject):
         return simulate(self, x, **options)
 
     def synthesize(self, family: str, **options: Any) -> Synthesis:
-        """What each layer and the whole design take on devices of `family`; see `fpgaprune.fabric.synthesize`."""
+        """Count what each layer and the design take on devices of `family`; see `fpgaprune.fabric.synthesize`."""
         return synthesize(self, family, **options)
 
     def place_and_route(self, family: str = "ecp5", device: str | None = None, **options: Any) -> PlaceAndRoute:
-        """What the project takes on a device, and its clock frequency; see `fpgaprune.fabric.place_and_route`."""
+        """Place and route the project: what it takes, and its clock; see `fpgaprune.fabric.place_and_route`."""
         return place_and_route(self, family, device, **options)
 
     def make_bitstream(self, board: str, output: str | os.PathLike[str], **options: Any) -> Bitstream:
-        """A file that configures `board` to compute what the project does; see `fpgaprune.fabric.make_bitstream`."""
+        """Make a file that configures `board` with the project; see `fpgaprune.fabric.make_bitstream`."""
         return make_bitstream(self, board, output, **options)
 
 

@@ -18,7 +18,7 @@ class SerialLine(Protocol):
     """What a serial line offers, as pyserial has it."""
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes, fewer if the time is over."""
+        """Read at most `size` bytes, fewer if the time is over."""
 
     def write(self, data: bytes) -> Any:
         """Send `data`."""

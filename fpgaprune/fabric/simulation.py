@@ -158,7 +158,7 @@ def _run(
 
 
 def _load_bytes(project: VerilogProject, loads: Mapping[int, NDArray[np.int64]]) -> bytes:
-    """`loads` as the simulator reads them: each the number of a sample, a count of beats, and these."""
+    """Write `loads` as the simulator reads them: each the number of a sample, a count of beats, and these."""
     if not loads:
         return b""
     if project.loads is None:

@@ -29,7 +29,7 @@ def synthesize(
     workers: int | None = None,
     on_step: OnStep | None = None,
 ) -> Synthesis:
-    """What each layer of `project` takes on devices of `family`, out of context, and what the whole design takes.
+    """Count what each layer of `project` takes on devices of `family`, out of context, and what the whole design takes.
 
     Each module is flattened and mapped in a process of its own. Its result is kept under a digest of the Verilog, the
     family, the script and the tool: a second call, or one after a stop, does only what is missing.

@@ -10,7 +10,7 @@ PASS, FAIL = "TEST PASSED", "TEST FAILED"
 
 
 def testbench_of(project: VerilogProject, vectors: Vectors) -> str:
-    """Verilog-2001 of module `TOP`, which runs beside the vectors' files, prints `PASS` or `FAIL` and ends.
+    """Write Verilog-2001 of module `TOP`, which runs beside the vectors' files, prints `PASS` or `FAIL` and ends.
 
     A shift register with a fixed seed stalls each stream a quarter of the time. The test bench also fails if the last
     word of a sample is not marked, and if nothing has moved for 100,000 cycles.

@@ -61,7 +61,7 @@ def golden_vectors(project: VerilogProject, design: Design, x: Array | Sequence[
 
 
 def pack(port: RtlPort, raw: Array) -> tuple[int, ...]:
-    """The beats of `port` for raw integers (N, ...), in two's complement; value 0 of a beat is in its lowest bits."""
+    """Pack raw integers (N, ...) into beats of `port`, in two's complement; value 0 of a beat is in its lowest bits."""
     width, mask = port.type.width, (1 << port.type.width) - 1
     rows = np.asarray(raw).reshape(-1, port.lanes).tolist()
     return tuple(sum((int(value) & mask) << (width * lane) for lane, value in enumerate(row)) for row in rows)

@@ -73,7 +73,7 @@ def build(project: VerilogProject, folder: Path, timeout_s: float) -> Path:
 
 
 def lint(project: VerilogProject, timeout_s: float = 600.0) -> list[str]:
-    """Verilator's warnings about `project` as Verilog-2001, with every warning on.
+    """Return Verilator's warnings about `project` as Verilog-2001, with every warning on.
 
     Raises:
         ToolError: Verilator is missing or ran too long.
@@ -91,7 +91,7 @@ def lint(project: VerilogProject, timeout_s: float = 600.0) -> list[str]:
 
 
 def _verilator() -> tuple[str, Path, str]:
-    """Verilator's program, its root folder, and its name with the version."""
+    """Find Verilator's program, its root folder, and its name with the version."""
     named = find_tool("verilator_bin")
     given = os.environ.get("VERILATOR_ROOT")
     if named is not None and given:
@@ -115,7 +115,7 @@ def _compiler() -> list[str]:
 
 
 def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) -> list[str]:
-    """Object files of everything in `model`, and of Verilator's run time, which all projects share."""
+    """Compile everything in `model` to object files, and Verilator's run time, which all projects share."""
     includes = [f"-I{root / 'include'}", f"-I{root / 'include' / 'vltstd'}", "-I."]
     shared = _shared_folder(compiler, root)
     jobs = []
@@ -143,7 +143,7 @@ def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) ->
 
 
 def _units(model: Path) -> list[str]:
-    """Names of new files that include the generated ones, because most of a small file's compilation is its headers.
+    """Write files that include the generated ones, because most of a small file's compilation is its headers.
 
     The code in files that Verilator calls slow runs once: it comes last, without optimisation.
     """
@@ -172,7 +172,7 @@ def _shared_folder(compiler: list[str], root: Path) -> Path:
 
 
 def _bindings(project: VerilogProject) -> str:
-    """C++ that ties the harness to the ports of the top module."""
+    """Write C++ that ties the harness to the ports of the top module."""
 
     def rows(kind: str, ports: Sequence[RtlPort]) -> str:
         made = "".join(

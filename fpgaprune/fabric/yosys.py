@@ -112,7 +112,7 @@ def run_yosys(folder: Path, yosys: Found, timeout_s: float, stop: Callable[[], b
 
 
 def read_statistics(path: Path) -> dict[str, int]:
-    """Cell type -> number of cells, from what yosys's `stat -json` wrote to `path`.
+    """Read the number of cells by cell type from what yosys's `stat -json` wrote to `path`.
 
     Raises:
         ToolError: yosys wrote no such file.

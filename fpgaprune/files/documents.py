@@ -27,7 +27,7 @@ PARSER_ERRORS = (
 
 
 def in_a_line(error: BaseException, after: str = "") -> str:
-    """The message of `error` on one line of at most 200 characters; only the part behind `after`, if that is in it."""
+    """Return the message of `error` on one line of at most 200 characters; only what is behind `after`, if in it."""
     said = str(error)
     text = " ".join((said.partition(after)[2] if after and after in said else said).split()) or type(error).__name__
     plain = "".join(sign if sign.isprintable() else "?" for sign in text)
@@ -116,7 +116,7 @@ def read_toml(path: str | os.PathLike[str], problem: type[FpgaPruneError], what:
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    """Within the block, errors of parsers become a `ValueError` of one line."""
+    """Turn errors of parsers within the block into a `ValueError` of one line."""
     try:
         yield
     except json.JSONDecodeError as error:

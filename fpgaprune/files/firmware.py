@@ -55,7 +55,7 @@ class WeightArray:
 
 
 def parse_typedefs(text: str) -> dict[str, str]:
-    """NAME to TYPE for every `typedef TYPE NAME;` in `text`."""
+    """Map NAME to TYPE for every `typedef TYPE NAME;` in `text`."""
     return {name: " ".join(kind.split()) for kind, name in _TYPEDEF.findall(_COMMENT.sub("", text))}
 
 
@@ -104,13 +104,13 @@ def read_weight_arrays(firmware: Path) -> list[WeightArray]:
 
 
 def element_type(text: str) -> str:
-    """TYPE of `nnet::array<TYPE, N>`; any other type is returned as it is."""
+    """Return TYPE of `nnet::array<TYPE, N>`; any other type is returned as it is."""
     found = _ELEMENT.match(text.strip())
     return found["type"].strip() if found else text
 
 
 def read_layer_numbers(firmware: Path) -> dict[str, int]:
-    """Layer name to the number in the names of its configuration and its arrays: `config2`, `w2`, `b2`."""
+    """Map layer name to the number in the names of its configuration and its arrays: `config2`, `w2`, `b2`."""
     numbers = {}
     parameters = read_text(firmware / "parameters.h") if (firmware / "parameters.h").is_file() else ""
     for config in _CONFIG.finditer(parameters):
@@ -125,13 +125,13 @@ def read_layer_numbers(firmware: Path) -> dict[str, int]:
 
 
 def read_scale_numbers(firmware: Path) -> list[int]:
-    """Numbers of the layers that scale, in order: a oneAPI project without streams does not say their names."""
+    """Read the numbers of the scaling layers, in order: a oneAPI project without streams does not say their names."""
     parameters = firmware / "parameters.h"
     return [int(number) for number in _SCALES.findall(read_text(parameters))] if parameters.is_file() else []
 
 
 def read_layer_sizes(firmware: Path) -> dict[int, dict[str, int]]:
-    """Layer number to the sizes in its configuration (`n_in`, `n_out`, `n_chan`, `n_filt`, ...).
+    """Map layer number to the sizes in its configuration (`n_in`, `n_out`, `n_chan`, `n_filt`, ...).
 
     If a convolution has a second configuration for its multiplications, `n_in` and `n_out` come from that one.
     """
@@ -146,7 +146,7 @@ def read_layer_sizes(firmware: Path) -> dict[int, dict[str, int]]:
 
 
 def read_output_lengths(firmware: Path) -> dict[str, dict[str, int]]:
-    """Layer name to the declared lengths of its output, as far as the files tell the layer's name.
+    """Map layer name to the declared lengths of its output, as far as the files tell the layer's name.
 
     `array` is the length of a C++ array (`layer4_out[3*3*2]`), `type` that of a `nnet::array` (`layer4_t`); a stream
     carries one `nnet::array` for each pixel.
@@ -191,7 +191,7 @@ def read_text(path: Path) -> str:
 
 
 def stored_forms(weight: NDArray[Any], reuse: int = 1) -> Iterator[NDArray[Any]]:
-    """`weight`, given in Keras's axis order, in each order in which hls4ml's templates may store it.
+    """Yield `weight`, given in Keras's axis order, in each order in which hls4ml's templates may store it.
 
     These are the same order (latency), outputs first (resource; oneAPI always), and for a large Dense layer
     of oneAPI the transpose in `reuse` columns, padded with zeros.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def does_not_exist(path: str | os.PathLike[str], what: str = "") -> str:
-    """`data file min.npz does not exist; did you mean mine.npz?`; `what` is its `data file`."""
+    """Say `data file min.npz does not exist; did you mean mine.npz?`; `what` is its `data file`."""
     source = Path(path)
     try:
         beside = [file.name for file in source.parent.iterdir()]

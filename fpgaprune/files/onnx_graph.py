@@ -53,7 +53,7 @@ def read_onnx(path: Path, problem: type[FpgaPruneError]) -> onnx.ModelProto:
 
 
 def _graphs(graph: Any) -> Iterator[Any]:
-    """`graph` and the graphs inside its nodes."""
+    """Yield `graph` and the graphs inside its nodes."""
     yield graph
     for node in graph.node:
         for body in bodies(node):

@@ -71,7 +71,7 @@ def read_configuration(path: Path, problem: type[FpgaPruneError]) -> Configurati
 
 
 def read_weights(path: Path, problem: type[FpgaPruneError]) -> bytes:
-    """Bytes of the HDF5 file with the weights: inside the `.keras` file at `path`, or the `.h5` file itself.
+    """Read the HDF5 file with the weights: inside the `.keras` file at `path`, or the `.h5` file itself.
 
     Everything in it can be read.
 
@@ -135,7 +135,7 @@ def _document(text: str | bytes) -> dict[str, Any]:
 
 
 def _compilation(training: dict[str, object]) -> dict[str, Any]:
-    """The attribute `training_config` of an `.h5` file in the form of a `.keras` file, whose classes have modules."""
+    """Return `training_config` of an `.h5` file in the form of a `.keras` file, whose classes have modules."""
     homes = {"optimizer_config": "optimizers", "loss": "losses", "metrics": "metrics"}
     return {key.removesuffix("_config"): _housed(value, homes.get(key)) for key, value in training.items()}
 
@@ -180,7 +180,7 @@ def _text(value: object) -> str:
 
 
 def _walk(path: Path, digest: str) -> None:
-    """Everything in the HDF5 file at `path` can be read; checked once, in a process that may loop or crash."""
+    """Check that all of the HDF5 file at `path` can be read, once, in a process that may loop or crash."""
     if digest in _SOUND:
         return
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

@@ -7,7 +7,7 @@ from fpgaprune.errors import TargetError
 
 
 def shipped_folder(name: str) -> Path | None:
-    """The folder `name` that comes with fpgaprune: within the package in a wheel, beside it in a checkout; or None."""
+    """Find the folder `name` that comes with fpgaprune: in the package (wheel) or beside it (checkout); or None."""
     package = Path(str(resources.files("fpgaprune")))
     return next((folder for folder in (package / name, package.parent / name) if folder.is_dir()), None)
 

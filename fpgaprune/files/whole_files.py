@@ -64,13 +64,13 @@ def storage_error(error: OSError, path: str | os.PathLike[str] | None = None, wh
 
 
 def is_storage_error(error: BaseException) -> bool:
-    """Whether `error` comes from the disk, its quota or its permissions, and not from the code that wrote to it."""
+    """Return whether `error` comes from the disk, its quota or permissions, and not from the code that wrote."""
     return isinstance(error, OSError) and (error.errno in _OF_STORAGE or _NO_TEMPORARY in str(error))
 
 
 @contextlib.contextmanager
 def storage(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Within the block, an `OSError` becomes a `StorageError` about `path`."""
+    """Turn an `OSError` within the block into a `StorageError` about `path`."""
     try:
         yield
     except FpgaPruneError:
@@ -149,7 +149,7 @@ def is_draft(name: str) -> bool:
 
 
 def digest_file(path: str | os.PathLike[str]) -> str:
-    """SHA-256 of a file's bytes, in hex."""
+    """Return the SHA-256 of a file's bytes, in hex."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -313,7 +313,7 @@ class Phases:
         return Deadline(self.log.at(share), epochs, self._slowest, self.log.times.seconds)
 
     def _deadline_from_now(self, share: float, epochs: int) -> Deadline:
-        """Deadline: `share` of the whole search time, from now."""
+        """Set a deadline: `share` of the whole search time, from now."""
         until = time.monotonic() + self.log.at(share) - self.log.at(0.0)
         return Deadline(min(until, self.log.at(1.0)), epochs, self._slowest, self.log.times.seconds)
 

@@ -232,7 +232,7 @@ class FitSearch:
         ]
 
     def _larger_part(self, best: FitPoint) -> str:
-        """Sentence that names the part which would take the nearest network."""
+        """Write the sentence that names the part which would take the nearest network."""
         config = parse_config(joined(self.config.model_dump(mode="json", exclude_unset=True), best.settings), "fit")
         part = smallest_part(self.route, best.design(), config, self.limits.share)
         if part is None:

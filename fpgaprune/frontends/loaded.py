@@ -92,7 +92,7 @@ class LoadedNetwork:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def locks(self, slices: Iterable[str]) -> MaskSet:
-        """Masks that lock `slices`, in which a weight has its name in the file, or its path in Keras.
+        """Lock `slices`, in which a weight has its name in the file, or its path in Keras.
 
         `features.0.weight[13, 29]` is filter 13, input channel 29 of a convolution of PyTorch, so
         `features.0/kernel[:, :, 29, 13]` of Keras.
@@ -118,7 +118,7 @@ class LoadedNetwork:
         return found
 
     def state(self, model: keras.Model = None) -> dict[str, Array]:
-        """The weights with their names and in their layouts in the file, as `load_state_dict` of PyTorch takes them.
+        """Return the weights by name and in the layout of the file, as `load_state_dict` of PyTorch takes them.
 
         Args:
             model: a model with the layers of `self.model`, such as a trained copy; `self.model` if left out.
@@ -169,7 +169,7 @@ class LoadedNetwork:
 
 
 def keras_slices(text: str, sources: Mapping[str, Source], shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
-    """The slices of weights in Keras that the slice `text` of a weight in the file means; itself if it names no such.
+    """Return the Keras slices that the slice `text` of a weight in the file means; itself if it names no such.
 
     `features.0.weight[13, 29]` becomes `features.0/kernel[:, :, 29, 13]`.
 
@@ -198,7 +198,7 @@ def keras_slices(text: str, sources: Mapping[str, Source], shapes: Mapping[str, 
 
 
 def _block_slices(path: str, chosen: NDArray[np.bool_]) -> list[str]:
-    """Slices that name exactly the elements that are `chosen`."""
+    """Return slices that name exactly the elements that are `chosen`."""
     if not chosen.any():
         return []
     sets = [
@@ -228,7 +228,7 @@ def _index_text(entries: list[int], size: int) -> str:
 
 
 def zero_masks(model: keras.Model) -> MaskSet:
-    """Masks that lock the elements of kernels that are zero."""
+    """Lock the elements of kernels that are zero."""
     arrays = weight_arrays(model)
     masks = {path: array != 0 for path, array in arrays.items() if path.endswith("kernel") and (array == 0).any()}
     return MaskSet(masks).fitted(weight_shapes(model))

@@ -124,7 +124,7 @@ _MAX_BYTES, _MAX_GROWTH = 1 << 32, 20
 
 
 def load_keras(path: Path) -> keras.Model:
-    """The model that Keras 3 saved at `path`, uncompiled, because the file cannot hold a user's own loss function.
+    """Load the model that Keras 3 saved at `path`, uncompiled: the file cannot hold a user's own loss function.
 
     No code in the file is run, and sizes that the file only declares do not fill the memory.
 

@@ -86,7 +86,7 @@ def is_tf_keras(path: str | os.PathLike[str]) -> bool:
 
 
 def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0, trusted: bool = False) -> ImportedModel:
-    """The tf_keras model at `path` as a Keras 3 model with the same predictions, but for rounding, and its masks.
+    """Import the tf_keras model at `path` as a Keras 3 model that predicts the same, but for rounding, and its masks.
 
     Another process loads tf_keras and TF-MOT, so that this process keeps its Keras. Weights have the bits with which
     the tf_keras model predicts, including negative zeros; `fp.lock` makes these positive.

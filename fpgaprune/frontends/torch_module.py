@@ -14,7 +14,7 @@ from fpgaprune.frontends.onnx.front import load_onnx
 
 
 def from_torch(module: Any, example: Any, *, samples: Any = None) -> LoadedNetwork:
-    """Exports a trained module of PyTorch to ONNX, and loads that file as `load` does.
+    """Export a trained module of PyTorch to ONNX, and load that file as `load` does.
 
     PyTorch is no part of fpgaprune and must be installed. Its exporter that traces the module is used; BatchNorms stay
     apart, so that the weights go back to the module.

@@ -111,7 +111,7 @@ def _stream(shape: tuple[int, ...], text: str) -> dict[str, Any]:
 
 
 def require_board(target: Target, options: Mapping[str, object]) -> None:
-    """hls4ml can build for the board and for the part of `target`.
+    """Check that hls4ml can build for the board and for the part of `target`.
 
     Raises:
         HlsError: it cannot, or would build for another part; the message says what to do.

@@ -18,7 +18,7 @@ from fpgaprune.target import Target
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Within the block, output and warnings of hls4ml are hidden."""
+    """Hide output and warnings of hls4ml within the block."""
     # hls4ml and its helpers print what they do, which a library must not.
     level = logging.getLogger().level
     said = io.StringIO()
@@ -32,7 +32,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def as_problem(what: str, folder: Path | None = None) -> Iterator[None]:
-    """Within the block, an error of hls4ml becomes an `HlsError` of one line that begins with `what`.
+    """Turn an error of hls4ml within the block into an `HlsError` of one line that begins with `what`.
 
     An error of the disk stays one; where `folder` is given, the message names that and not hls4ml's file.
     """

@@ -135,7 +135,7 @@ class _Words:
         return str(self.get("implementation", "")).lower() == "encoded"
 
     def sides(self, prefix: str) -> tuple[int, int, int, int]:
-        """(top, bottom, left, right)."""
+        """Read the sides (top, bottom, left, right)."""
         left, right = (int(self.get(f"{prefix}_{side}", 0)) for side in ("left", "right"))
         top, bottom = (0 if self.flat else int(self.get(f"{prefix}_{side}", 0)) for side in ("top", "bottom"))
         return top, bottom, left, right

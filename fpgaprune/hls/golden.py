@@ -62,7 +62,7 @@ static int golden_differences(const char *golden, const std::string &given) {
 
 
 def golden_samples(design: Design, samples: Samples) -> tuple[NDArray[np.float32], NDArray[np.float64]] | None:
-    """Inputs and outputs of `samples`, one row of numbers for each; None if the design cannot be emulated.
+    """Return inputs and outputs of `samples`, one row of numbers for each; None if the design cannot be emulated.
 
     Args:
         design: the project's design.
@@ -127,7 +127,7 @@ def _comparing(bench: str, size: int) -> str:
 
 
 def _digits(value: Any) -> str:
-    """Digits from which the number can be read back exactly; nine are enough for every float32."""
+    """Write digits from which the number can be read back exactly; nine are enough for every float32."""
     return repr(float(value)) if value.dtype == np.float64 else format(float(value), ".9g")
 
 

@@ -220,7 +220,7 @@ def to_hls(
 
 
 def _require_target(design: Design, target: Target) -> None:
-    """`design` was made for `target`."""
+    """Check that `design` was made for `target`."""
     wanted = {
         "io_type": target.io_type,
         "backend": target.backend,
@@ -237,7 +237,7 @@ def _require_target(design: Design, target: Target) -> None:
 
 @contextlib.contextmanager
 def _draft(folder: Path) -> Iterator[Path]:
-    """A folder beside `folder` for the new project, which takes its place at the end of the block."""
+    """Make a folder beside `folder` for the new project, which takes its place at the end of the block."""
     if folder.exists() and (
         not folder.is_dir() or (any(folder.iterdir()) and not (folder / "hls4ml_config.yml").exists())
     ):

@@ -49,7 +49,7 @@ class LayerList:
 
 
 def layer_list(design: Design) -> LayerList:
-    """`design` as hls4ml's list of layers.
+    """Return `design` as hls4ml's list of layers.
 
     Raises:
         HlsError: hls4ml has no layer that computes an operation of the design.
@@ -66,7 +66,7 @@ def layer_list(design: Design) -> LayerList:
 
 
 def _without_added(design: Design) -> tuple[list[LayerSpec], list[str]]:
-    """The layers of `design` without those that hls4ml's passes add, and the names of those that make the outputs."""
+    """Return the layers of `design` but those that hls4ml's passes add, and the names of those that make outputs."""
     instead: dict[str, str] = {}
     pads: dict[str, LayerSpec] = {}
     layers: list[LayerSpec] = []
@@ -301,7 +301,7 @@ def _resize(layer: LayerSpec, source: LayerSpec) -> Entry:
 
 
 def _quantise(operation: op.Quantise, shape: tuple[int, ...], io_type: str) -> Entry:
-    """Signs, widths and integer bits for every value of a sample, behind a batch axis of 1."""
+    """Return signs, widths and integer bits for every value of a sample, behind a batch axis of 1."""
     kinds = operation.types(shape)
     rows = [(0, 0, 0) if kind is None else (int(kind.signed), kind.width, kind.integer) for kind in kinds]
     modes = next((kind for kind in kinds if kind is not None), FixedType(1, 1))

@@ -24,7 +24,7 @@ _AMD = ("Vitis", "Vivado", "VivadoAccelerator")
 
 
 def readme(design: Design, golden: int = 0) -> str:
-    """The README in Markdown for the project of `design`, with `golden` samples; the same for the same design."""
+    """Write the README in Markdown for a design's project, with `golden` samples; the same for the same design."""
     first = build_commands(design)
     weights = {layer.name: layer.weights["weight"] for layer in design.layers if "weight" in layer.weights}
     zeros = sum(int(raw.size - np.count_nonzero(raw)) for raw in weights.values())

@@ -18,7 +18,7 @@ _DEFAULT = "fixed<16,6>"
 
 
 def hls_config(layers: LayerList, target: Target) -> dict[str, Any]:
-    """hls4ml's configuration of `layers`: every type is given, so that hls4ml chooses none."""
+    """Return hls4ml's configuration of `layers`: every type is given, so that hls4ml chooses none."""
     import hls4ml
 
     backend = hls4ml.backends.get_backend(target.backend)
@@ -56,7 +56,7 @@ def _settings(kind: str, layer: LayerSpec, backend: object) -> dict[str, Any]:
 
 
 def _defaults(kind: str, backend: Any) -> dict[str, Any]:
-    """hls4ml's own settings of a layer of class `kind`."""
+    """Return hls4ml's own settings of a layer of class `kind`."""
     from hls4ml.model.attributes import TypeAttribute
     from hls4ml.model.layers import layer_map
 
@@ -99,10 +99,10 @@ def softmax_types_of(types: Mapping[str, FixedType]) -> dict[str, str]:
 
 
 def hls_precision(types: Mapping[str, FixedType]) -> dict[str, str]:
-    """`types`, by role, in the words of an hls4ml configuration."""
+    """Write `types`, by role, in the words of an hls4ml configuration."""
     return {role: hls_type(kind) for role, kind in types.items()}
 
 
 def hls_type(kind: FixedType) -> str:
-    """`kind` in the words of an hls4ml configuration."""
+    """Write `kind` in the words of an hls4ml configuration."""
     return f"{'' if kind.signed else 'u'}fixed<{kind.width},{kind.integer},{kind.rounding},{kind.overflow},0>"

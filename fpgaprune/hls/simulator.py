@@ -129,7 +129,7 @@ class Simulator:
     """One running copy of the program; always end it with `end`."""
 
     def __init__(self, program: Path, design: Design, log: Path) -> None:
-        """Starts the program, which waits for samples; its output goes to `log`.
+        """Start the program, which waits for samples; its output goes to `log`.
 
         Raises:
             ToolError: it cannot be started.

@@ -118,7 +118,7 @@ def _savings(layer: LayerSpec) -> LayerSavings:
 
 
 def _counts(weight: NDArray[np.int64], strategy: str, reuse: int) -> tuple[int, int, int, int, int]:
-    """For one product: weights, zeros, multipliers, saved ones, and those that `resource_unrolled` would save."""
+    """Count a product's weights, zeros, multipliers, saved ones, and those that `resource_unrolled` would save."""
     zeros = int(weight.size - np.count_nonzero(weight))
     unrolled = _idle_blocks(weight, reuse) if reuse > 1 else 0
     if strategy not in ("resource", "resource_unrolled") or reuse == 1:
@@ -130,7 +130,7 @@ def _counts(weight: NDArray[np.int64], strategy: str, reuse: int) -> tuple[int, 
 
 
 def _idle_blocks(weight: NDArray[np.int64], reuse: int) -> int:
-    """The number of multipliers whose weights are all zero; weights are in the templates' order, outputs first."""
+    """Count the multipliers whose weights are all zero; weights are in the templates' order, outputs first."""
     if weight.size % reuse:
         return 0
     blocks = np.moveaxis(weight, -1, 0).reshape(-1, reuse)

@@ -46,7 +46,7 @@ class StreamQuantizer(Layer):  # type: ignore[misc, unused-ignore]
     """A quantiser that takes one packet of channels after another."""
 
     def initialize(self) -> None:
-        """Its text is among what hls4ml writes as generated code."""
+        """Put the quantiser's text among what hls4ml writes as generated code."""
         shape = self.get_input_variable().shape
         self.add_output_variable(shape)
         self.set_attr("n_in", self.get_input_variable().size())
@@ -85,7 +85,7 @@ def _kind(node: Any, row: list[int]) -> FixedType | None:
 
 
 def _rows(node: Any) -> NDArray[np.int64]:
-    """Sign, width and integer bits of each value, (positions, channels, 3)."""
+    """Return sign, width and integer bits of each value, (positions, channels, 3)."""
     shape = tuple(node.get_output_variable().shape)
     parts = [np.broadcast_to(part[0], shape).astype(np.int64) for part in node.mask_kbi]
     return np.stack(parts, axis=-1).reshape(-1, shape[-1], 3)

@@ -104,7 +104,7 @@ def _digest(design: Design) -> str:
 
 
 def render(design: Design, target: Target, folder: Path, backend_options: Mapping[str, Any] | None = None) -> Any:
-    """hls4ml's graph of `design`; nothing is written yet.
+    """Make hls4ml's graph of `design`; nothing is written yet.
 
     Args:
         design: the network, for the io type and the back end of `target`.

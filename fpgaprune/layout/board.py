@@ -192,7 +192,7 @@ class _Room:
         return other is None or self.fullness(laid) <= _LESS * self.fullness(other)
 
     def order(self, laid: DesignLayout) -> list[float]:
-        """Its shares, the largest first: the smallest layout has the least of them."""
+        """Return the shares of `laid`, the largest first: the smallest layout has the least of them."""
         return sorted(self.shares(laid).values(), reverse=True)
 
     @property
@@ -214,7 +214,7 @@ class _Room:
         return f" (place and route: more than {self.minutes:g} minutes)" if self.luts(laid) > self.many else ""
 
     def amounts(self, laid: DesignLayout) -> str:
-        """`about 18,900 (estimated, placed) of 20,736 LUT`, and the resource that is shortest if that is another."""
+        """Say `about 18,900 (estimated, placed) of 20,736 LUT`, and the shortest resource if that is another."""
         shares = self.shares(laid)
         tightest = max(shares, key=lambda name: shares[name] / self.devices.room[name])
         taken = {**_known(laid), "lut": self.luts(laid)}
@@ -235,7 +235,7 @@ def _often(laid: DesignLayout) -> str:
 
 
 def _slower(design: Design, room: _Room) -> Iterator[DesignLayout]:
-    """Slower layouts: first all layers by one rule, then a rule for each layer."""
+    """Yield slower layouts: first all layers by one rule, then a rule for each layer."""
     yield from islice(slower_layouts(design, room.part), 1, None)
     # This takes seconds, so it comes last. Where one share is too little, a smaller one is as well.
     with suppress(EstimateError):
@@ -244,7 +244,7 @@ def _slower(design: Design, room: _Room) -> Iterator[DesignLayout]:
 
 
 def _chosen(design: Design, room: _Room, share: float) -> Iterator[DesignLayout]:
-    """Layouts of each layer, until one takes at most `share` of the room."""
+    """Yield layouts of each layer, until one takes at most `share` of the room."""
     part = room.usable
     for _ in range(_TIMES):
         yield (laid := DesignLayout.of_chosen(choose_layout(design, part, share=share), room.part))

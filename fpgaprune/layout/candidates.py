@@ -57,15 +57,15 @@ class Candidates:
         return self.fabric.product["wide"] >= _WIDE and may_be_paired(self.design, layer)
 
     def slowest(self) -> int:
-        """Cycles of the slowest layer with one multiplier each."""
+        """Return the cycles of the slowest layer with one multiplier each."""
         return max((self.cycles(layer.name, 1, False) for layer in (*self.layers, *self.looped)), default=1)
 
     def least(self) -> int:
-        """Cycles that a sample takes on its way in and through: no layout makes it faster."""
+        """Return the cycles that a sample takes on its way in and through: no layout makes it faster."""
         return max(most_beats(self.design, layer) for layer in self.design.layers)
 
     def ways_at(self, interval: int, every: bool = False) -> tuple[dict[str, list[Way]], Counts]:
-        """For each layer the ways that keep `interval`, and what everything else takes.
+        """Return for each layer the ways that keep `interval`, and what everything else takes.
 
         A layer of many weights comes as it is only where no schedule keeps the interval; anywhere, if `every`.
         """
@@ -107,7 +107,7 @@ class Candidates:
         return next((number for cycles, number in self.ladder(layer.name, paired) if cycles <= interval), None)
 
     def _ladder(self, name: str, paired: bool) -> tuple[tuple[int, int], ...]:
-        """Cycles and multipliers of a layer, each faster than the one before: parts of a kernel, then whole kernels."""
+        """List (cycles, multipliers), each faster than the one before: parts of a kernel, then whole kernels."""
         if isinstance(self.design[name].operation, Recurrent):
             return self._fewer_rungs(name)
         weight = self.design[name].weights["weight"]
@@ -123,7 +123,7 @@ class Candidates:
         return tuple(found)
 
     def _fewer_rungs(self, name: str) -> tuple[tuple[int, int], ...]:
-        """As `_ladder`, of a recurrent layer, whose cycles take long to count: a quarter more multipliers each time."""
+        """List rungs of a recurrent layer, whose cycles take long to count: a quarter more multipliers each."""
         program = program_of(self.design[name], 1)
         most = len(program.places) // program.outputs + 1
         numbers = [1]
@@ -133,7 +133,7 @@ class Candidates:
         return tuple(row for place, row in enumerate(found) if all(row[0] < before for before, _ in found[:place]))
 
     def _cycles(self, name: str, multipliers: int, paired: bool) -> int:
-        """Cycles of a layer by itself; at once for no multipliers."""
+        """Count the cycles of a layer by itself; without multipliers, it is computed at once."""
         layout = replace(
             self.layout, multipliers={name: multipliers} if multipliers else {}, paired=(name,) if paired else ()
         )
@@ -174,7 +174,7 @@ class Candidates:
 
 
 def _leaders(design: Design, named: Set[str]) -> dict[str, str]:
-    """For each layer the last one of `named` from which its values come, or itself.
+    """Map each layer to the last one of `named` from which its values come, or to itself.
 
     The leader decides how many values come at a time, and so what the layers behind it take.
     """

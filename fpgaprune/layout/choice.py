@@ -53,7 +53,7 @@ def choose_layout(
     upper: bool = False,
     faster: bool = False,
 ) -> ChosenLayout:
-    """The layout of `design` with the smallest interval that fits `part`, or with a given one the smallest shares.
+    """Choose the layout with the smallest interval that fits `part`, or with a given interval the smallest shares.
 
     Args:
         design: what is to be computed.
@@ -255,7 +255,7 @@ def _multipliers(layer: LayerHardware) -> int:
 
 
 def _with_more(design: Design, ways: Candidates, chosen: ChosenLayout) -> ChosenLayout:
-    """`chosen`, with how many multipliers more for its slowest layer would make the whole design faster, if any do."""
+    """Add to `chosen` how many multipliers more for its slowest layer would make the whole design faster, if any do."""
     slowest = chosen.slowest
     if slowest is None or (slowest.cycles or 0) * _CLOSE < chosen.interval:
         # Something else holds the design up.

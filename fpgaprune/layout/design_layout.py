@@ -70,13 +70,13 @@ class DesignLayout(Struct, frozen=True, dict=True):
 
     @classmethod
     def of_verilog(cls, made: VerilogPrice, part: Part, **more: Any) -> DesignLayout:
-        """Our own Verilog on `part`; `more` are `name`, `settings` and `fields`."""
+        """Return our own Verilog on `part`; `more` are `name`, `settings` and `fields`."""
         figures = (made.resources, made.latency_cycles, made.interval_cycles)
         return cls(part.name, _published(part), *figures, "synth(open)", **more)
 
     @classmethod
     def of_chosen(cls, chosen: ChosenLayout, part: Part, **more: object) -> DesignLayout:
-        """Our own Verilog in the layout that was chosen for `part`."""
+        """Return our own Verilog in the layout that was chosen for `part`."""
         return cls.of_verilog(chosen.price, part, fields=chosen.settings, **more)
 
     @cached_property
@@ -125,7 +125,7 @@ class DesignLayout(Struct, frozen=True, dict=True):
         return Measurement(Stage(f"analytic_{self.stage}"), None, self.used)
 
     def counts(self, end: Literal["low", "value", "high"] = "value") -> dict[str, int | None]:
-        """Resource to the middle of its estimate, or to one end; None is unknown."""
+        """Map resource to the middle of its estimate, or to one end; None is unknown."""
         figures = {name: self.used[name] for name in ESTIMATED}
         return {name: None if figure is None else getattr(figure, end) for name, figure in figures.items()}
 
@@ -145,7 +145,7 @@ SLOWER = (4, 16, 64, 256)
 
 
 def at_interval(design: Design, part: Part, interval: int | None = None, name: str = "") -> DesignLayout:
-    """All layers by one rule, with `interval` cycles for each sample; the fewest that the design can have unless given.
+    """Lay all layers out by one rule, with `interval` cycles for each sample; the fewest possible unless given.
 
     Raises:
         EstimateError: there is no estimate of our Verilog for the part's family.
@@ -156,7 +156,7 @@ def at_interval(design: Design, part: Part, interval: int | None = None, name: s
 
 
 def slower_layouts(design: Design, part: Part, factors: Sequence[int] | None = None) -> Iterator[DesignLayout]:
-    """Layouts of `design` from the shortest interval to ever longer ones, by one rule for all layers.
+    """Yield layouts of `design` from the shortest interval to ever longer ones, by one rule for all layers.
 
     Their names are the multiples of the fewest cycles: `0` for the first, then `4`, `16` and so on. `factors`
     picks some.

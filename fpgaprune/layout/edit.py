@@ -43,12 +43,12 @@ class Edit:
 
 
 def with_layers(design: Design, layers: Sequence[LayerSpec]) -> Design:
-    """`design` with other `layers`, as hls4ml would build it."""
+    """Return `design` with other `layers`, as hls4ml would build it."""
     return as_built(replace(design, layers=tuple(layers)))
 
 
 def flow_text(settings: Settings) -> str:
-    """`settings` as TOML: keys, then a table for each section, and `[hls.layers]` with a line for each layer."""
+    """Write `settings` as TOML: keys, then a table for each section, and `[hls.layers]` with a line for each layer."""
     single = {key: value for key, value in settings.items() if not isinstance(value, Mapping)}
     blocks = ["\n".join(_lines(single))] if single else []
     for section in sorted(settings.keys() - single.keys(), key=_place(list(settings))):

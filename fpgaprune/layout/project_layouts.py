@@ -44,7 +44,7 @@ def priced_strategies(design: Design) -> tuple[str, ...]:
 
 
 def ladders(design: Design) -> Iterator[Iterator[Edit]]:
-    """Layouts of `design` that are priced, in groups; each group goes from fast and large to slow and small."""
+    """Yield groups of layouts of `design` to be estimated; each group goes from fast and large to slow and small."""
     for strategy in priced_strategies(design):
         yield uniform_layouts(design, strategy)
         yield balanced_layouts(design, strategy)
@@ -66,7 +66,7 @@ def products(design: Design) -> list[LayerSpec]:
 
 
 def uniform_layouts(design: Design, strategy: str) -> Iterator[Edit]:
-    """The whole network in `strategy`, with reuse factors 1, 2, 4, ...; a layer takes the next smaller legal factor.
+    """Yield the whole network in `strategy` at reuse factors 1, 2, 4, ...; a layer takes the next smaller legal one.
 
     Empty if a layer cannot have the strategy.
     """
@@ -99,7 +99,7 @@ def balanced_layouts(design: Design, strategy: str) -> Iterator[Edit]:
 
 
 def one_layer_layouts(design: Design, name: str, strategy: str) -> Iterator[Edit]:
-    """Layer `name` alone in `strategy`, with growing reuse factors."""
+    """Yield layer `name` alone in `strategy`, with growing reuse factors."""
     layer = design[name]
     last = (str(layer.strategy), layer.reuse_factor)
     reuse = 2
@@ -116,7 +116,7 @@ def one_layer_layouts(design: Design, name: str, strategy: str) -> Iterator[Edit
 
 
 def _relaid(design: Design, strategy: str, reuse: int, asked: Mapping[str, int]) -> Edit | None:
-    """`design` in `strategy`, each layer with the factor next below what is `asked` for it; None if impossible."""
+    """Return `design` in `strategy`, each layer with the legal factor next below that `asked`; None if impossible."""
     layouts: dict[str, _Multipliers] = {}
     for layer in products(design):
         layout = _possible(layer, design, strategy, asked[layer.name])
@@ -153,7 +153,7 @@ def _knobs(design: Design, layouts: Mapping[str, _Multipliers]) -> tuple[str, ..
 
 
 def _possible(layer: LayerSpec, design: Design, strategy: str, reuse: int) -> _Multipliers | None:
-    """The legal layout of `layer` nearest to the wanted one, if possible no slower; None if the strategy is illegal.
+    """Return the legal layout of `layer` nearest to the wanted one, if possible no slower; None if there is none.
 
     The rules are those of `fpgaprune.lowering.layout`, which would refuse another layout.
     """
@@ -187,7 +187,7 @@ def _most_useful(design: Design) -> int:
 
 
 def other_io_type(design: Design) -> Edit | None:
-    """`design` in the other io type, if that may be smaller: a stream for maps, parallel for vectors; else None."""
+    """Return `design` in the other io type, if maybe smaller: a stream for maps, parallel for vectors; else None."""
     has_maps = any(math.prod(layer.output_shape[:-1]) > 1 for layer in design.layers)
     if has_maps == (design.io_type == "io_stream"):
         return None
@@ -196,7 +196,7 @@ def other_io_type(design: Design) -> Edit | None:
 
 
 def streamed(design: Design) -> Design:
-    """`design` in io_stream, with one pixel in each transfer.
+    """Return `design` in io_stream, with one pixel in each transfer.
 
     As in hls4ml, separate layers pad zeros and copy the data that two layers read.
     """

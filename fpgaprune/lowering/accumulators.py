@@ -24,7 +24,7 @@ def recurrent_accumulator(
     table: FixedType,
     biases: Mapping[str, FixedType | None],
 ) -> FixedType:
-    """The narrowest type that holds both products of `layer`, their sum, biases and gates, for any input and state.
+    """Return the narrowest type for a layer's products, their sum, biases and gates, for any input and state.
 
     Of weights that are all small it cuts off the last places: a gate times a sum shall have 63 bits.
 
@@ -80,7 +80,7 @@ def exact_accumulator(
 def _largest_sums(
     kernel: Array, weight: FixedType, incoming: FixedType, bias: Array | None, fraction: int
 ) -> NDArray[np.float64]:
-    """For each output (the last axis of `kernel`), a bound on the magnitude of its partial sums in any order."""
+    """Bound, for each output (last axis of `kernel`), the magnitude of its partial sums in any order."""
     # Quantisation changes each weight by at most this much. Zeros stay zeros.
     moved = weight.lsb / 2 if weight.rounding.startswith("RND") else weight.lsb
     magnitudes = np.where(kernel == 0, 0.0, np.abs(kernel.astype(np.float64)) + moved)

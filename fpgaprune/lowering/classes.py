@@ -51,7 +51,7 @@ _INSTEAD: Mapping[str, str] = {
 
 
 def class_problem(name: str, kind: str, module: str, *, nested: bool = False) -> str | None:
-    """Why a layer of class `kind` cannot be converted, and what to do; None if the class can be converted.
+    """Say why a layer of class `kind` cannot be converted, and what to do; None if the class can be converted.
 
     Args:
         name: name of the layer.

@@ -15,7 +15,7 @@ _NO_OPERATION = "for which there is no hardware here"
 
 
 def check_layers(functional: keras.Model) -> None:
-    """Every layer of `functional` becomes operations that compute the same.
+    """Check that every layer of `functional` becomes operations that compute the same.
 
     Raises:
         UnsupportedLayerError: it does not; the message names the first such layer and its alternative.
@@ -65,7 +65,7 @@ def layer_problems(functional: keras.Model) -> list[str]:
 
 
 def _reason(layer: keras.Layer, kind: str) -> str | None:
-    """Why hardware would not compute the same as Keras; None if it would."""
+    """Say why hardware would not compute the same as Keras; None if it would."""
     if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
         return "LoRA or quantize() has split its weights: replace it by a layer with the whole kernel"
     reason = _activation_reason(layer)
@@ -96,7 +96,7 @@ def _reason(layer: keras.Layer, kind: str) -> str | None:
 
 
 def _activation_reason(layer: keras.Layer) -> str | None:
-    """Why hardware has no activation that computes what that of `layer` does; None if it has one."""
+    """Say why hardware has no activation that computes what that of `layer` does; None if it has one."""
     known = activation_in(layer)
     # What applies the function: the layer itself, if it is nothing else.
     activation = layer if not hasattr(layer, "activation") else layer.activation

@@ -109,7 +109,7 @@ def design_of(
 
 
 def outline(folded: keras.Model, layouts: Mapping[str, Layout], target: Target) -> Design:
-    """`folded` as a design without types and weights, which shows what the backend of `target` cannot build.
+    """Return `folded` as a design without types and weights: it shows what the target's backend cannot build.
 
     Args:
         folded: what `fold` returned, trained or not.
@@ -127,7 +127,7 @@ def outline(folded: keras.Model, layouts: Mapping[str, Layout], target: Target) 
 
 
 def _in_shape(layer: LayerSpec, wanted: tuple[int, ...] | None) -> LayerSpec:
-    """`layer` with the shape in which the model gives its output, if that is another."""
+    """Give `layer` the shape in which the model gives its output, if that is another."""
     if wanted in (None, layer.output_shape) or math.prod(wanted or ()) != math.prod(layer.output_shape):
         return layer
     return replace(layer, model_shape=wanted)

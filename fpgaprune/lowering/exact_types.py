@@ -30,7 +30,7 @@ _BITS_KEPT = {"TRN": 0, "RND": 1}
 
 
 def exact_types(folded: keras.Model, entering: Mapping[str, FixedType] | None = None, backend: str = "Vitis") -> Types:
-    """Layer name to role to type, for every layer of `folded`; no result rounds or overflows, but for a last softmax.
+    """Map layer name to role to type for every layer of `folded`; no result but a last softmax rounds or overflows.
 
     Args:
         folded: what `prepare.fold` returned; scales in front of quantisers become simpler ones that round alike.
@@ -66,7 +66,7 @@ def unrounded_inputs(folded: keras.Model) -> list[str]:
 
 
 def bits_behind(folded: keras.Model, name: str) -> int:
-    """Bits of the widest quantiser that reads the input `name` behind scales and moves alone; 0 if there is none."""
+    """Count the bits of the widest quantiser that reads input `name` behind scales and moves alone; 0 if none does."""
     readers = readers_of(folded)
     waiting, widest = list(readers.get(id(folded.get_layer(name)), [])), 0
     while waiting:

@@ -46,7 +46,7 @@ def expands(operation: keras.Operation, args: tuple[Any, ...]) -> bool:
 def expanded(
     operation: keras.Operation, name: str, call: Call, args: tuple[Any, ...], kwargs: Mapping[str, object], free: Free
 ) -> Any:
-    """Output of the layers that replace `operation`, applied to its arguments; the last layer is called `name`.
+    """Return the output of the layers that replace `operation`, applied to its arguments; the last is called `name`.
 
     Args:
         operation: a layer that `expands`.

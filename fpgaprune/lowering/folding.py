@@ -159,7 +159,7 @@ def activation_layer(activation: Activation, name: str, axes: int) -> keras.Laye
 
 
 def in_classes_of_keras(functional: keras.Model) -> keras.Model:
-    """`functional` with a layer of Keras's own in place of each of a subclass that computes the same.
+    """Put a layer of Keras's own in place of each of a subclass that computes the same.
 
     Raises:
         UnsupportedLayerError: such a layer holds other weights than that of Keras.
@@ -209,7 +209,7 @@ def _only_flattened(functional: keras.Model, layer: keras.Layer) -> bool:
 
 
 def quantise_weights(folded: keras.Model, types: Mapping[str, Mapping[str, FixedType]]) -> dict[str, dict[str, Array]]:
-    """Rounds the weights of `folded` to `types`, and returns the raw integers by layer and role.
+    """Round the weights of `folded` to `types`, and return the raw integers by layer and role.
 
     Args:
         folded: a model from `fold`; it is changed in place.
@@ -229,7 +229,7 @@ def quantise_weights(folded: keras.Model, types: Mapping[str, Mapping[str, Fixed
 
 
 def role_weights(layer: keras.Layer) -> dict[str, Array]:
-    """Role to weight of a layer of `PRODUCTS`, in the order in which Keras holds them.
+    """Map role to weight of a layer of `PRODUCTS`, in the order in which Keras holds them.
 
     A GRU's bias (2, 3 units) is two biases: one for the product of the inputs, one for the product of the state.
     """

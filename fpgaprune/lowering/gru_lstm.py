@@ -25,7 +25,7 @@ _GATES = tuple(function.name for function in FUNCTIONS.values() if function.gate
 
 
 def recurrent_reason(layer: keras.Layer) -> str | None:
-    """Why hardware would not compute the same as the GRU or LSTM `layer`; None if it would."""
+    """Say why hardware would not compute the same as the GRU or LSTM `layer`; None if it would."""
     if isinstance(layer.input, list):
         return "it reads an initial state, and hardware begins with zeros: let it begin with zeros"
     if layer.return_state:
@@ -47,7 +47,7 @@ def recurrent_reason(layer: keras.Layer) -> str | None:
 
 
 def functions_of(layer: keras.Layer) -> dict[str, str]:
-    """The names of the activation and of the recurrent activation of `layer`; empty where a function is unknown."""
+    """Return the names of a layer's activation and recurrent activation; empty where a function is unknown."""
     found = {what: activation_of(getattr(layer, what)) for what in ("activation", "recurrent_activation")}
     return {what: known.name if known is not None else "" for what, known in found.items()}
 
@@ -58,7 +58,7 @@ def gates_of(layer: keras.Layer) -> int:
 
 
 def observed_states(layer: keras.Layer, x: Array) -> NDArray[np.float64]:
-    """The state of `layer` after every step for inputs `x` (N, T, C): (N, T, units), for an LSTM (N, T, 2 units).
+    """Compute the state of `layer` after every step for `x` (N, T, C): (N, T, units), for an LSTM (N, T, 2 units).
 
     An LSTM's cell state comes after its output. Computed in float64 with Keras's order of gates.
     """

@@ -34,7 +34,7 @@ _Reals = NDArray[np.float64]
 
 
 def joined_scales(functional: keras.Model) -> keras.Model:
-    """`functional` with one BatchNormalization in place of several in a row, those behind a relu before it.
+    """Put one BatchNormalization in place of several in a row, those behind a relu before it.
 
     A relu is passed by positive factors without a shift: `a * relu(x)` is `relu(a * x)`.
 
@@ -119,7 +119,7 @@ def _quantisers(layer: keras.Layer, readers: Mapping[int, list[Any]]) -> tuple[b
 
 
 def _is_stepped(kind: FixedType) -> bool:
-    """Whether a value of `kind` grows with the number that is rounded, in so few steps that each can be looked at."""
+    """Return whether a value of `kind` grows with the number that is rounded, in few enough steps to check each."""
     few = kind.raw_max - kind.raw_min <= _MOST_STEPS
     return few and kind.overflow in ("SAT", "SAT_SYM") and kind.rounding != "TRN_ZERO"
 
@@ -127,7 +127,7 @@ def _is_stepped(kind: FixedType) -> bool:
 def _simplest(
     incoming: FixedType, has_relu: bool, scale: float, shift: float, kinds: Sequence[FixedType]
 ) -> tuple[float, float]:
-    """The factor of the fewest bits, and a shift for it, with which each of `kinds` holds what it held for every sum.
+    """Return the factor of the fewest bits, and a shift, with which each of `kinds` holds what it held for every sum.
 
     Each step of a type lies between two sums that are neighbours. A line that passes it between the same two rounds
     every sum as before, because it grows or falls as the old one does. So for a factor `a` the shifts that do are those

@@ -78,7 +78,7 @@ def operation_problems(functional: keras.Model) -> list[str]:
 
 
 def with_layers(functional: keras.Model) -> keras.Model:
-    """`functional` with a layer in place of every operation, which computes the same; itself if it has only layers.
+    """Put a layer in place of every operation of `functional`, which computes the same; itself if it has only layers.
 
     Args:
         functional: a model from `keras.Model(model.inputs, model.outputs)`; it is not changed.
@@ -204,7 +204,7 @@ def _over_positions(axis: Any, rank: int) -> bool:
 def _line(
     operation: keras.Operation, args: tuple[Any, ...], kwargs: Mapping[str, object]
 ) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]] | None:
-    """Tensor, scale and shift, if `operation` computes `scale * tensor + shift`; else None.
+    """Return tensor, scale and shift, if `operation` computes `scale * tensor + shift`; else None.
 
     Scale and shift are (1,), (C,), or of the shape of a sample.
     """
@@ -240,7 +240,7 @@ def _line(
 
 
 def _spread(constant: object, tensor: keras.KerasTensor) -> NDArray[np.float64] | None:
-    """`constant` as one number, as one for each channel of `tensor`, or as one for each element of a sample.
+    """Return `constant` as one number, as one for each channel of `tensor`, or as one for each element of a sample.
 
     None if it is no array that Keras broadcasts to every sample in the same way, or if it is not finite.
     """

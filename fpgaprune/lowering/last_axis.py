@@ -26,7 +26,7 @@ _Shape = tuple[int, ...]
 
 
 def on_last_axis(functional: keras.Model) -> keras.Model:
-    """`functional` with layers along the last axis alone, and merges that a design has; itself if it has no others.
+    """Put layers along the last axis, and merges that a design has, in place of others; itself if it has no others.
 
     Args:
         functional: a functional model of Keras's own layers, each used once; it is not changed.
@@ -106,7 +106,7 @@ class _LastAxis:
         return layer([self._spread(tensor, wanted, layer.name) for tensor in tensors])
 
     def _spread(self, x: keras.KerasTensor, wanted: _Shape, name: str) -> keras.KerasTensor:
-        """`x` repeated to the shape `wanted`, unless a merge does so itself."""
+        """Repeat `x` to the shape `wanted`, unless a merge does so itself."""
         own = tuple(x.shape[1:])
         if _is_merged(own, wanted):
             return x

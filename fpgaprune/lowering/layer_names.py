@@ -56,7 +56,7 @@ _NUMBERED = re.compile(r"(layer|config|[a-z]{1,2})\d+.*|.*_(t|ap|float|double|st
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """`name`, or `name` with a number such that it is not in `taken`."""
+    """Return `name`, or `name` with a number such that it is not in `taken`."""
     number, found = 1, name
     while found in taken:
         number += 1
@@ -65,7 +65,7 @@ def free_name(name: str, taken: Collection[str]) -> str:
 
 
 def project_names(names: Iterable[str], inputs: Collection[str] = (), project: str = "") -> dict[str, str]:
-    """Layer name to its name in the project: the same if C++ and hls4ml allow it; all are distinct.
+    """Map layer name to its name in the project: the same if C++ and hls4ml allow it; all are distinct.
 
     Args:
         names: the names of all layers.
@@ -90,7 +90,7 @@ def project_names(names: Iterable[str], inputs: Collection[str] = (), project: s
 
 
 def names_of(folded: keras.Model, project: str = "") -> dict[str, str]:
-    """`project_names` of the layers of the functional model `folded` in a project called `project`."""
+    """Return `project_names` of the layers of the functional model `folded` in a project called `project`."""
     inputs = {producer(tensor).name for tensor in folded.inputs}
     return project_names([layer.name for layer in folded.layers], inputs, project)
 

@@ -127,7 +127,7 @@ def _quantise(layer: keras.Layer) -> op.Operation:
 
 
 def _sides(given: Any) -> tuple[int, int, int, int]:
-    """(top, bottom, left, right) of the padding or cropping of one axis or two."""
+    """Return (top, bottom, left, right) of the padding or cropping of one axis or two."""
     if isinstance(given[0], int):
         return (0, 0, given[0], given[1])
     return (*given[0], *given[1])

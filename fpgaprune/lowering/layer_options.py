@@ -70,7 +70,7 @@ class LayerOptions:
 
 
 def with_widths(options: Mapping[str, LayerOptions], widths: Mapping[tuple[str, str], int]) -> dict[str, LayerOptions]:
-    """`options` with other widths; `widths` are by role (`weight` or `activation`) and layer."""
+    """Return `options` with other widths; `widths` are by role (`weight` or `activation`) and layer."""
     found = dict(options)
     for (role, layer), bits in widths.items():
         changes: dict[str, Any] = {f"{role}_bits": bits}
@@ -86,7 +86,7 @@ def _type(layer: str, role: str, given: object) -> FixedType:
 
 
 def read_options(names: Sequence[str], options: Mapping[str, Mapping[str, object]]) -> dict[str, LayerOptions]:
-    """Layer name to its options; a key of `options` may be a glob, and a later key overrides an earlier one.
+    """Map layer name to its options; a key of `options` may be a glob, and a later key overrides an earlier one.
 
     Args:
         names: the names of all layers.
@@ -104,7 +104,7 @@ def read_options(names: Sequence[str], options: Mapping[str, Mapping[str, object
 def gather_options(
     names: Sequence[str], options: Mapping[str, Mapping[str, object]]
 ) -> tuple[dict[str, LayerOptions], list[FpgaPruneError]]:
-    """As `read_options`, but returns all errors instead of raising the first."""
+    """Read as `read_options`, but return all errors instead of raising the first."""
     merged: dict[str, dict[str, Any]] = {}
     problems: list[FpgaPruneError] = []
     for pattern, entry in options.items():

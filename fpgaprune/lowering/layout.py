@@ -44,7 +44,7 @@ class Layouts:
 def settle_layouts(
     folded: keras.Model, target: Target, options: Mapping[str, LayerOptions]
 ) -> tuple[dict[str, Layout], tuple[str, ...]]:
-    """Layer name to its layout, for every layer of `folded` that multiplies; and a note for each reuse factor moved.
+    """Map the name of each layer of `folded` that multiplies to its layout; also note each reuse factor moved.
 
     A depthwise layer has no template for `resource_unrolled` and `distributed_arithmetic`, a recurrent one none for
     `distributed_arithmetic`. Where the target asks for these, such a layer has `latency` with reuse factor 1.
@@ -60,7 +60,7 @@ def settle_layouts(
 
 
 def find_layouts(layers: Iterable[object], target: Target, options: Mapping[str, LayerOptions]) -> Layouts:
-    """As `settle_layouts`, with all problems; the backend must be known, and `layers` may be part of a network."""
+    """Find layouts as `settle_layouts`, with all problems; the backend must be known, `layers` may be a part."""
     backend = backend_named(target.backend)
     layouts: dict[str, Layout] = {}
     problems, notes = [], []
@@ -86,7 +86,7 @@ def find_layouts(layers: Iterable[object], target: Target, options: Mapping[str,
 
 
 def _sizes(layer: keras.Layer) -> list[tuple[int, int]]:
-    """The inputs and outputs of each product of `layer`; the two products of a recurrent layer share a reuse factor."""
+    """Return the inputs and outputs of each product of `layer`; the two of a recurrent layer share a reuse factor."""
     if isinstance(layer, RECURRENT):
         return [product_size(tuple(w.shape), False) for w in (layer.cell.kernel, layer.cell.recurrent_kernel)]
     return [product_size(tuple(layer.kernel.shape), isinstance(layer, DEPTHWISE))]

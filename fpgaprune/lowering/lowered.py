@@ -250,7 +250,7 @@ def _search(
 
 
 def _classes(labels: object, folded: keras.Model, samples: int) -> Array:
-    """`labels` as class numbers of the outputs of `folded`; unchanged if the outputs are not classes."""
+    """Return `labels` as class numbers of the outputs of `folded`; unchanged if the outputs are not classes."""
     array = real_array(labels, "labels")
     outputs = [tuple(tensor.shape[1:]) for tensor in folded.outputs]
     if len(outputs) > 1 or outputs[0][-1] == 1:
@@ -273,7 +273,7 @@ def _given(types: Types, precision: Precision | FixedType, options: Mapping[str,
 
 
 def _sources(model: keras.Model, folded: keras.Model) -> dict[str, dict[str, str]]:
-    """Layer name to role to weight path, for the layers whose kernel reaches the hardware."""
+    """Map layer name to role to weight path, for the layers whose kernel reaches the hardware."""
     layers = {layer.name: layer for layer in folded.layers}
     halves, owners = depthwise_names(flattened(model)), layer_owners(model)
     sources: dict[str, dict[str, str]] = {}
@@ -309,7 +309,7 @@ def _free_locks(
 
 
 def _require_sound(design: Design) -> None:
-    """hls4ml's templates compute what `design` says, as far as this is known for the backend."""
+    """Check that hls4ml's templates compute what `design` says, as far as this is known for the backend."""
     entries = [
         np.zeros((0, *layer.output_shape), np.float32) for layer in design.layers if isinstance(layer.operation, Input)
     ]

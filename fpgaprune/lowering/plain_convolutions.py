@@ -27,7 +27,7 @@ _KEPT = ("strides", "padding", "data_format", "activation", "use_bias")
 
 
 def plain_convolutions(functional: keras.Model) -> keras.Model:
-    """`functional` with a plain convolution in place of each dilated or grouped one, or with a depth multiplier.
+    """Put a plain convolution in place of each dilated or grouped one, or one with a depth multiplier.
 
     It computes the same; a dilated depthwise convolution stays depthwise.
 
@@ -96,7 +96,7 @@ def depthwise_names(functional: keras.Model) -> dict[str, str]:
 
 
 def split_separable(functional: keras.Model) -> keras.Model:
-    """`functional` without separable convolutions, which computes the same; itself if it has none.
+    """Split separable convolutions in two; the result computes the same, and is `functional` itself if it has none.
 
     Args:
         functional: a model from `keras.Model(model.inputs, model.outputs)`; it is not changed.

@@ -90,7 +90,7 @@ def choose_types(
     backend: str = "Vitis",
     observed: Mapping[str, Array] | None = None,
 ) -> Types:
-    """Layer name to role to type, for every layer of `folded`.
+    """Choose the type of every role of every layer of `folded`, by layer name.
 
     Args:
         folded: the model from `prepare.fold`.
@@ -111,7 +111,7 @@ def choose_types(
 
 
 def _padded_sources(folded: keras.Model) -> set[str]:
-    """Layers that a padded max pooling reads; it pads with the smallest number, which needs a signed type."""
+    """Find the layers that a padded max pooling reads: it pads with the smallest number, of a signed type."""
     found = set()
     for layer in folded.layers:
         if isinstance(layer, _LARGEST[:2]) and layer.padding == "same":
@@ -126,7 +126,7 @@ def _padded_sources(folded: keras.Model) -> set[str]:
 
 
 def read_by_products(folded: keras.Model) -> set[str]:
-    """Every BatchNorm and every merge of `folded` that a layer with kernels reads, with moves between them at most."""
+    """Return every BatchNorm and merge of `folded` that a layer with kernels reads, with moves between them at most."""
     found = set()
     for layer in folded.layers:
         waiting = [layer.input] if isinstance(layer, PRODUCTS) else []
@@ -240,7 +240,7 @@ class _Chooser:
         return FixedType(width, integer, signed) if width <= MAX_WIDTH else self._sum(layer.name)
 
     def _within(self, result: FixedType, incoming: FixedType) -> FixedType:
-        """`result` without the integer bits that no value of type `incoming` can fill."""
+        """Return `result` without the integer bits that no value of type `incoming` can fill."""
         spare = result.integer - int(result.signed) - (incoming.integer - int(incoming.signed))
         if self.uniform or spare <= 0:
             return result
@@ -354,7 +354,7 @@ def scales_of_inputs(folded: keras.Model) -> dict[str, Any]:
 
 
 def finer(kind: FixedType, factor: float, step: float, values: Array | None = None) -> FixedType:
-    """`kind` with so many more bits that its last place, times `factor`, is not above `step`.
+    """Return `kind` with so many more bits that its last place, times `factor`, is not above `step`.
 
     Args:
         kind: a type.

@@ -39,7 +39,7 @@ class Range:
 
     @classmethod
     def with_least_error(cls, values: Array, width: int) -> Range:
-        """The range of a `width`-bit type that rounds and cuts off `values` with the least sum of squared errors."""
+        """Return the range of the `width`-bit type that rounds and clips `values` with the least squared error."""
         whole = cls.of(values)
         best = FixedType.with_least_error(values, width, signed=whole.low < 0)
         largest = best.raw_max * best.lsb
@@ -51,7 +51,7 @@ class Range:
 
 
 def as_inputs(folded: keras.Model, data: Samples) -> list[Array]:
-    """`data` as one array (N, ...) for each input of `folded`.
+    """Return `data` as one array (N, ...) for each input of `folded`.
 
     Raises:
         DataError: they do not fit the model, hold NaN or infinity, or there is no sample.
@@ -63,7 +63,7 @@ def as_inputs(folded: keras.Model, data: Samples) -> list[Array]:
 
 
 def observe(folded: keras.Model, data: Samples) -> dict[str, Array]:
-    """Layer name to the layer's output for `data`, (N, ...); inputs are included.
+    """Compute the output of each layer for `data`, (N, ...), by layer name; inputs are included.
 
     Args:
         folded: what `prepare.fold` returned.
@@ -92,7 +92,7 @@ def observe(folded: keras.Model, data: Samples) -> dict[str, Array]:
 
 
 def cut_off(folded: keras.Model, types: Mapping[str, Mapping[str, FixedType]]) -> keras.Model:
-    """A copy of `folded` whose results end where their types saturate, so that later sums are those of the hardware."""
+    """Copy `folded` with results that end where their types saturate, so that later sums are those of the hardware."""
     taken = {layer.name for layer in folded.layers}
 
     def call(layer: keras.Layer, *args: object, **kwargs: object) -> keras.KerasTensor:
@@ -107,7 +107,7 @@ def cut_off(folded: keras.Model, types: Mapping[str, Mapping[str, FixedType]]) -
 
 
 def trained_types(model: keras.Model, folded: keras.Model, data: Samples | None) -> dict[str, dict[str, FixedType]]:
-    """The types of `model`, which rounds, by layer and role; sums that training has made larger have more integer bits.
+    """Return the types of `model`, which rounds, by layer and role; sums that grew in training have more integer bits.
 
     As with types that are chosen, a sum has one bit more than `data` show. Without data, and in a model that does not
     round, nothing grows.
@@ -131,7 +131,7 @@ def require_ranges(
     given: Mapping[str, Mapping[str, FixedType]],
     observed: Mapping[str, Array],
 ) -> None:
-    """No type that the user gave lets a weight or an observed value wrap around; a saturating type is allowed.
+    """Check that no type of the user's lets a weight or an observed value wrap around; a saturating type is allowed.
 
     Args:
         folded: what `prepare.fold` returned, before its weights are quantised.

@@ -78,7 +78,7 @@ def quantize(
 
 
 def require_exact_sums(precision: AnyPrecision | None) -> None:
-    """`precision` gives every sum a type that holds it.
+    """Check that `precision` gives every sum a type that holds it.
 
     Raises:
         HlsError: it does not.
@@ -103,7 +103,7 @@ def require_roundable(model: keras.Model) -> keras.Model:
 
 
 def carry_masks(model: keras.Model, rounded: keras.Model, masks: MaskSet) -> MaskSet:
-    """`masks` of `model` for `rounded`, which `quantize` made of it.
+    """Carry `masks` of `model` over to `rounded`, which `quantize` made of it.
 
     A kernel keeps its locks, and so do the zero elements of a vector; into the others BatchNorm's shift was folded.
     """
@@ -135,13 +135,13 @@ def settle(rounded: keras.Model) -> keras.Model:
 
 
 def settled_types(rounded: keras.Model, data: Samples) -> dict[str, dict[str, str]]:
-    """Layer to role to type, as text, for the hardware of `rounded` as it is trained now; `data` show its sums."""
+    """Return types as text, by layer and role, for the hardware of `rounded` as trained now; `data` show its sums."""
     types = trained_types(rounded, fold(rounded), data)
     return {layer: {role: str(kind) for role, kind in kinds.items()} for layer, kinds in types.items()}
 
 
 def _rounding(folded: keras.Model, design: Design) -> keras.Model:
-    """`folded` with every weight and result rounded to its type in `design`; layers that it lacks change nothing."""
+    """Round every weight and result of `folded` to its type in `design`; layers that `design` lacks change nothing."""
     specs = {layer.name: layer for layer in design.layers}
     types_of = {name: layer.types for name, layer in specs.items()}
 
@@ -221,12 +221,12 @@ def _counterpart(layer: keras.Layer, specs: Mapping[str, LayerSpec]) -> Any:
 
 
 def _held(values: Any, kind: FixedType) -> Array:
-    """`values` as hardware holds them."""
+    """Return `values` as hardware holds them."""
     return kind.to_float(kind.to_raw(np.asarray(values, np.float64)))
 
 
 def _sum_dtype(layer: keras.Layer, types: Mapping[str, FixedType], incoming: FixedType) -> str:
-    """float32 if it holds every sum that any weights of this type can make, else float64."""
+    """Return float32 if it holds every sum that any weights of this type can make, else float64."""
     weight, bias = types["weight"], types.get("bias")
     shape = layer.kernel.shape
     terms = math.prod(shape[:-2]) if isinstance(layer, DEPTHWISE) else math.prod(shape[:-1])
@@ -267,7 +267,7 @@ def _recurrent(layer: LayerSpec) -> dict[str, Any]:
 
 
 def _require_exact_scale(layer: keras.Layer, types: Mapping[str, FixedType], incoming: FixedType) -> None:
-    """Double precision holds what a BatchNorm, a LeakyReLU or a PReLU computes."""
+    """Check that double precision holds what a BatchNorm, a LeakyReLU or a PReLU computes."""
     scale = types.get("scale") or types["param"]
     shift = types.get("bias", scale)
     largest = scale.magnitude * incoming.magnitude + shift.magnitude
@@ -281,7 +281,7 @@ def _require_exact_scale(layer: keras.Layer, types: Mapping[str, FixedType], inc
 
 
 def _set_scale(layer: keras.layers.BatchNormalization, scale: Any, shift: Any) -> None:
-    """`layer`, whose `epsilon` is 0, multiplies by `scale` and adds `shift`."""
+    """Make `layer`, whose `epsilon` is 0, multiply by `scale` and add `shift`."""
     values = {"gamma": scale, "beta": shift, "moving_mean": 0.0, "moving_variance": 1.0}
     for variable in layer.weights:
         variable.assign(np.broadcast_to(values[variable.name], variable.shape))

@@ -30,7 +30,7 @@ _Reals = NDArray[np.float64]
 
 
 def scales_into_products(functional: keras.Model) -> keras.Model:
-    """`functional` with the BatchNorms behind activations in the layers with kernels around them, where that is exact.
+    """Move BatchNorms behind activations into the layers with kernels around them, where that is exact.
 
     It computes the same over the reals. A BatchNorm directly behind a linear layer, or at an input, is left alone.
 

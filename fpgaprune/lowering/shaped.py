@@ -24,7 +24,7 @@ _NEVER_REPACK = ("oneAPI", "Libero")
 def shaped(
     layers: Sequence[LayerSpec], outputs: Sequence[str], names: Mapping[str, str], target: Target
 ) -> tuple[list[LayerSpec], list[str]]:
-    """Layers of the project for `target`, with its reshapes and repackings, and the names of the output layers.
+    """Return a project's layers for `target`, with reshapes and repackings, and the names of the output layers.
 
     Args:
         layers: in the order of execution, the inputs first.
@@ -75,7 +75,7 @@ class _Graph:
 
 
 def _leave_out_reshapes(graph: _Graph) -> None:
-    """No reshape is an output; its shape stands in the model alone."""
+    """Leave out each reshape: none is an output; its shape stands in the model alone."""
     for layer in reversed(list(graph.layers)):
         if not isinstance(layer.operation, op.Reshape):
             continue
@@ -114,7 +114,7 @@ def _copy(graph: _Graph) -> None:
 
 
 def _pad(graph: _Graph, axes: int) -> None:
-    """A layer of zeros before each convolution of inputs with so many axes that pads its windows."""
+    """Put a layer of zeros before each convolution of inputs with so many axes that pads its windows."""
     for layer in list(graph.layers):
         operation = layer.operation
         if not isinstance(operation, op.Convolution) or not any(operation.window.pad):

@@ -34,7 +34,7 @@ _LARGEST_TABLE_BITS = 14
 
 
 def softmax_types(classes: int, backend: str) -> dict[str, FixedType]:
-    """Role to type of the tables and of the sum of a softmax of `classes` classes, for any input type.
+    """Map role to type of the tables and of the sum of a softmax of `classes` classes, for any input type.
 
     Empty for a backend with another softmax, which keeps hls4ml's types.
     """
@@ -51,7 +51,7 @@ def softmax_types(classes: int, backend: str) -> dict[str, FixedType]:
 
 
 def softmax_table_sizes(types: Mapping[str, FixedType], size: int, source: FixedType) -> dict[str, Any]:
-    """`table_size`, `exp_table_size` and `inverse_table_size` of a softmax with `types`, as far as it has them.
+    """Return a softmax's `table_size`, `exp_table_size` and `inverse_table_size`, as far as `types` has them.
 
     Args:
         types: types of the layer, by role.

@@ -103,7 +103,7 @@ def table_sizes(
 
 
 def size_problems(network: Any, options: Mapping[str, LayerOptions], named: Collection[str], backend: str) -> list[str]:
-    """One line for each layer whose `table_size` means nothing: it has no table, or the backend one size for all.
+    """Return a line for each layer whose `table_size` means nothing: it has no table, or the backend one size for all.
 
     Args:
         network: the folded model.
@@ -151,7 +151,7 @@ def _affordable(layer: keras.Layer, function: ScalarFunction, backend: str, io_t
 
 
 def _one_size_each(folded: keras.Model, entries: Mapping[str, int]) -> dict[str, int]:
-    """`entries`, where the layers of a function for which fpgaprune writes the one template share the largest size."""
+    """Give the layers of each function for which fpgaprune writes the one template their largest size in `entries`."""
     found = dict(entries)
     own: dict[str, list[str]] = {}
     for layer in folded.layers:
@@ -178,7 +178,7 @@ _STEP = 1 / 64
 
 
 def require_within_tables(folded: keras.Model, observed: Mapping[str, Array]) -> None:
-    """No activation reads values beyond its table, where the template returns the last entry.
+    """Check that no activation reads values beyond its table, where the template returns the last entry.
 
     Args:
         folded: the model from `prepare.fold`.

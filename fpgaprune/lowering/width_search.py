@@ -139,7 +139,7 @@ class WidthSearch:
         return found
 
     def _places(self) -> list[tuple[str, str]]:
-        """Role and layer of every width that is searched."""
+        """Return role and layer of every width that is searched."""
         places = []
         read = read_by_products(self.folded)
         for layer in self.folded.layers:
@@ -159,7 +159,7 @@ class WidthSearch:
         return choose_types(self.folded, self.ranges, precision, options, self.skeleton.backend or "Vitis")
 
     def _loss_of(self, widths: Mapping[tuple[str, str], int], auto: AutoPrecision, still_open: int) -> _Loss:
-        """Loss of the metric with these widths, of which `still_open` may be lowered further."""
+        """Return the loss of the metric with these widths, of which `still_open` may be lowered further."""
         self.evaluations += 1
         known = self._known.get(widths)
         loss = _Loss(*known) if known else self._measured(self._types(widths, auto))
@@ -208,7 +208,7 @@ _ROUNDED = (
 
 
 def retyped(design: Design, types: Types, weights: Mapping[str, Mapping[str, Array]]) -> Design:
-    """`design` with other types, and its weights quantised again from floats.
+    """Return `design` with other types, and its weights quantised again from floats.
 
     Layers that hls4ml added (copies, paddings) have the type of their input.
 

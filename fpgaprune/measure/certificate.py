@@ -184,7 +184,7 @@ class BitstreamLink:
         return bool(self.claims) and all(claim.holds for claim in self.claims)
 
     def text(self) -> str:
-        """Claims in one line, with the reason for what was left out."""
+        """Write the claims in one line, with the reason for what was left out."""
         if not self.claims:
             return f"it was not, for {self.left_out}"
         return "; ".join(claim.sentence() for claim in self.claims) + (f"; {self.left_out}" if self.left_out else "")
@@ -301,7 +301,7 @@ def _values_of(link: str, path: str, values: Mapping[str, NDArray[Any]], array: 
 
 
 def digest_array(array: NDArray[Any]) -> str:
-    """SHA-256 over dtype, shape and bytes in C order, little endian."""
+    """Return the SHA-256 over dtype, shape and bytes in C order, little endian."""
     plain = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
     return hashlib.sha256(f"{plain.dtype.str}{plain.shape}".encode() + plain.tobytes()).hexdigest()
 

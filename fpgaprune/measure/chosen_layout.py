@@ -92,7 +92,7 @@ class ChosenLayout(Summarised, Struct, frozen=True):
         }
 
     def lines(self) -> Iterator[str]:
-        """Sentences for a person: what binds, which layer is slowest, what more multipliers would bring."""
+        """Yield sentences for a person: what binds, which layer is slowest, what more multipliers would bring."""
         shares = ", ".join(f"{LABELS[name]} {share:.0%}" for name, share in self.used.items())
         yield f"{self.part}: {shares}; {LABELS[self.binding]} binds, at most {self.share:.0%} may be used"
         slowest = self.slowest

@@ -86,7 +86,7 @@ class Equivalence(Summarised):
 
 
 def share_lost(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> tuple[float, float]:
-    """Fall of the share of True from `before` to `after`, and its standard error.
+    """Return the fall of the share of True from `before` to `after`, and its standard error.
 
     Both judge the same samples, so only samples that they judge differently add to the error (McNemar 1947).
 

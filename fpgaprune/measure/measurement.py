@@ -125,7 +125,7 @@ Result = TypeVar("Result")
 
 
 def to_plain(result: object) -> Any:
-    """`result` as JSON data: an object is a mapping of its fields, a stage or a path is its text."""
+    """Return `result` as JSON data: an object is a mapping of its fields, a stage or a path is its text."""
     return msgspec.json.decode(msgspec.json.encode(result, enc_hook=_as_text))
 
 

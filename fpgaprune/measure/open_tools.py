@@ -242,7 +242,7 @@ class Measured(Struct, frozen=True, rename={"synthesis": str(OPEN_SYNTH), "route
     format: Literal[1] = 1
 
     def counted_on(self, part: Part, family: str | None = None) -> Occupancy | None:
-        """What the whole design takes of `part`, of `family`, as synthesis counted it; None if that is not known.
+        """Return what the design takes of `part`, of `family`, as synthesis counted it; None if that is not known.
 
         Without a family, `part` is that of the run.
 

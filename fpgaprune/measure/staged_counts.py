@@ -48,7 +48,7 @@ class StagedCounts(Struct, frozen=True):
         route: PlaceAndRoute | None = None,
         bitstream: Mapping[str, Any] | None = None,
     ) -> StagedCounts:
-        """The counts of the design that `price` estimates for `family`, by all that tools counted of it in this layout.
+        """Return the counts of the design that `price` estimates for `family`, by all tools that counted this layout.
 
         `bitstream` is that of a board as JSON data; its place and route stands in where there is no other.
         """
@@ -75,7 +75,7 @@ class StagedCounts(Struct, frozen=True):
         return f"{self.design} as our Verilog, a sample {interval_words(self.interval_cycles)}: {', '.join(self.where)}"
 
     def rows(self) -> list[Row]:
-        """A row for each resource that is known at some stage: its name, and its count at each stage of `HEADERS`."""
+        """List each resource that is known at some stage: its name, and its count at each stage of `HEADERS`."""
         found: list[Row] = []
         for name in ESTIMATED:
             figure = self.estimated[name]

@@ -23,7 +23,7 @@ Alive = dict[str, Flags]
 
 
 def alive_channels(model: keras.Model, masks: Mapping[str, Flags]) -> Alive | None:
-    """For each layer with a kernel, which of its output channels are alive in at least one of its calls.
+    """Return for each layer with a kernel which of its output channels are alive in at least one of its calls.
 
     A layer without a rule is assumed to read all its inputs, and all its outputs are assumed to depend on the input.
     None if the model's graph cannot be read.
@@ -52,7 +52,7 @@ class _Walk:
         self._read = {tensor: ~flags for tensor, flags in self._depends.items()}
 
     def alive(self) -> Alive:
-        """Layer path to the flags of its output channels, in the model's order."""
+        """Map layer path to the flags of its output channels, in the model's order."""
         made = [self._forward(step) for step in self._network.steps]
         for tensor in self._network.outputs:
             self._read[tensor] = self._all(tensor)
@@ -95,7 +95,7 @@ class _Walk:
         return read
 
     def _joined(self, step: FlatStep) -> Flags:
-        """For each input and output channel, whether a free element of the kernel connects them."""
+        """Return for each input and output channel whether a free element of the kernel connects them."""
         n_in, n_out = (self._network.width(tensor) for tensor in (step.inputs[0], step.outputs[0]))
         mask = self._masks.get(id(step.layer), {}).get("kernel")
         if step.role is Role.DEPTHWISE:

@@ -63,7 +63,7 @@ class AxisChannels:
         _settle(self)
 
     def over(self, shape: Shape, axis: int) -> Channels:
-        """These channels on `axis` of a tensor of `shape` (without the batch axis), the same at every position."""
+        """Put these channels on `axis` of a tensor of `shape` (without the batch axis), the same at every position."""
         flat = tuple(-1 if k == axis else 1 for k in range(len(shape)))
         return Channels(shape, self.ids.reshape(flat), self.known.reshape(flat), self.value.reshape(flat))
 
@@ -139,7 +139,7 @@ def _settle(facts: AxisChannels | Channels) -> None:
 
 
 def _squeezed(shape: Shape, ids: Ids, known: NDArray[np.bool_], value: NDArray[np.float64]) -> Channels:
-    """Channels of full arrays, with every axis along which nothing changes cut to length 1."""
+    """Make channels of full arrays, with every axis along which nothing changes cut to length 1."""
     for axis in range(ids.ndim):
         first = [slice(None)] * ids.ndim
         first[axis] = slice(0, 1)
@@ -161,7 +161,7 @@ class Slots:
         self._right: list[Ids] = []
 
     def fresh(self, count: int) -> Ids:
-        """`count` slots that nothing else uses."""
+        """Return `count` slots that nothing else uses."""
         ids = np.arange(self.count, self.count + count, dtype=np.intp)
         self.count += count
         return ids

@@ -65,7 +65,7 @@ def groups_of(network: Network) -> Groups:
 
 
 def coupled_outputs(model: keras.Model, paths: Iterable[str]) -> dict[str, Ids]:
-    """For each weight path in `paths` that makes channels, the group of each output channel.
+    """Return the group of each output channel for each weight path in `paths` that makes channels.
 
     The result is empty if the model's graph cannot be read.
     """

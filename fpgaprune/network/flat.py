@@ -90,7 +90,7 @@ class Network:
         return (self.shape(tensor) or (0,))[-1] or 0
 
     def flags(self, tensor: int, value: bool) -> Flags:
-        """`value` for each channel of `tensor`."""
+        """Return `value` for each channel of `tensor`."""
         return np.full(self.width(tensor), value)
 
     @cached_property
@@ -106,7 +106,7 @@ class Network:
         return [step for step in self.steps if tensor in step.inputs]
 
     def routes(self, step: FlatStep) -> list[Ids | None]:
-        """Input channel of each output channel, for each tensor that `step` reads; -1 for none.
+        """Return the input channel of each output channel, for each tensor that `step` reads; -1 for none.
 
         None for a tensor whose channels may all go into any output channel.
         """
@@ -169,7 +169,7 @@ class Network:
 
 
 def network_of(model: keras.Model) -> Network | None:
-    """The network of `model`; None if its graph does not say all that it computes, as with an overridden `call`."""
+    """Return the network of `model`; None if its graph does not say all that it computes (an overridden `call`)."""
     try:
         graph = graph_of(model)
     except RemovalError:
@@ -202,7 +202,7 @@ def scale_and_shift(bn: keras.Layer) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def normalization(layer: keras.Layer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The factor and the summand of a `Normalization`, (1, ...) as they are broadcast to its input, in float64."""
+    """Return the factor and summand of a `Normalization`, (1, ...) as they are broadcast to its input, in float64."""
     import keras
 
     mean, variance = (np.asarray(array, dtype=np.float64) for array in (layer.mean, layer.variance))
@@ -211,7 +211,7 @@ def normalization(layer: keras.Layer) -> tuple[NDArray[np.float64], NDArray[np.f
 
 
 def find_folds(functional: keras.Model) -> dict[str, Any]:
-    """Layer name to BatchNorm, for linear layers whose only reader is a BatchNorm that can be folded into them.
+    """Map layer name to BatchNorm, for linear layers whose only reader is a BatchNorm that can be folded into them.
 
     Args:
         functional: a functional model; models inside it are not examined.
@@ -229,7 +229,7 @@ def find_folds(functional: keras.Model) -> dict[str, Any]:
 
 
 def folded_weights(layer: keras.Layer, bn: object) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Kernel and bias of `layer` with `bn` folded in: computed in float64, rounded once to float32; no -0.0."""
+    """Return kernel and bias of `layer` with `bn` folded in: computed in float64, rounded once to float32; no -0.0."""
     scale, shift = scale_and_shift(bn)
     kernel = np.asarray(layer.kernel, dtype=np.float64)
     # A depthwise kernel has its outputs on its last two axes.

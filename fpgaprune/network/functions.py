@@ -49,13 +49,13 @@ def class_of_keras(kind: type) -> type | None:
 
 
 def keras_class(layer: object) -> type | None:
-    """The class of Keras whose computation `layer` does, as `class_of_keras`; None also if its `call` was replaced."""
+    """Return the Keras class whose computation `layer` does (`class_of_keras`); None also if it has its own `call`."""
     kind: Any = type(layer)
     return None if "call" in vars(layer) else class_of_keras(kind)
 
 
 def is_of_a_user(layer: object) -> bool:
-    """Whether `layer` does a computation that neither Keras nor fpgaprune says, in a precision of its own perhaps."""
+    """Return whether `layer` computes what neither Keras nor fpgaprune says, in a precision of its own perhaps."""
     return keras_class(layer) is None and not type(layer).__module__.startswith("fpgaprune.")
 
 

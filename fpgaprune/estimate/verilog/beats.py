@@ -41,7 +41,7 @@ class Timed:
 
 
 def timed(hardware: DesignHardware) -> Timed:
-    """The cycles of `hardware` where every input offers a beat in every cycle and every output is taken at once."""
+    """Time `hardware` if every input offers a beat in every cycle and every output is taken at once."""
     streams = {
         name: Stream(np.arange(_SAMPLES * beats, dtype=np.int64), beats, given=True) for name, beats in hardware.inputs
     }

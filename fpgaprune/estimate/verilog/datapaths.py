@@ -29,7 +29,7 @@ _WITHIN = {"rom": "table_delay", "mul": "factor_register"}
 
 
 def count_datapath(path: Pipeline, needed: Needed, before: Pipeline | None = None) -> Counts:
-    """Quantities of hardware of `path`, by name.
+    """Count the quantities of hardware of `path`, by name.
 
     Args:
         path: a datapath.
@@ -68,7 +68,7 @@ class Needed:
 
     @classmethod
     def of(cls, path: Pipeline, behind: Sequence[tuple[int, int]] = ()) -> Needed:
-        """The bits of `path` that are read; `behind` are the `ends` of what reads its outputs, if that is known."""
+        """Find the bits of `path` that are read; `behind` are the `ends` of what reads its outputs, if known."""
         circuit = path.circuit
         top: dict[int, int] = defaultdict(int)
         floor: dict[int, int] = {}
@@ -90,7 +90,7 @@ class Needed:
         return cls(top, floor)
 
     def ends(self, path: Pipeline) -> list[tuple[int, int]]:
-        """Bits that `path` reads of each operand, and the number of its lowest bits that it does not read."""
+        """Return the bits that `path` reads of each operand, and how many of its lowest bits it does not read."""
         if path.trees is not None:
             return [(path.trees.before, 0) if used else (0, 0) for used in path.trees.used]
         found = [(0, 0)] * len(path.circuit.inputs)
@@ -102,7 +102,7 @@ class Needed:
 
 
 def _bits_read(circuit: Circuit, node: Node, number: int, bits: int, floor: int) -> tuple[int, int]:
-    """Bits of operand `number` that the value needs: its `bits` bits without the lowest `floor`."""
+    """Return the bits of operand `number` that the value needs: its `bits` bits without the lowest `floor`."""
     whole = circuit.nodes[node.args[number]].width
     match node.op:
         case "add" | "sub":
@@ -129,7 +129,7 @@ def _bits_read(circuit: Circuit, node: Node, number: int, bits: int, floor: int)
 
 
 def free_bits(node: Node, circuit: Circuit) -> int:
-    """Lowest bits of a sum that are plain wires: the unshifted operand's bits, unless it is subtracted."""
+    """Count the lowest bits of a sum that are plain wires: the unshifted operand's, unless it is subtracted."""
     low, high = (shift + zeros_of(circuit.nodes[arg]) for arg, shift in zip(node.args, node.params, strict=True))
     return max(low, high) if node.op == "add" else high
 
@@ -181,7 +181,7 @@ def _count_sum(node: Node, args: list[Node], bits: int, free: int, found: Counts
 
 
 def zeros_of(node: Node) -> int:
-    """Number of lowest bits of a value that are always zero, for a constant or a shifted value."""
+    """Count the lowest bits of a value that are always zero, for a constant or a shifted value."""
     if node.op == "const":
         return (node.low & -node.low).bit_length() - 1 if node.low else node.width
     return node.params[0] if node.op == "shl" else 0
@@ -245,7 +245,7 @@ def _count_registers(path: Pipeline, needed: Needed, found: Counts) -> None:
 
 
 def count_shift(found: Counts, bits: int, length: int) -> None:
-    """Of `bits` rows of registers that no one reads between, those that can be look-up tables."""
+    """Count the `bits` rows of registers, read at their ends alone, that can be look-up tables."""
     if length >= _SHORTEST_SHIFT:
         found["shift"] += bits * -(-length // _PER_SHIFT)
         found["shifted"] += bits * length

@@ -36,7 +36,7 @@ class Fabric:
     product: Mapping[str, int]
 
     def resources(self, counts: Counts) -> dict[str, float]:
-        """LUTs, flip-flops, DSP blocks and 18 Kb memories that `counts` take."""
+        """Return the LUTs, flip-flops, DSP blocks and 18 Kb memories that `counts` take."""
         mapped = self.mapped(counts)
         return {
             "lut": max(sum(self.lut.get(name, 0.0) * count for name, count in mapped.items()), 0.0),
@@ -65,7 +65,7 @@ class Fabric:
         return found
 
     def _memory(self, width: int, depth: int, count: float, found: Counts) -> None:
-        """A memory with one port that writes and one that reads."""
+        """Add `count` memories with one port that writes and one that reads to `found`."""
         m = self.memory
         bits, banks = next(
             ((b, -(-depth // d)) for d, b in zip(m["depths"], m["bits"], strict=True) if depth <= d),
@@ -98,7 +98,7 @@ class Fabric:
             found["table_register"] += count * bits
 
     def _program(self, words: int, bits: int, count: float, found: Counts) -> None:
-        """The words of a scheduled layer, in block memories where `to_verilog` asks for them."""
+        """Add the words of a scheduled layer to `found`, in block memories where `to_verilog` asks for them."""
         if in_blocks(words, bits):
             found["bram18"] += count * self._block_memories(bits, words)
         else:
@@ -124,7 +124,7 @@ class Fabric:
 
 @cache
 def find_fabric(name: str) -> Fabric:
-    """Device family called `name` in `hw/calibration/verilog.toml`.
+    """Read the device family called `name` in `hw/calibration/verilog.toml`.
 
     Raises:
         EstimateError: nothing was fitted for the family.

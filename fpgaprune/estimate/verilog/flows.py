@@ -67,7 +67,7 @@ def _row(
 
 
 def _runs(parts: tuple[Part, ...]) -> list[list[Part]]:
-    """Parts that pass beats on together: what a credit lets in, up to the queue; or what an enable moves."""
+    """Group the parts that pass beats on together: what a credit lets in, up to the queue, or an enable moves."""
     runs: list[list[Part]] = []
     for part in parts:
         head = runs[-1][0] if runs else None
@@ -167,7 +167,7 @@ def _wire(beats: int) -> Passing:
 
 
 def _pipeline(beats: int, depth: int) -> Passing:
-    """All its registers move while the last one is empty or leaves."""
+    """Model registers that all move while the last one is empty or leaves."""
 
     def offers(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
         ticks = Ticks(outs[0])
@@ -181,7 +181,7 @@ def _pipeline(beats: int, depth: int) -> Passing:
 
 
 def _settle(beats: int, depth: int) -> Passing:
-    """A beat stays at the input until what is made of it leaves."""
+    """Model a module at whose input a beat stays until what is made of the beat leaves."""
 
     def offers(ins: list[Cycles], _: list[Cycles]) -> list[Ints]:
         return [apart(ins[0][0], np.full(ins[0][0].size, depth + 1)) + depth]
@@ -201,14 +201,14 @@ def _gather(beats: int, count: int) -> Passing:
 
 
 def _pool(i: Instance) -> Passing:
-    """A window leaves with its last pixel, beat by beat."""
+    """Model pooling: a window leaves with its last pixel, beat by beat."""
     whole = np.zeros((i["ROWS"], i["COLUMNS"], i["CHANNELS"]), bool)
     whole[i["KH"] - 1 :: i["KH"], i["KW"] - 1 :: i["KW"]] = True
     return _kept(whole.size, np.flatnonzero(whole))
 
 
 def _kept(beats: int, ends: Ints) -> Passing:
-    """What leaves after each of the beats `ends` stands in a register; the beat behind that waits until it has left."""
+    """Model a register that holds what leaves after each of the beats `ends`, and makes the next beat wait."""
 
     def offers(ins: list[Cycles], _: list[Cycles]) -> list[Ints]:
         return [by_sample(ins[0][1], beats)[:, ends].reshape(-1) + 1]
@@ -223,7 +223,7 @@ def _kept(beats: int, ends: Ints) -> Passing:
 
 
 def _reduce(beats: int, count: int) -> Passing:
-    """The values of a pixel leave when all have come; the next pixel but one waits until they have left."""
+    """Model a reduction: a pixel's values leave when all have come; the next pixel but one waits until then."""
 
     def offers(ins: list[Cycles], _: list[Cycles]) -> list[Ints]:
         return [np.repeat(ins[0][1][count - 1 :: count] + 2, count)]
@@ -244,7 +244,7 @@ def _scatter(beats: int, count: int) -> Passing:
 
 
 def _through(beats: int, source: Ints) -> Passing:
-    """Beat `j` is beat `source[j]` of what comes in, in the same cycle; that is taken with its last copy."""
+    """Model wires: beat `j` is beat `source[j]` of the input, in its cycle, and is taken with its last copy."""
     size = source.size
     last = np.full(beats, -1)
     last[source] = np.arange(size)
@@ -266,7 +266,7 @@ def _channel_window(i: Instance) -> Passing:
 
 
 def _pad(i: Instance) -> Passing:
-    """Values around the image come in cycles of their own; the first of an image waits for its first pixel."""
+    """Model padding, whose values come in cycles of their own; an image's first ones wait for its first pixel."""
     rows, columns = i["ROWS"], i["COLUMNS"]
     inside = np.zeros((i["TOP"] + rows + i["BOTTOM"], i["LEFT"] + columns + i["RIGHT"]), bool)
     inside[i["TOP"] : i["TOP"] + rows, i["LEFT"] : i["LEFT"] + columns] = True
@@ -293,7 +293,7 @@ def _crop(i: Instance) -> Passing:
 
 
 def _upsample(i: Instance, beats: int) -> Passing:
-    """The first copy of a row takes its pixels; the others come from a memory, one in each cycle."""
+    """Model upsampling: the first copy of a row takes its pixels, the others come from a memory, one in each cycle."""
     columns, high, wide = i["COLUMNS"], i["FY"], i["FX"]
     rows = beats // columns
     fresh = np.zeros((rows, high, columns * wide), bool)
@@ -330,7 +330,7 @@ def _pace(i: Instance, beats: int) -> Passing:
 
 
 def _credit(run: list[Part], beats: int) -> Passing:
-    """A window and computations that never wait, and the queue behind them; beats come in while there is room."""
+    """Model a window, computations that never wait, and a queue behind them; beats come in while there is room."""
     window = next((part for part in run if isinstance(part, Instance) and part.module == "fp_window"), None)
     credit = run[0]
     through = sum(

@@ -13,7 +13,7 @@ _SHIFTING = {"fp_window": count_window, "fp_gather": count_gather}
 
 
 def count_layer(layer: LayerHardware) -> Counts:
-    """Quantities of hardware of `layer`, by name."""
+    """Count the quantities of hardware of `layer`, by name."""
     found = Counts()
     for row in (*layer.rows, layer.parts):
         _count_row(row, found)
@@ -27,7 +27,7 @@ _Ends = list[tuple[int, int]]
 
 
 def _count_row(row: Sequence[Part], found: Counts, ends: _Ends | None = None) -> _Ends:
-    """From the last part to the first: what a part needs follows from what reads it.
+    """Count the parts from the last to the first: what a part needs follows from what reads it.
 
     Args:
         row: the parts.
@@ -83,7 +83,7 @@ def _datapath(parts: Sequence[Part]) -> Pipeline | None:
 
 
 def _shifting(part: Instance, used: Sequence[bool]) -> Counts:
-    """Counts of a window or of gathered beats, of which only the values `used` are read."""
+    """Count a window or gathered beats of which only the values `used` are read."""
     places = part["BEATS"] if part.module == "fp_gather" else part["KH"] * part["KW"]
     lanes, bits = len(used), part["WIDTH"] * places
     if not lanes or lanes % places or bits % lanes:
@@ -108,7 +108,7 @@ def _serial(sums: SerialSums | SerialTrees) -> Counts:
 
 
 def adders_of(layer: LayerHardware) -> int | None:
-    """Additions of its weighted sums; None where it has none."""
+    """Count the additions of a layer's weighted sums; None where it has none."""
     found = [part.count for part in layer.parts if isinstance(part, SerialSums | SerialTrees)]
     found += [part.trees.adders for part in layer.parts if isinstance(part, Pipeline) and part.trees]
     return round(sum(found)) if found else None

@@ -12,7 +12,7 @@ _BACK = 2
 
 
 def looped(i: Instance, delays: Ints, busy: int) -> Passing:
-    """Inputs of a step come while the one before is under way; its outputs come back one after another.
+    """Model a loop: a step's inputs come while the one before is under way; its outputs come back one by one.
 
     Args:
         i: the module that leads data through the loop.
@@ -26,7 +26,7 @@ def looped(i: Instance, delays: Ints, busy: int) -> Passing:
     back = int((delays + behind).max()) + _BACK
 
     def begins(ins: list[Cycles], outs: list[Cycles]) -> tuple[Ints, Ints]:
-        """For each step: the cycle in which its last value goes to the sums, and that in which they begin with it."""
+        """Return for each step the cycle of its last value, and the cycle in which the sums begin with that value."""
         arrived = (by_sample(ins[0][1], inputs) + rest).max(axis=1)
         read = np.full(arrived.size, NEVER)
         of_step = (by_sample(outs[0][1], units) + behind).max(axis=1) + _BACK

@@ -9,7 +9,7 @@ from fpgaprune.rtl import Instance
 
 
 def count_scheduled(i: Instance) -> Mapping[str, float]:
-    """Quantities of `fp_scheduled` and of the memories of its program, by name."""
+    """Count the quantities of `fp_scheduled` and of the memories of its program, by name."""
     found = Counts()
     found.more(_group(i), i["GROUPS"])
     mark, kernel = i["GROUPS"] * (1 + i["GAP"]), i["GROUPS"] * i["TAPS"] * i["W_WIDTH"]
@@ -69,14 +69,14 @@ _SLICE = 36
 
 
 def count_instance(part: Instance) -> Counts:
-    """Quantities of hardware of `part`, by name; a window with every tap."""
+    """Count the quantities of hardware of `part`, by name; a window has every tap."""
     found = Counts(_COUNTED[part.module](part))
     found[f"instance_{part.module[3:]}"] += 1
     return found
 
 
 def bits_of(value: int) -> int:
-    """Bits that hold `value`, at least one."""
+    """Count the bits that hold `value`, at least one."""
     return max(value.bit_length(), 1)
 
 
@@ -128,7 +128,7 @@ def _window(i: Instance) -> Mapping[str, float]:
 
 
 def count_window(i: Instance, used: Sequence[bool], width: int) -> Counts:
-    """Counts of a window of values of `width` bits; `used` tells, tap by tap, which values are read."""
+    """Count a window of values of `width` bits; `used` tells, tap by tap, which values are read."""
     high, wide, columns = i["KH"], i["KW"], i["COLUMNS"]
     channels = i["WIDTH"] // width
     found = Counts(_window_counters(i))
@@ -153,7 +153,7 @@ def count_window(i: Instance, used: Sequence[bool], width: int) -> Counts:
 
 
 def count_gather(i: Instance, used: Sequence[bool], width: int) -> Counts:
-    """Counts of gathered beats of values of `width` bits; `used` tells which values are read."""
+    """Count gathered beats of values of `width` bits; `used` tells which values are read."""
     lanes, found = i["WIDTH"] // width, Counts(_counters(i["BEATS"] - 1))
     for lane in range(lanes):
         _shifted(found, used[lane::lanes], width)
@@ -162,7 +162,7 @@ def count_gather(i: Instance, used: Sequence[bool], width: int) -> Counts:
 
 
 def _shifted(found: Counts, read: Sequence[bool], width: int) -> None:
-    """Registers through which a value moves from the last place to the first one that is read."""
+    """Add the registers through which a value moves from the last place to the first one that is read."""
     taps = [place for place, wanted in enumerate(read) if wanted]
     if not taps:
         return
@@ -180,7 +180,7 @@ def _accumulate(i: Instance) -> Mapping[str, float]:
 
 
 def count_signed_accumulate(i: Instance) -> Counts:
-    """Counts of an accumulator of signed numbers: the first number of a sample is selected in all bits."""
+    """Count an accumulator of signed numbers: the first number of a sample is selected in all bits."""
     found = count_instance(i)
     found["choice_bit"] += found["pair_bit"]
     return found
@@ -217,7 +217,7 @@ def _load(i: Instance) -> Mapping[str, float]:
 
 
 def _recurrent(i: Instance) -> Mapping[str, float]:
-    """Two queues, a choice between inputs and outputs, zeros in the first step, and counters."""
+    """Count two queues, a choice between inputs and outputs, zeros in the first step, and counters."""
     queues = [_fifo(Instance("fp_fifo", {"WIDTH": i["H_WIDTH"], "DEPTH": i["UNITS"]}))] * 2
     unit, step = i["UNITS"] - 1, i["STEPS"] - 1
     counters = _counters(max(i["INPUTS"] - 1, unit), unit, unit, step, step, step, 1, 1, 1, 1)

@@ -57,7 +57,7 @@ class Ticks:
         return found
 
     def cycles(self, ticks: Ints) -> Ints:
-        """In which cycle each of `ticks` is."""
+        """Return in which cycle each of `ticks` is."""
         if not self.lost[-1]:
             return ticks
         found: Ints = ticks + self.lost[np.searchsorted(self.stops, ticks, "right")]
@@ -72,19 +72,19 @@ def one_by_one(cycles: Ints) -> Ints:
 
 
 def later(cycles: Ints, count: int) -> Ints:
-    """`cycles` of the beat that lies `count` beats before; NEVER where there is none."""
+    """Return `cycles` of the beat that lies `count` beats before; NEVER where there is none."""
     if count <= 0:
         return cycles
     return np.concatenate((np.full(min(count, cycles.size), NEVER), cycles[: max(cycles.size - count, 0)]))
 
 
 def by_sample(cycles: Ints, beats: int) -> Ints:
-    """`cycles` as rows, one for each sample of so many beats."""
+    """Return `cycles` as rows, one for each sample of so many beats."""
     return cycles.reshape(-1, beats)
 
 
 def scheduled(i: Instance) -> Passing:
-    """Places, one or two together, start when their beats have come, the steps before are done, and there is room."""
+    """Model places, one or two at once, that start when their beats are in, earlier steps done, and room is there."""
     places, together, channels = i["PLACES"], i["TOGETHER"], i["CHANNELS"]
     outputs, steps, turns = i["OUTPUTS"], i["STEPS"], i["TURNS"]
     groups = -(-places // together)

@@ -78,13 +78,13 @@ class _Level:
         return cls(digits.column[order], digits.shift[order], low[row], high[row], digits.sign[order], zero)
 
     def ends(self) -> tuple[Ints, Ints, Ints]:
-        """Bounds and exponents of what is left, one for each column that has digits."""
+        """Return the bounds and exponents of what is left, one for each column that has digits."""
         negative = self.sign < 0
         low, high = np.where(negative, -self.high, self.low), np.where(negative, -self.low, self.high)
         return low, high, self.shift
 
     def next(self, total: Ints, stage: int) -> _Level:
-        """Neighbours are added; adders, bits of two kinds and register bits are added to `total`."""
+        """Add neighbours; add the adders, bits of two kinds and register bits that this takes to `total`."""
         starts = np.flatnonzero(np.diff(self.column, prepend=-1))
         sizes = np.diff(starts, append=self.column.size)
         place = np.arange(self.column.size) - np.repeat(starts, sizes)
@@ -136,12 +136,12 @@ _NAMES = ("column", "shift", "low", "high", "sign", "born")
 
 
 def widths(low: Ints, high: Ints) -> Ints:
-    """Bits of two's complement that hold every number between two bounds."""
+    """Count the bits of two's complement that hold every number between two bounds."""
     largest = np.maximum(np.where(low < 0, -low - 1, 0), np.maximum(high, 0))
     return np.frexp(largest.astype(np.float64))[1].astype(np.int64) + 1
 
 
 def _held(low: Ints, high: Ints) -> Ints:
-    """Bits of a register; what is never negative needs none for its sign."""
+    """Count the bits of a register; what is never negative needs none for its sign."""
     found: Ints = widths(low, high) - (low >= 0)
     return found

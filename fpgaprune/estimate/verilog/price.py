@@ -20,7 +20,7 @@ from fpgaprune.rtl import DesignHardware, LayerHardware, plan_verilog
 def verilog_price(
     design: Design, family: str = "xc7", *, layout: VerilogLayout | None = None, **changes: Any
 ) -> VerilogPrice:
-    """What open synthesis will count for the Verilog of `design`, with 80 % ranges, and its latency and interval.
+    """Estimate what open synthesis counts for the Verilog of `design`, with 80 % ranges, latency and interval.
 
     The layers are laid out as `to_verilog` lays them out. Adders are counted from the digits of the weights, and
     searched for where bit by bit and at once cost about the same; all else, and every cycle, is as in the Verilog.

@@ -60,7 +60,7 @@ class Counting:
 
     @classmethod
     def of(cls, matrix: Ints, low: Ints, high: Ints) -> Counting:
-        """Counts for inputs between `low` and `high`, with one bound for each input."""
+        """Count for inputs between `low` and `high`, with one bound for each input."""
         # A search for a layout asks for the same few matrices again and again.
         return _counted(matrix.shape, *(np.ascontiguousarray(part, np.int64).tobytes() for part in (matrix, low, high)))
 
@@ -80,7 +80,7 @@ class Counting:
 
 @lru_cache(maxsize=64)
 def _counted(shape: tuple[int, int], *raw: bytes) -> Counting:
-    """`Counting.of` for a matrix of `shape`; it and the bounds are raw int64."""
+    """Compute `Counting.of` for a matrix of `shape`; it and the bounds are raw int64."""
     matrix, low, high = (np.frombuffer(part, np.int64) for part in raw)
     digits = SignedDigits.of(matrix.reshape(shape))
     width = int(widths(low, high).max(initial=1)) - int(low.min(initial=0) >= 0)
@@ -105,7 +105,7 @@ class DigitCounter:
     levels: int = 1
 
     def trees(self, matrix: Ints, stream: Stream) -> Trees:
-        """Adders that multiply each beat of `stream` by `matrix` (inputs, outputs) in one pipeline."""
+        """Count the adders that multiply each beat of `stream` by `matrix` (inputs, outputs) in one pipeline."""
         counting = Counting.of(*_unshifted(matrix, stream))
         plain, left = counting.plain, counting.left("adders")
         chain = plain.chain_bits * counting.left("chain_bits")
@@ -125,7 +125,7 @@ class DigitCounter:
         )
 
     def serial(self, matrix: Ints, lane: tuple[int, bool, int, int], wanted: int | None) -> SerialTrees:
-        """Adders that multiply bit by bit; arguments as for `SerialSums.of`."""
+        """Count the adders that multiply bit by bit; arguments as for `SerialSums.of`."""
         width, _, low, high = lane
         lows, highs = (np.full(len(matrix), bound, np.int64) for bound in (low, high))
         counting = Counting.of(matrix, lows, highs)

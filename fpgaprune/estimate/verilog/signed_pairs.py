@@ -58,7 +58,7 @@ class SignedDigits:
         return np.bincount(self.column, minlength=self.outputs)
 
     def repeated(self) -> tuple[float, float]:
-        """The share of pairs of digits that occur again elsewhere, and how often again a pair occurs, on average.
+        """Return the share of pairs of digits that occur again elsewhere, and the mean number of times that they do.
 
         Two pairs are equal if one is the other times a power of two, or its negative.
         """
@@ -81,7 +81,7 @@ class SignedDigits:
 
 
 def _pairs(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places of the first and the second member of every pair in runs of `counts` places."""
+    """Return the places of the first and the second member of every pair in runs of `counts` places."""
     ends = np.repeat(np.cumsum(counts), counts)
     first = np.arange(ends.size)
     behind = ends - first - 1

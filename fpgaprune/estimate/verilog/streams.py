@@ -40,11 +40,11 @@ class Stream:
         return self.offered, self.taken
 
     def leaving(self, stops: bool) -> Cycles:
-        """Cycles in which beats are offered and taken; a source that `stops` not counts as read at once."""
+        """Return the cycles in which beats are offered and taken; a source that does not stop is read at once."""
         return (self.offered if stops else self.taken), self.taken
 
     def settle(self) -> bool:
-        """Whether the cycles change: a beat is offered when the one before it was taken, and taken if there is room."""
+        """Return whether cycles change: a beat is offered when the one before is taken, and taken if there is room."""
         taken = one_by_one(np.maximum(self.made, self.room))
         offered = self.made.copy()
         offered[1:] = np.maximum(offered[1:], taken[:-1] + 1)
@@ -69,7 +69,7 @@ class Step:
     seen: dict[str, list[int]] = field(default_factory=dict)
 
     def cycles(self, stops: bool) -> tuple[list[Cycles], list[Cycles]]:
-        """Cycles of the beats of all input streams and of all output streams."""
+        """Return the cycles of the beats of all input streams and of all output streams."""
         return [stream.cycles for stream in self.reads], [stream.leaving(stops) for stream in self.leaves]
 
     def is_new(self, what: str) -> bool:

@@ -110,7 +110,7 @@ def anchors(macros: Macros, grid: Grid, timeout_s: float) -> dict[str, str]:
 
 
 def _beside_blocks(at: NDArray[np.float64], macros: Macros, grid: Grid) -> NDArray[np.float64]:
-    """`at`, or `at` upside down if that brings multipliers and memories nearer to the rows that hold them."""
+    """Turn `at` upside down if that brings multipliers and memories nearer to the rows that hold them."""
     turned = at * [1, -1] + [0, len(grid.rows)]
 
     def away(places: NDArray[np.float64]) -> float:

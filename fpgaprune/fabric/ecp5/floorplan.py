@@ -63,7 +63,7 @@ def partitioner() -> str:
 def floorplan(
     weights: Sequence[int], nets: Mapping[tuple[int, ...], int], width: float, height: float, timeout_s: float
 ) -> NDArray[np.float64]:
-    """(parts, 2) x and y in a rectangle of `width` and `height`; nets are short, and weight is spread evenly.
+    """Place parts in a rectangle so that nets are short and weight is spread evenly; return (parts, 2) x and y.
 
     Args:
         weights: (parts,) area of each, in any unit.
@@ -92,7 +92,7 @@ def floorplan(
 def cut_again_and_again(
     weights: NDArray[np.int64], nets: Sequence[Net], width: float, height: float, cut: Cut
 ) -> NDArray[np.float64]:
-    """As `floorplan`, with a function `cut` that puts parts on side 0 or 1: (nets, wires, weights) -> sides.
+    """Place as `floorplan`, with a function `cut` that puts parts on side 0 or 1: (nets, wires, weights) -> sides.
 
     The last two parts that `cut` gets stand for everything beyond side 0 and beyond side 1; they stay on their sides.
     """

@@ -99,7 +99,7 @@ def macros_of(module: Mapping[str, Any], family: Family) -> Macros:
 
 
 def _beside(blocks: set[int], nets: Iterable[tuple[int, ...]]) -> set[int]:
-    """`blocks` and the macros a few nets away from them."""
+    """Return `blocks` and the macros a few nets away from them."""
     near = [ends for ends in nets if len(ends) <= _NEAR_PINS]
     found = blocks
     for _ in range(_NEAR):

@@ -79,7 +79,7 @@ def flow_from_options(source: Path | None, name: str | None = None, **options: o
 
 
 def as_options(text: str) -> str:
-    """`text` with the option in place of each key that has one: `--max-loss` for `verdict.max_loss`."""
+    """Put the option in place of each key in `text` that has one: `--max-loss` for `verdict.max_loss`."""
     for key, option in _PATTERNS.items():
         text = re.sub(rf"(?<![\w.]){re.escape(key)}(?!\w)", option, text)
     return text

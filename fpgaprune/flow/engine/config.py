@@ -60,7 +60,7 @@ FlowConfig: type[Flow] = create_model(
 
 
 def read_config(path: Path | None) -> Flow:
-    """The configuration in the TOML file at `path`, or the built-in flow; relative paths count from the file's folder.
+    """Read the flow file at `path`, whose relative paths count from its folder; without one, the built-in flow.
 
     Raises:
         ConfigError: the file cannot be read, or a value is not allowed; the message says where.
@@ -151,7 +151,7 @@ def _wanted(said: str) -> str:
 
 
 def _key(part: int | str) -> str:
-    """`part` as TOML writes it, cut if it is too long."""
+    """Write `part` as TOML does, cut if it is too long."""
     plain = str(part)
     return plain if len(plain) <= SHOWN and plain.isprintable() else shown(plain)
 

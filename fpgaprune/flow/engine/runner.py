@@ -66,7 +66,7 @@ def run_flow(config: Flow, out: Path, progress: Progress | None = None, *, repla
 
 
 def flow_key(config: Flow, data: Dataset) -> str:
-    """Digest of everything that decides what a run of `config` with the samples `data` makes.
+    """Return the digest of everything that decides what a run of `config` with the samples `data` makes.
 
     That is its settings, the content of the files that it names, the samples, and the versions of the packages.
     """
@@ -75,7 +75,7 @@ def flow_key(config: Flow, data: Dataset) -> str:
 
 
 def run_again(out: Path, stage: str, sections: Mapping[str, Section], progress: Progress | None = None) -> RunDirectory:
-    """The finished run `out` has run `stage` again with other `sections`; its report and certificate show it.
+    """Run `stage` of the finished run `out` again with other `sections`; its report and certificate show it.
 
     Raises:
         RunError: there is no run, or it is in use.
@@ -146,7 +146,7 @@ def _bring_up_to_date(stage: FlowStage[Any], context: StageContext) -> None:
 
 
 def _foreseen_key(config: Flow, versions: Mapping[str, str]) -> str:
-    """Digest of everything that decides whether the network can become the wanted hardware."""
+    """Return the digest of everything that decides whether the network can become the wanted hardware."""
     asked = [versions, *(stage.settings(config) for stage in STAGES if stage.foresees)]
     return _digest(asked)
 
@@ -183,7 +183,7 @@ def _versions() -> dict[str, str]:
 
 
 def _own_digest() -> str:
-    """Eight hex digits over this package's code and data, because commits of one version may write other results."""
+    """Return eight hex digits over this package's code and data: commits of one version may write other results."""
     digest = hashlib.sha256()
     # In a wheel, the data lie inside the package.
     homes = (Path(str(resources.files("fpgaprune"))), hardware_path())

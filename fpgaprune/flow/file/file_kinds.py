@@ -62,7 +62,7 @@ _INSIDE = {MANIFEST: "run", "saved_model.pb": "model", "firmware": "project"}
 
 
 def kind_of(path: Path) -> str | None:
-    """`flow`, `model`, `arrays`, `run`, `project`, `design` or another key of `_ADVICE`; None if unknown."""
+    """Return `flow`, `model`, `arrays`, `run`, `project`, `design` or another key of `_ADVICE`; None if unknown."""
     if path.is_dir():
         return next((kind for name, kind in _INSIDE.items() if (path / name).exists()), None)
     return "weights" if path.name.lower().endswith(".weights.h5") else _ENDINGS.get(path.suffix.lower())

@@ -16,7 +16,7 @@ _TABLES = ("fixed", "filters", "sparsity")
 
 
 def in_keras(path: Path | None, select: SelectConfig) -> SelectConfig:
-    """`select` with its slices and globs in the paths of the Keras model that the file at `path` becomes.
+    """Return `select` with its slices and globs in the paths of the Keras model that the file at `path` becomes.
 
     A glob that fits a path in Keras stays. Of a table of globs, each weight that such a name fits has the value alone.
 
@@ -42,7 +42,7 @@ def in_keras(path: Path | None, select: SelectConfig) -> SelectConfig:
 
 
 def with_names_in_keras(config: Flow) -> Flow:
-    """`config` with the weights of `[select]` in the paths of the Keras model.
+    """Return `config` with the weights of `[select]` in the paths of the Keras model.
 
     Raises:
         MaskError: as `in_keras`.

@@ -129,7 +129,7 @@ def _beside(value: object, folder: Path) -> Any:
 
 
 def sections_in(annotation: object) -> tuple[list[type[Section]], bool]:
-    """Sections that a key of this type may hold, and whether it holds many sections by name."""
+    """Return the sections that a key of this type may hold, and whether it holds many sections by name."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return [annotation], False

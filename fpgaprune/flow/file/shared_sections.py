@@ -259,17 +259,17 @@ class TargetConfig(Section):
 
 
 def section_json(section: Section) -> Any:
-    """`section` as JSON data."""
+    """Return `section` as JSON data."""
     return json.loads(section.model_dump_json())
 
 
 def file_digest(path: Path | None) -> str | None:
-    """SHA-256 of the file or folder at `path`; None if there is none."""
+    """Return the SHA-256 of the file or folder at `path`; None if there is none."""
     return None if path is None else digest_tree(path)
 
 
 def code_digest(function: str | None) -> str | None:
-    """SHA-256 of the file of a user's function, which may change while its name stays; None without a file."""
+    """Return the SHA-256 of a user's function's file, which may change while its name stays; None without a file."""
     home = "" if function is None else function.rpartition(":")[0]
     return file_digest(Path(home)) if home.endswith(".py") else None
 

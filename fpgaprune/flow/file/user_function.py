@@ -23,7 +23,7 @@ def is_function_name(text: str) -> bool:
 
 
 def beside(text: str, folder: Path) -> str:
-    """`text` with the absolute path of a `file.py`, which counts from `folder`; a module's name stays as it is."""
+    """Return `text` with the absolute path of a `file.py`, from `folder`; a module's name stays as it is."""
     home, _, function = text.rpartition(":")
     return f"{(folder / home).resolve()}:{function}" if home.endswith(".py") else text
 

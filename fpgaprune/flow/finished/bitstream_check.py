@@ -115,7 +115,7 @@ def _verilog_of(run: RunDirectory, design: Design, folder: Path) -> VerilogProje
 
 
 def _of_folder(folder: Path) -> tuple[bytes, bytes, int, Results]:
-    """Words to send, words to expect, the number of samples, and the layout of results in bytes."""
+    """Read the words to send, those to expect, the number of samples, and the layout of results in bytes."""
     about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     try:
         line: dict[str, Any] = about["line"]
@@ -131,7 +131,7 @@ def _of_folder(folder: Path) -> tuple[bytes, bytes, int, Results]:
 
 
 def _require_emulation(run: RunDirectory, wanted: bytes, samples: int, results: Results) -> None:
-    """What must come back is what the emulation of the run's design gives."""
+    """Check that what must come back is what the emulation of the run's design gives."""
     design = Design.load(run.file("design.json"))
     values = emulate(design, golden_samples(run, design)[0]).reshape(samples, -1)
     if results.to_bytes(values) != wanted:

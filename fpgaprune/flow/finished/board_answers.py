@@ -58,7 +58,7 @@ def ask_board(
     baud: int | None = None,
     timeout_s: float = 2.0,
 ) -> BoardAnswers:
-    """What the network on a board gives for the samples `x` or `x_test` of the file `source`; `out` gets the outputs.
+    """Ask the network on a board for its outputs for samples `x` or `x_test` of the file `source`, kept in `out`.
 
     With a run, the board must hold a bitstream of that run's design, and every bit is compared with the emulation.
 

@@ -28,7 +28,7 @@ _SHORT = {
 
 
 def compare_folders(folders: Iterable[Path]) -> Comparison:
-    """Estimates beside vendor reports for every design found.
+    """Compare estimates with vendor reports for every design found.
 
     Args:
         folders: run folders, whose reports are in `hls/`, or hls4ml projects.
@@ -70,7 +70,7 @@ def has_reports(folder: Path) -> bool:
 
 
 def label_designs(folders: Iterable[Path]) -> dict[str, tuple[Path | None, Design]]:
-    """Label to the design, and to the folder with its reports, if any.
+    """Map label to the design, and to the folder with its reports, if any.
 
     Raises:
         RunError: a folder holds no design, or two have the same name.
@@ -90,7 +90,7 @@ def label_designs(folders: Iterable[Path]) -> dict[str, tuple[Path | None, Desig
 
 
 def comparison_tables(found: Comparison) -> list[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]]:
-    """Title, headers and rows for a terminal: the whole designs, then the layers of each.
+    """Return title, headers and rows for a terminal: the whole designs, then the layers of each.
 
     Each stage has its own column. A stage or ratio without a figure has no column, and a figure that is 0 in every
     column has no row.

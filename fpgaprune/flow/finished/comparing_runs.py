@@ -63,7 +63,7 @@ class ComparedRuns(Summarised, Struct, frozen=True):
         return found
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """Headings, and rows for a narrow window: each group has a row of its own above its figures."""
+        """Return headings, and rows for a narrow window: each group has a row of its own above its figures."""
         two = len(self.names) == 2
         rows = []
         for group, figures in self.groups.items():
@@ -132,7 +132,7 @@ def _names(places: Sequence[Path]) -> tuple[str, ...]:
 
 
 def _figures(report: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int | str]]:
-    """(Group, figure) and value of everything that the JSON data of a report state."""
+    """Yield (group, figure) and value of everything that the JSON data of a report state."""
     metric = Metric(**{name: value for name, value in report["metric"].items() if name != "holds"})
     for figure, when in (("before", "before"), ("after, floating point", "after"), ("in hardware", "hardware")):
         if getattr(metric, when) is not None:
@@ -155,7 +155,7 @@ def _locks(layers: Sequence[Mapping[str, Any]]) -> Iterator[tuple[tuple[str, str
 
 
 def _hardware(report: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]]:
-    """LUT, FF, DSP and BRAM of each stage, in the order of the stages, and the cycles."""
+    """Yield LUT, FF, DSP and BRAM of each stage, in the order of the stages, and the cycles."""
     after, verilog, measured = report.get("after"), report.get("verilog"), report.get("measured")
     if after is not None:
         for stage in (ANALYTIC_CSYNTH, ANALYTIC_SYNTH):
@@ -191,7 +191,7 @@ def _cycles(group: str, figures: Mapping[str, Any]) -> Iterator[tuple[tuple[str,
 
 
 def _settings(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
-    """Each key of a flow, as `hls.weight_bits`, with its value as a flow file writes it; keys without one stay out."""
+    """Yield each key of a flow, as `hls.weight_bits`, with its value as a flow file writes it, if it has one."""
     for key, value in table.items():
         if isinstance(value, Mapping) and value:
             yield from _settings(value, f"{above}{key}.")

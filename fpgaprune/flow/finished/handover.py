@@ -87,7 +87,7 @@ def hand_over(
     deadline_minutes: float = DEADLINE_MINUTES,
     progress: Progress | None = None,
 ) -> HandOver:
-    """A new folder holds what `receiver` needs of the run, a README in the order of the commands, and a self-check.
+    """Make a folder of what `receiver` needs of the run, a README in the order of the commands, and a self-check.
 
     Args:
         run: a finished run.

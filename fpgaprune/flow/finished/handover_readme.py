@@ -21,7 +21,7 @@ _SIMULATED = ", and simulates the Verilog against {} golden samples where Verila
 def board_readme(
     project: VerilogProject, made: Bitstream, board: str, samples: int, run: str, layout: str, speed: str, back: str
 ) -> str:
-    """For a board with a serial line; `back` says what reading the bitstream back has shown."""
+    """Write the README for a board with a serial line; `back` says what reading the bitstream back has shown."""
     name = made.path.name
     note = f"\nBefore: {made.note}.\n" if made.note else ""
     used = ", ".join(f"{made.used[key]:,} {key}" for key in ("lut", "ff", "dsp", "bram18") if made.used[key])
@@ -116,7 +116,7 @@ the DMA of PYNQ 3 and 4.
 def vendor_readme(
     project: VerilogProject, handoff: Handoff, receiver: str, samples: int, run: str, *, overlay: bool = False
 ) -> str:
-    """For Vivado or Quartus; with `overlay`, for a PYNQ board too."""
+    """Write the README for Vivado or Quartus; with `overlay`, for a PYNQ board too."""
     build, simulate, product = {
         "vivado": ("vivado -mode batch -source vivado.tcl", "vivado -mode batch -source simulate.tcl", "AMD Vivado"),
         "quartus_sh": ("quartus_sh -t quartus.tcl", "vsim -c -do simulate.do", "Intel Quartus"),
@@ -176,7 +176,7 @@ say which design it holds, so keep bitstream and folder together.
 
 
 def hls_readme(design: Design, run: str, *, accelerator: bool = False) -> str:
-    """For an hls4ml project; with `accelerator`, for a board that runs Python beside it."""
+    """Write the README for an hls4ml project; with `accelerator`, for a board that runs Python beside it."""
     return f"""# {design.name} for hls4ml's {design.backend}
 
 The hls4ml project of the run `{run}`, made by fpgaprune for {design.part} at {1e3 / design.clock_ns:g} MHz.

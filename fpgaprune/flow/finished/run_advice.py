@@ -43,7 +43,7 @@ def advice_on(
 
 
 def changed_flow(run_dir: Path, number: int | None = None) -> str:
-    """The flow file of the run `run_dir`, with suggestion `number` of its advice; keys with their default are left out.
+    """Write the flow file of the run `run_dir` with suggestion `number` of its advice, without keys at their default.
 
     Raises:
         RunError: there is no run, or it has no such suggestion, or that is no change of the flow file.
@@ -53,7 +53,7 @@ def changed_flow(run_dir: Path, number: int | None = None) -> str:
 
 
 def apply_change(run_dir: Path, number: int, out: Path | None = None, progress: Progress | None = None) -> RunDirectory:
-    """The run with suggestion `number` of the advice of the run `run_dir`, in a new folder beside it: RUN-NUMBER.
+    """Run the flow with suggestion `number` of a run's advice, in a new folder beside it: RUN-NUMBER.
 
     It begins with a copy of that run, so that only the stages run that the change concerns. If the folder exists, that
     run goes on.
@@ -77,7 +77,7 @@ def beside_run(run_dir: Path, number: int) -> Path:
 
 
 def _of_no_run(_: str, names: list[str]) -> list[str]:
-    """Of `names` those that a run does not take over: its lock, and drafts of a killed process."""
+    """Return those of `names` that a run does not take over: its lock, and drafts of a killed process."""
     return [name for name in names if name == LOCK or is_draft(name)]
 
 

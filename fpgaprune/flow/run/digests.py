@@ -25,7 +25,7 @@ _PROGRAM = re.compile(r"firmware/\w+-[0-9a-f]{8}")
 
 
 def digest_tree(path: Path) -> str | None:
-    """SHA-256 of a file's bytes, or of the files below a folder and their places; None if there is nothing."""
+    """Return the SHA-256 of a file's bytes, or of a folder's files and their places; None if there is nothing."""
     if path.is_file():
         return digest_file(path)
     if not path.is_dir():
@@ -35,7 +35,7 @@ def digest_tree(path: Path) -> str | None:
 
 
 def digest_network(path: Path) -> str | None:
-    """SHA-256 of a network's file or folder, with the files beside an ONNX file that hold its constants."""
+    """Return the SHA-256 of a network's file or folder, with the files beside an ONNX file that hold its constants."""
     beside = external_files(path) if is_onnx(path) and path.is_file() else ()
     if not beside:
         return digest_tree(path)
@@ -60,7 +60,7 @@ def changed_files(folder: Path, recorded: Mapping[str, str]) -> Iterator[str]:
 
 
 def differences(name: str, wrote: str | None, found: str | None) -> Iterator[str]:
-    """A line if the artefact `name` is changed, gone or added: if its digest `found` is not the one of the run."""
+    """Yield a line if the artefact `name` is changed, gone or added: its digest `found` is not that of the run."""
     if found is None and wrote is not None:
         yield f"{name} is gone; the run wrote it"
     elif wrote is None and found is not None:

@@ -26,7 +26,7 @@ _SIDES = {_TRAINED: "design_trained.json", _PRUNED: "design.json"}
 def price(
     source: Path, part: str | None = None, calibrated: Calibration | None = None, clock_ns: float | None = None
 ) -> dict[str, Estimate]:
-    """Side (`before`, `after`, or the design's name) to its estimate; arguments as in `load_designs` and `target_of`.
+    """Estimate each side (`before`, `after`, or the design's name); arguments as in `load_designs` and `target_of`.
 
     Raises:
         RunError: a run folder has no design yet.
@@ -42,7 +42,7 @@ def price(
 def price_verilog(
     source: Path, part: str | None = None, family: str | None = None, interval: int | None = None
 ) -> dict[str, tuple[VerilogPrice, StagedCounts]]:
-    """Side to the estimate of the Verilog of its design, without synthesis, and to the counts of all stages.
+    """Map side to the estimate of its design's Verilog, without synthesis, and to the counts of all stages.
 
     Args:
         source: as for `load_designs`.
@@ -71,7 +71,7 @@ def price_verilog(
 
 
 def verilog_on(design: Design, part: Part, measured: Mapping[str, Any] | None = None) -> VerilogPrice:
-    """The price of the Verilog of `design` in the layout `measured`, fields of `VerilogLayout`, if they are given.
+    """Estimate the Verilog of `design` in the layout `measured`, fields of `VerilogLayout`, if they are given.
 
     Else in its usual layout, or in one chosen for `part` if that does not fit.
 
@@ -89,12 +89,12 @@ def verilog_on(design: Design, part: Part, measured: Mapping[str, Any] | None = 
 
 
 def fits_as_usual(usual: VerilogPrice, part: Part) -> bool:
-    """Whether `part` takes the Verilog of a design in its `usual` layout, or nobody knows; else one is chosen."""
+    """Return whether `part` takes a design's Verilog in its `usual` layout, or nobody knows; else one is chosen."""
     return occupancy_of(usual.resources, part).fits is not False
 
 
 def load_designs(source: Path) -> dict[str, Design]:
-    """Side (`before`, `after`, or the design's name) to the design.
+    """Load the design of each side (`before`, `after`, or the design's name).
 
     Args:
         source: a run folder, a `design.json`, or any hls4ml project (release 0.6 or later).
@@ -116,7 +116,7 @@ def load_designs(source: Path) -> dict[str, Design]:
 
 
 def target_of(design: Design, part: str | None = None, clock_ns: float | None = None) -> Target:
-    """The target of `design`, or with another `part` (name or order number) and clock period if they are given."""
+    """Return the target of `design`, with another `part` (name or order number) and clock period if given."""
     order_number = part or design.part
     if order_number is None:
         raise RunError(f"design {design.name!r} names no part; give one with --part")

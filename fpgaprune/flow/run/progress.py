@@ -16,24 +16,24 @@ class Progress(Protocol):
     """Learns of every stage and of the steps of long ones."""
 
     def stage(self, name: str, state: str, note: str = "", seconds: float | None = None) -> None:
-        """Stage `name` is now `running`, `done` (`note` says what is to know), `unchanged` or `skipped` (it says why).
+        """Tell that stage `name` is `running`, `done` (with a `note`), `unchanged` or `skipped` (`note` says why).
 
         With state `warning`, `note` warns of something, with `said` it informs, and no stage begins or ends. `seconds`
         is the time that it took, if the caller measured it.
         """
 
     def step(self, done: int, total: int, note: str = "") -> None:
-        """The running stage has finished `done` of `total` steps."""
+        """Tell that the running stage has finished `done` of `total` steps."""
 
 
 class Silent:
     """Shows nothing."""
 
     def stage(self, name: str, state: str, note: str = "", seconds: float | None = None) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     def step(self, done: int, total: int, note: str = "") -> None:
-        """Does nothing."""
+        """Do nothing."""
 
 
 def tell_end(

@@ -154,12 +154,12 @@ class RunDirectory:
         return hashlib.sha256(json.dumps(json.loads(json.dumps(content)), sort_keys=True).encode()).hexdigest()
 
     def digests(self, names: Any) -> dict[str, str | None]:
-        """Artefact to SHA-256; None if it is missing."""
+        """Map artefact to SHA-256; None if it is missing."""
         return {name: digest_tree(self.file(name)) for name in names}
 
     @contextlib.contextmanager
     def locked(self, folders: Iterable[str] = ()) -> Iterator[None]:
-        """Inside the block no other process runs in this directory; the lock ends with the process in any case.
+        """Keep other processes out of this directory within the block; the lock ends with the process in any case.
 
         Args:
             folders: further folders in which a killed run may have left drafts.

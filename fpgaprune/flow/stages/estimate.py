@@ -100,7 +100,7 @@ def _estimate_verilog(context: StageContext, trained: Design, design: Design, pa
 
 
 def _measured_layout(context: StageContext) -> dict[str, Any] | None:
-    """The layout, as fields of `VerilogLayout`, that the stage `measure` has measured; None if it measured nothing."""
+    """Read the layout, as fields of `VerilogLayout`, that stage `measure` has measured; None if it has none."""
     content = context.run.read_json("measure.json") if context.run.file("measure.json").is_file() else None
     if content is None:
         return None

@@ -57,7 +57,7 @@ class ExportStage(FlowStage[ExportResult]):
     result = ExportResult
 
     def run(self, context: StageContext) -> ExportResult:
-        """`model.onnx` gives in onnxruntime the outputs that Keras gives."""
+        """Write `model.onnx`; check that it gives in onnxruntime the outputs that Keras gives."""
         from fpgaprune.export import export_onnx
         from fpgaprune.flow.stages.onnx_difference import onnx_file_error
 
@@ -73,7 +73,7 @@ class ExportStage(FlowStage[ExportResult]):
         return [settings.batch, settings.opset]
 
     def foresee(self, config: Flow, _: Dataset, model: keras.Model) -> Iterator[str]:
-        """The line in which the export would end after the training: it hangs on the layers, and not on the weights."""
+        """Yield the error in which the export would end after training: it hangs on the layers, not the weights."""
         from fpgaprune.export import onnx_bytes
 
         settings = config[ExportConfig]

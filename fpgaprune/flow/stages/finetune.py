@@ -192,7 +192,7 @@ class FinetuneStage(FlowStage[FinetuneResult]):
             yield partial(_check_schedule, known.config, known.data)
 
     def foresee(self, config: Flow, _: Dataset, model: keras.Model) -> Iterator[str]:
-        """Each layer of the network can be rounded in Keras."""
+        """Yield a line for each layer of the network that cannot be rounded in Keras."""
         if config[FinetuneConfig].quantised:
             yield from unroundable(model, "finetune.quantised", "false")
 

@@ -82,7 +82,7 @@ class ProjectSettings:
     def lowered(
         self, model: keras.Model, folder: Path, judge: Callable[..., Judge], searched: Path, progress: Progress
     ) -> Lowered:
-        """The design of `model` without a project, and its golden samples in `folder`; all else as for `project`."""
+        """Lower `model` without a project, and write golden samples to `folder`; all else as for `project`."""
         x, options = self._given(judge, results=searched, progress=progress.step)
         made = lower(model, self.target, x, self.precision, self.name, **options)
         searched.unlink(missing_ok=True)
@@ -92,7 +92,7 @@ class ProjectSettings:
         return made
 
     def rounding(self, model: keras.Model, judge: Callable[..., Judge]) -> keras.Model:
-        """A network with the weights of `model` that rounds in Keras as its hardware does; `judge` as for `project`."""
+        """Make a network with the model's weights that rounds as its hardware does; `judge` as for `project`."""
         x, options = self._given(judge)
         return quantize(model, self.target, x, self.precision, **options)
 
@@ -101,7 +101,7 @@ class ProjectSettings:
         return settled_types(rounded, self._samples[0])
 
     def with_types(self, types: Types) -> ProjectSettings:
-        """Hardware of a network that was trained under `types`: layer to role to type, or empty."""
+        """Return settings for a network that was trained under `types`: layer to role to type, or empty."""
         if not types:
             return self
         own = {name: {key: entry[key] for key in entry if key not in _WIDTHS} for name, entry in self.layers.items()}
@@ -148,7 +148,7 @@ class ProjectSettings:
         return {"steps": list(steps), "seconds": [run.seconds for run in build.runs], "lines": lines}
 
     def facts(self, project: HlsProject | Lowered) -> dict[str, Any]:
-        """JSON data: what the zeros save, and which weights rounding sets to zero."""
+        """Return as JSON data what the zeros save, and which weights rounding sets to zero."""
         advice, free = getattr(project, "advice", None), project.free_locks
         return {
             "advice": None
@@ -159,7 +159,7 @@ class ProjectSettings:
         }
 
     def _given(self, judge: Callable[..., Judge], **more: object) -> tuple[Any, dict[str, Any]]:
-        """Samples for the ranges and for the search, and what is given by name: labels or a loss, layers, `more`."""
+        """Return samples for the ranges and the search, and what is given by name: labels or a loss, layers, `more`."""
         x, labels = self._samples
         return x, {"labels": self._lost(judge) if labels is None else labels, "layers": self.layers, **more}
 
@@ -188,7 +188,7 @@ class ProjectSettings:
 
 
 def _widths(types: Types) -> dict[str, Mapping[str, int]]:
-    """`weight_bits` and `activation_bits` of layers that have these types."""
+    """Return `weight_bits` and `activation_bits` of layers that have these types."""
     bits = {
         layer: {role: FixedType.parse(kind).width for role, kind in kinds.items()} for layer, kinds in types.items()
     }

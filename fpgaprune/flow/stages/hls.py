@@ -63,7 +63,7 @@ def _design_link(files: Artefacts, *held: Any) -> LinkCheck | None:
 
 
 def _of_held(link: Callable[..., LinkCheck | None]) -> Callable[[Artefacts], LinkCheck | None]:
-    """`link` of the weights that are held at values, where some are."""
+    """Make `link` check the weights that are held at values, where some are."""
 
     def read(files: Artefacts) -> LinkCheck | None:
         held = files.held()
@@ -157,7 +157,7 @@ def _emulated(context: StageContext, project: Any, model: keras.Model, wanted: S
 
 
 def _simulated(context: StageContext, project: Any, model: keras.Model, wanted: Samples) -> Compared:
-    """What the C simulation computes for as many held-out samples as the time allows, compared with the emulation."""
+    """Compare the C simulation with the emulation, for as many held-out samples as the time allows."""
     settings = context.config[HlsConfig]
     if not context.config[TargetConfig].makes_project:
         return NotCompared("there is no hls4ml project (target.route); [measure] simulates our Verilog")
@@ -186,7 +186,7 @@ def _simulated(context: StageContext, project: Any, model: keras.Model, wanted: 
 
 
 def _agreement(context: StageContext, judge: Judge, outputs: Samples, wanted: Samples) -> Agreement:
-    """The metric of the hardware and its loss; for a classifier also how often it gives the class that Keras gives."""
+    """Return the hardware's metric and loss; for a classifier also how often it gives the class that Keras gives."""
     outputs = in_shape(outputs, wanted)
     found = Agreement(**structs.asdict(judge.reading(outputs, wanted)))
     if context.data.classes is None or isinstance(outputs, tuple) or outputs.shape[-1] < 2:
@@ -291,7 +291,7 @@ class HlsStage(FlowStage[HlsResult]):
         ]
 
     def foresee(self, config: Flow, data: Dataset, model: keras.Model) -> Iterator[str]:
-        """Problems that hls4ml would have with the network under `[hls]` and `[target]`, line by line."""
+        """Yield the problems that hls4ml would have with the network under `[hls]` and `[target]`, line by line."""
         from fpgaprune.hls import check_model
 
         settings, hardware = config[HlsConfig], hardware_of(config, data)

@@ -112,7 +112,7 @@ def hardware_of(config: Flow, data: Dataset) -> ProjectSettings:
 
 
 def rounding_settings(config: Flow) -> Any:
-    """Settings that decide how a network rounds, without those of simulation and builds."""
+    """Return the settings that decide how a network rounds, without those of simulation and builds."""
     only_project = {"simulate", "simulate_s", "build", "build_timeout_s"}
     hls = config[HlsConfig].model_dump(mode="json", exclude=only_project)
     return [hls, section_json(config[TargetConfig])]

@@ -119,7 +119,7 @@ def _chosen(design: Design, settings: MeasureConfig) -> ChosenLayout | None:
 
 
 def _elsewhere(measured: Measured | None, config: Flow) -> Occupancy | None:
-    """What the measured design takes of the part that `[measure]` names, where that is not the part of the run."""
+    """Return what the measured design takes of the part that `[measure]` names, if that is not the run's part."""
     wanted = config[MeasureConfig].part
     if measured is None or wanted is None:
         return None
@@ -154,7 +154,7 @@ def _proven(files: Artefacts) -> MeasureResult:
 
 
 def _measured(run: RunDirectory) -> Mapping[str, Any] | None:
-    """What `measure.json` holds; None if nothing was measured, or if it cannot be read, which `verify` has said."""
+    """Read `measure.json`; None if nothing was measured, or if it cannot be read, which `verify` has said."""
     try:
         measured = json.loads(run.file("measure.json").read_text())
     except (OSError, ValueError):
@@ -177,7 +177,7 @@ def _summary(modules: Sequence[LayerProof]) -> list[LinkSummary]:
 
 
 def _other_verilog(run: RunDirectory) -> Iterator[str]:
-    """A line for each module of the measured Verilog that does not compute its layer, or for what cannot be read."""
+    """Yield a line for each module of the measured Verilog that does not compute its layer, or cannot be read."""
     if _measured(run) is None or not run.file("rtl").is_dir():
         return
     try:
@@ -268,7 +268,7 @@ class MeasureStage(FlowStage[MeasureResult]):
         return [section_json(settings), config[TargetConfig].part, *(_tools(settings) if settings.asks else ())]
 
     def claims(self, run: RunDirectory) -> Iterator[str]:
-        """Faults of the Verilog and of the bitstream: other layers, or another digest than `measure.json` has."""
+        """Yield faults of the Verilog and of the bitstream: other layers, or another digest than `measure.json` has."""
         yield from _other_verilog(run)
         made = _made(run)
         if made is None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def onnx_file_error(model: keras.Model, path: Path, x: Samples) -> tuple[float, float]:
-    """As `onnx_error`, of what onnxruntime computes with the file at `path` for samples `x`.
+    """Measure as `onnx_error` what onnxruntime computes with the file at `path` for samples `x`.
 
     The inputs of a final softmax or sigmoid are compared, too: where it saturates, another network has its outputs.
 
@@ -36,7 +36,7 @@ def onnx_file_error(model: keras.Model, path: Path, x: Samples) -> tuple[float, 
 
 
 def onnx_error(model: keras.Model, x: Samples, wanted: Samples, found: Any) -> tuple[float, float]:
-    """The difference of `found` (ONNX) from `wanted` (Keras) that rounding explains least, and how much it explains.
+    """Return the difference of `found` (ONNX) from `wanted` (Keras) that rounding explains least, and what it explains.
 
     Both compute in float32, but add in different orders, and ONNX has BatchNorms folded.
 

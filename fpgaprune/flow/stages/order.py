@@ -39,7 +39,7 @@ def stage_named(name: str) -> FlowStage[Any]:
 
 
 def examine() -> list[Row]:
-    """One row for each package or tool, in the order of the stages; those of `fit`, which runs flows, come last."""
+    """List each package or tool, in the order of the stages; those of `fit`, which runs flows, come last."""
     return [
         *(row for stage in STAGES for row in stage.needs()),
         package("fit", "distributed", "trials of fit on several processes or machines", "search"),
@@ -47,7 +47,7 @@ def examine() -> list[Row]:
 
 
 def missing_extras(rows: list[Row]) -> dict[str, list[str]]:
-    """Command of pip or apt to the missing tools that it installs."""
+    """Map each command of pip or apt to the missing tools that it installs."""
     commands: dict[str, list[str]] = {}
     for row in rows:
         if row["found"] is None and str(row["install"]).startswith(("pip install", _APT)):

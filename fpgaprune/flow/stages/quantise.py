@@ -224,7 +224,7 @@ class QuantiseStage(FlowStage[QuantiseResult]):
             yield partial(_check_rounds, settings)
 
     def foresee(self, config: Flow, _: Dataset, model: keras.Model) -> Iterator[str]:
-        """Each layer of the network can be rounded in Keras."""
+        """Yield a line for each layer of the network that cannot be rounded in Keras."""
         if config[QuantiseConfig].epochs:
             yield from unroundable(model, "quantise.epochs", "0")
 

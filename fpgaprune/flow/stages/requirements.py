@@ -14,7 +14,7 @@ _BASE = "pip install fpgaprune"
 
 
 def row(stage: str, tool: str, found: str | None, unlocks: str, install: str) -> Row:
-    """Row of `fpgaprune doctor` for one tool."""
+    """Make a row of `fpgaprune doctor` for one tool."""
     return {"stage": stage, "tool": tool, "found": found, "unlocks": unlocks, "install": install}
 
 

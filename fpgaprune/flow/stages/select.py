@@ -83,7 +83,7 @@ class SelectStage(FlowStage[MaskCounts]):
             yield lambda: MaskSet.load(masks).fitted(shapes)
 
     def foresee(self, config: Flow, _: Dataset, model: keras.Model) -> Iterator[str]:
-        """The weights can be divided into the units of `granularity`."""
+        """Yield an error if the weights cannot be divided into the units of `granularity`."""
         from fpgaprune.flow.task import check_units
 
         try:

@@ -65,7 +65,7 @@ class Artefacts:
         return self.run.file(self.named(name) or name)
 
     def types(self) -> dict[str, dict[str, str]]:
-        """Layer to role to hardware type for the layers that were trained under these types; empty if none was."""
+        """Map layer to role to hardware type for the layers that were trained under these types; empty if none was."""
         name = self.named(TYPES)
         return {} if name is None else self.run.read_json(name)
 
@@ -79,7 +79,7 @@ class Artefacts:
         return MaskSet.load(self.file(name))
 
     def named(self, name: str) -> str | None:
-        """The file name that `name` stands for: NETWORK, MASKS, TYPES and HELD are files of the network, or None."""
+        """Return the file that `name` stands for: NETWORK, MASKS, TYPES and HELD are the network's, or None."""
         if self.network is None:
             return None if name == HELD else name
         network = self.network
@@ -285,11 +285,11 @@ class FlowStage(ABC, Generic[R]):
         return None
 
     def checks(self, known: Known) -> Iterator[Callable[[], object]]:
-        """Functions that raise if the flow cannot succeed; they are called before anything is trained."""
+        """Yield functions that raise if the flow cannot succeed; they are called before anything is trained."""
         return iter(())
 
     def foresee(self, config: Flow, data: Dataset, model: keras.Model) -> Iterator[str]:
-        """Problems of the untrained Keras model, line by line; found again only if `settings` change."""
+        """Yield problems of the untrained Keras model, line by line; found again only if `settings` change."""
         return iter(())
 
     def claims(self, run: RunDirectory) -> Iterator[str]:
@@ -301,7 +301,7 @@ class FlowStage(ABC, Generic[R]):
         return ReportPart()
 
     def readings(self, result: R) -> Mapping[str, Reading]:
-        """`before`, `after` or `hardware` to a reading of the metric, with the loss until then."""
+        """Map `before`, `after` or `hardware` to a reading of the metric, with the loss until then."""
         return {}
 
     def outcome(self, result: R) -> Iterable[OutcomeLine]:
@@ -309,7 +309,7 @@ class FlowStage(ABC, Generic[R]):
         return ()
 
     def needs(self) -> Iterable[Row]:
-        """Rows of `fpgaprune doctor` for the stage."""
+        """Return rows of `fpgaprune doctor` for the stage."""
         return ()
 
     @property
@@ -325,7 +325,7 @@ class FlowStage(ABC, Generic[R]):
             tell_end(progress, self.name, seconds, result.left_out, result.notes or ())
 
     def result_in(self, run: RunDirectory) -> R | None:
-        """Result of the stage in `run`; None if the flow did not ask for the stage.
+        """Return the stage's result in `run`; None if the flow did not ask for the stage.
 
         Raises:
             RunError: the stage has not run, or its record is damaged.
@@ -356,7 +356,7 @@ def _plain(value: object) -> Any:
 
 
 def _decoded(kind: type, plain: object) -> Any:
-    """JSON data stay what they are; a class that chooses its form by itself, as `Compared`, reads them."""
+    """Keep JSON data as they are; a class that chooses its form by itself, as `Compared`, reads them."""
     return plain if kind is object else kind.from_json(plain)  # type: ignore[attr-defined]
 
 

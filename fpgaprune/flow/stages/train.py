@@ -106,7 +106,7 @@ def _class_problems(settings: TrainConfig) -> list[str]:
 
 
 def fitting_data(config: Flow, data: Dataset) -> Dataset:
-    """`data` with named inputs and outputs in the network's order; they have the shapes that the network takes."""
+    """Return `data` with named inputs and outputs in the network's order; check the shapes that the network takes."""
     model = config[TrainConfig].model
     if model is None:
         shape = arrays_of(data.x_train)[0].shape[1:]

@@ -43,7 +43,7 @@ OTHER_BITS = "outputs with other bits"
 
 
 def simulate_verilog(project: VerilogProject, design: Design, x: Any, timeout_s: float, on_step: OnStep) -> Simulated:
-    """The simulation of `project`, the Verilog of `design`, by Verilator; left out without a simulator or samples.
+    """Simulate `project`, the Verilog of `design`, by Verilator; left out without a simulator or samples.
 
     `x` are samples (N, ...), or a list of such arrays for several inputs. They follow one another without a gap.
     Building and running may each take `timeout_s` wall-clock seconds.
@@ -74,7 +74,7 @@ def simulate_verilog(project: VerilogProject, design: Design, x: Any, timeout_s:
 def expected_seconds(
     project: VerilogProject, prices: Mapping[str, VerilogPrice], samples: int, seeds: int, board: str | None
 ) -> tuple[float, bool]:
-    """The seconds that `simulate_verilog` and `measure_project` will take now, and whether place and route is in them.
+    """Estimate the seconds of `simulate_verilog` and `measure_project`, and tell whether place and route is in them.
 
     `prices` are the estimates of the design for each family that is synthesised, or place and routed.
     """
@@ -188,7 +188,7 @@ def measure_project(
 
 
 def kernels_kept(design: Design) -> tuple[Kernels, ...]:
-    """For each convolution the number of kernels that are not zero in hardware, and of all its kernels."""
+    """Count for each convolution the kernels that are not zero in hardware, and all its kernels."""
     rows = []
     for layer in design.layers:
         weight = layer.weights.get("weight")

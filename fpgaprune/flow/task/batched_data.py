@@ -23,7 +23,7 @@ EVERY_S = 0.5
 
 
 def as_arrays(datasets: Mapping[str, object], source: str, most: int | None, on_step: OnStep) -> dict[str, Any]:
-    """The arrays `x_train`, `y_train`, ... of `datasets`, in memory, because every stage of a flow reads them again.
+    """Read the arrays `x_train`, `y_train`, ... of `datasets` into memory: every stage of a flow reads them again.
 
     Args:
         datasets: `train`, `test` and perhaps `valid` to batches `(x, y)`, `(x, y, sample_weight)`, or `x` for an
@@ -118,7 +118,7 @@ def _endless(where: str, what: str, samples: int) -> DataError:
 
 
 def _array_tree(part: object, where: str) -> Any:
-    """`part` of a batch with an array in each of its places."""
+    """Return `part` of a batch with an array in each of its places."""
     if isinstance(part, Mapping):
         return {name: _array_tree(value, where) for name, value in part.items()}
     if isinstance(part, list | tuple):

@@ -44,7 +44,7 @@ class Checkpoint:
     """A file that holds the state of the training with this `key`."""
 
     def __init__(self, path: Path, key: str) -> None:
-        """The file at `path`, for the training that `key` describes: its settings, inputs and data."""
+        """Keep the file at `path`, for the training that `key` describes: its settings, inputs and data."""
         self._path = path
         self._key = key
 
@@ -88,7 +88,7 @@ class Resume(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]
     """Continues a training from a `State`, and saves one after each epoch."""
 
     def __init__(self, checkpoint: Checkpoint, start: State | None, facts: Any = None) -> None:
-        """A callback for `model.fit(initial_epoch=start.epoch)`; `facts` gives the facts and arrays of a `State`."""
+        """Make a callback for `model.fit(initial_epoch=start.epoch)`; `facts` gives a `State` facts and arrays."""
         super().__init__()
         self._checkpoint = checkpoint
         self._start = start

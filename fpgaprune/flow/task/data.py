@@ -97,7 +97,7 @@ class Dataset:
         return replace(self, **cut)
 
     def digest(self) -> str:
-        """SHA-256 over every bit of the arrays."""
+        """Return the SHA-256 over every bit of the arrays."""
         parts = [getattr(self, key) for key in (*KEYS, *OPTIONAL, *WEIGHTS)]
         arrays = [array for part in parts if part is not None for array in arrays_of(part)]
         return hashlib.sha256("".join(digest_array(array) for array in arrays).encode()).hexdigest()

@@ -18,7 +18,7 @@ Layout = Literal["auto", "keras", "file"]
 
 
 def in_keras_layout(data: Dataset, model: Path, layout: Layout = "auto") -> Dataset:
-    """`data` with the axes of the Keras model, if `model` is an ONNX file.
+    """Return `data` with the axes of the Keras model, if `model` is an ONNX file.
 
     Args:
         data: inputs and outputs in the network's order.
@@ -33,7 +33,7 @@ def in_keras_layout(data: Dataset, model: Path, layout: Layout = "auto") -> Data
 
 
 def in_layout_of(data: Dataset, network: OnnxNetwork, model: Path, layout: Layout = "auto") -> Dataset:
-    """As `in_keras_layout`, for the `network` in the ONNX file `model`."""
+    """Turn axes as `in_keras_layout`, for the `network` in the ONNX file `model`."""
     turned: dict[str, Any] = {}
     for letter, ends in (("x", network.plan.inputs), ("y", network.plan.outputs)):
         for part in ("train", "test", "valid"):
@@ -51,7 +51,7 @@ def in_layout_of(data: Dataset, network: OnnxNetwork, model: Path, layout: Layou
 def _turned(
     array: np.ndarray[Any, Any], shape: tuple[int, ...], axes: Sequence[int], layout: Layout, where: str, model: Path
 ) -> np.ndarray[Any, Any]:
-    """`array` with the axes of Keras, where a sample has `shape`; `axes` are their places in the file, from 1."""
+    """Turn the axes of `array` to Keras's, where a sample has `shape`; `axes` are their places in the file, from 1."""
     of_file = tuple(shape[axes.index(axis)] for axis in sorted(axes))
     found, in_order = array.shape[1:], list(axes) == sorted(axes)
     if in_order or found != of_file or layout == "keras":

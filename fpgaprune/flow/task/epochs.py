@@ -58,19 +58,19 @@ def shuffled_batches(
 
 
 def steps_in_epoch(x: Samples, batch_size: int) -> int:
-    """Batches in an epoch."""
+    """Count the batches in an epoch."""
     return -(-count_of(x) // batch_size)
 
 
 def steps_of(config: Flow, data: Dataset) -> int:
-    """Training steps of one fine-tuning, or of one round if there are rounds."""
+    """Count the training steps of one fine-tuning, or of one round if there are rounds."""
     settings = config[FinetuneConfig]
     return settings.epochs * steps_in_epoch(data.x_train, settings.batch_size)
 
 
 @contextmanager
 def steps_together(model: keras.Model, steps: int) -> Iterator[None]:
-    """Within the block, `fit` takes many of the `steps` of an epoch in one call of TensorFlow, with the same bits.
+    """Make `fit` take many of an epoch's `steps` in one call of TensorFlow within the block, with the same bits.
 
     A step of a small network takes less time than its call. A callback may act at a batch only if its number is a
     multiple of `steps`, because Keras calls back only after such a group. The number in a group divides `steps`: an

@@ -101,7 +101,7 @@ class Finetuning:
         return Finetuned(self.selection, losses=self._losses)
 
     def _gradual(self, schedule: PolynomialConfig | ConstantConfig) -> Finetuned:
-        """The locks grow from step to step."""
+        """Train while the locks grow from step to step."""
         from fpgaprune.select import GradualLock
         from fpgaprune.train import relock
 
@@ -136,7 +136,7 @@ class Finetuning:
         return self._finished([(step, sparsity) for step, sparsity, _ in callback.history])
 
     def _rounds(self, schedule: RoundsConfig, early: Weights | None) -> Finetuned:
-        """The locks grow from round to round; the optimizer stays, and its learning rate starts anew in each round."""
+        """Train in rounds, from each of which the locks grow; the optimizer stays, its learning rate starts anew."""
         from fpgaprune.select import prune_rounds
         from fpgaprune.train import lock, unlock
 
@@ -283,7 +283,7 @@ class Finetuning:
         return self._masks
 
     def _may_lock(self, masks: MaskSet) -> MaskSet:
-        """`masks`, and a free mask for each other weight that a closure may lock later."""
+        """Return `masks`, and a free mask for each other weight that a closure may lock later."""
         from fpgaprune.values import named_weights
 
         if self.config[SelectConfig].close is False:

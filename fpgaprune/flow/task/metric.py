@@ -43,7 +43,7 @@ def score_of(question: str, logits: bool) -> tuple[str, Score]:
 
 
 def share_right(labels: Array, outputs: Array, weights: Array | None = None) -> float:
-    """Keras's accuracy of classes. A run computes it some hundred times, and Keras would take 50 ms each time."""
+    """Compute Keras's accuracy of classes. A run does so some hundred times, and Keras would take 50 ms each time."""
     classes = outputs.argmax(axis=-1)
     wanted = labels.argmax(axis=-1) if labels.shape == outputs.shape else labels.reshape(classes.shape)
     return _mean(classes == wanted, weights)
@@ -99,7 +99,7 @@ class Judge:
     def __init__(
         self, settings: TrainConfig, task: Task, model: keras.Model, labels: Samples, weights: Samples | None = None
     ) -> None:
-        """A judge of outputs for `labels`. The metric is the first of `task`.
+        """Make a judge of outputs for `labels`. The metric is the first of `task`.
 
         Without one it is R² for a regression, and for several outputs the mean of what fits each of them. A metric with
         a value for each class counts by the mean of its values.
@@ -229,7 +229,7 @@ class Judge:
         )
 
     def _own(self, name: str) -> tuple[str, Value]:
-        """The user's function of labels and outputs; it also takes `sample_weight` where samples have weights."""
+        """Find the user's function of labels and outputs; it takes `sample_weight` where samples have weights."""
         function = named_function(name, "train.metric", ConfigError)
         if self._weights is not None and "sample_weight" not in inspect.signature(function).parameters:
             raise ConfigError(
@@ -249,7 +249,7 @@ class Judge:
         return function.__name__, value
 
     def _scores(self, *, only_r2: bool) -> tuple[str, Value]:
-        """R² of one output, or the mean of one score for each output: accuracy for classes, else R²."""
+        """Return R² of one output, or the mean of one score for each output: accuracy for classes, else R²."""
         labels, outputs = arrays_of(self._labels), self._model.outputs
         kinds = [
             ("regression" if only_r2 else question_of(y, tuple(output.shape)), gives_probabilities(output))

@@ -85,7 +85,7 @@ def folded_under(model: keras.Model, masks: MaskSet) -> tuple[Any, MaskSet]:
 
 @contextmanager
 def locked_at_zero(model: keras.Model, masks: MaskSet) -> Iterator[None]:
-    """Within the block, all elements of `model` that `masks` lock are zero; afterwards it has its weights again."""
+    """Set all elements of `model` that `masks` lock to zero within the block; afterwards it has its weights again."""
     variables = named_weights(model)
     before = {path: variables[path].numpy() for path in masks}
     try:

@@ -51,7 +51,7 @@ def read_weights(where: str, given: Arrays, labels: Arrays) -> Samples | None:
 
 
 def _fitting(where: str, weights: Array, labels: Array) -> NDArray[np.float32]:
-    """`weights` as float32; it has an entry for each sample, or for each place of each sample."""
+    """Return `weights` as float32; it has an entry for each sample, or for each place of each sample."""
     found = real_array(weights, where)
     if found.ndim == 2 and found.shape[1] == 1 and labels.ndim < 3:
         found = found[:, 0]
@@ -74,7 +74,7 @@ def training_weights(
     questions: Sequence[str],
     model: keras.Model,
 ) -> Samples | None:
-    """Weights of the training samples, and of their positions, in the loss; None if all are 1.
+    """Return the weights of the training samples, and of their positions, in the loss; None if all are 1.
 
     Args:
         own: the weights of the data set.
@@ -107,7 +107,7 @@ def training_weights(
 
 
 def at_places(weights: Samples, outputs: Sequence[Any]) -> Samples:
-    """`weights` with an axis of length 1 for each axis of `outputs` along which they do not differ, as that of pixels.
+    """Give `weights` an axis of length 1 for each axis of `outputs` along which they do not differ, as that of pixels.
 
     A loss keeps all axes of an output but the last, and Keras would add such an axis at the wrong end.
     """
@@ -124,7 +124,7 @@ def _at_places(weights: Array, places: int) -> Array:
 def _tables(
     classes: Mapping[str, float | ClassWeights], questions: Sequence[str], names: Sequence[str]
 ) -> list[ClassWeights | None]:
-    """For each output the weights of its classes, None where it has none."""
+    """Return for each output the weights of its classes, None where it has none."""
     of_outputs = {name: table for name, table in classes.items() if isinstance(table, Mapping)}
     plain = {name: weight for name, weight in classes.items() if not isinstance(weight, Mapping)}
     with_classes = [name for name, kind in zip(names, questions, strict=True) if kind != "regression"]

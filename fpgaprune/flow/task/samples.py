@@ -32,17 +32,17 @@ def at(samples: Samples, index: Any) -> Samples:
 
 
 def for_keras(samples: Samples) -> Any:
-    """`samples` in the form that Keras takes: an array or a list of arrays."""
+    """Return `samples` in the form that Keras takes: an array or a list of arrays."""
     return list(samples) if isinstance(samples, tuple) else samples
 
 
 def samples_of(outputs: Any) -> Samples:
-    """`Samples` from what Keras returns: an array or a list of arrays."""
+    """Make `Samples` from what Keras returns: an array or a list of arrays."""
     return tuple(outputs) if isinstance(outputs, list) else outputs
 
 
 def in_shape(samples: Samples, wanted: Samples) -> Samples:
-    """`samples` in the shapes of `wanted`, because some outputs of hls4ml lack axes of length 1."""
+    """Return `samples` in the shapes of `wanted`, because some outputs of hls4ml lack axes of length 1."""
     pairs = zip(arrays_of(samples), arrays_of(wanted), strict=True)
     turned = tuple(np.asarray(array).reshape(like.shape) for array, like in pairs)
     return turned if isinstance(wanted, tuple) else turned[0]

@@ -94,7 +94,7 @@ def convert_network(
 
 
 def inspect_model(path: Path, folder: Path | None = None) -> dict[str, Any]:
-    """Layers with shapes, parameters and l1 norms per kernel, as JSON data; one PNG per convolution in a `folder`.
+    """Return layers with shapes, parameters and l1 norms per kernel as JSON data; plot each convolution to `folder`.
 
     Raises:
         ConfigError: `path` is no Keras model.
@@ -170,7 +170,7 @@ def small_cnn(input_shape: tuple[int, ...], classes: int) -> keras.Model:
 
 
 def small_cnn_shapes(input_shape: tuple[int, ...], classes: int) -> NamedWeights[tuple[int, ...]]:
-    """Weight path to shape in `small_cnn`, without loading TensorFlow."""
+    """Map weight path to shape in `small_cnn`, without loading TensorFlow."""
     height, width, channels = input_shape
     shapes: dict[str, tuple[int, ...]] = {}
     for number, filters in enumerate(FILTERS, start=1):

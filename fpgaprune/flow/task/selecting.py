@@ -74,7 +74,7 @@ def choose_masks(
 def first_masks(
     model: keras.Model, settings: SelectConfig, data: Data | None, seed: int, on_step: OnStep | None = None
 ) -> tuple[MaskSet, list[dict[str, Any]]]:
-    """Locks set before `sparsity` counts: named ones, whole filters, and the locks that follow from filters.
+    """Lock what is locked before `sparsity` counts: named elements, whole filters, and what follows from filters.
 
     Raises:
         MaskError: as `choose_masks`.
@@ -188,7 +188,7 @@ def criterion_data(settings: SelectConfig, data: Data) -> Any:
 
 
 def close_masks(model: keras.Model, settings: SelectConfig, masks: MaskSet) -> tuple[MaskSet, list[dict[str, Any]]]:
-    """`masks` with the locks that follow from them, if `settings` ask for these, and a list of the added locks.
+    """Add to `masks` the locks that follow from them, if `settings` ask for these; also return a list of these locks.
 
     Raises:
         UnsupportedLayerError: the model's graph cannot be read.
@@ -250,7 +250,7 @@ def measure_sensitivity(
     seed: int,
     on_step: OnStep,
 ) -> tuple[Any, dict[str, Path]]:
-    """Measures the metric of a saved model against the sparsity of each weight; writes table, JSON and plot.
+    """Measure the metric of a saved model against the sparsity of each weight; write table, JSON and plot.
 
     `source` names the data as in a flow. An interrupted measurement continues from the results in `folder`.
 
@@ -289,7 +289,7 @@ def measure_sensitivity(
 
 
 def network_before_finetuning(config: Flow, data: Dataset, model: keras.Model) -> Any:
-    """`model` with the locks of `[select]` at zero and without the channels that they end.
+    """Return `model` with the locks of `[select]` at zero and without the channels that they end.
 
     The weights of `model` are unchanged; it may be compiled anew.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 
 def start_session(seed: int) -> None:
-    """Keras is loaded, deterministic, seeded, and holds no earlier models.
+    """Load Keras, deterministic and seeded, without earlier models.
 
     Every stage starts from this state, even if the process ran other stages before.
     """

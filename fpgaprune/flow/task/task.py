@@ -119,7 +119,7 @@ class Task:
             )
 
     def _weights_of_one(self, count: int) -> Samples:
-        """Weights of `count` samples of which the first one alone counts, in the form of those of the task."""
+        """Return weights of `count` samples of which the first one alone counts, in the form of those of the task."""
         found = []
         for array in arrays_of(self.weights):  # type: ignore[arg-type]
             weights = np.zeros((count, *array.shape[1:]), np.float32)
@@ -135,7 +135,7 @@ class Task:
         )
 
     def prepare(self, model: keras.Model, labels: Samples) -> None:
-        """Loss and metrics of the compiled `model` have their variables, so that its training is traced once.
+        """Make the variables of the compiled model's loss and metrics, so that its training is traced once.
 
         Keras makes them in the first step of the training. TensorFlow traces a function that makes variables twice.
         """
@@ -148,7 +148,7 @@ class Task:
 
 
 def _with_decay(optimizer: Any, decay: float, model: keras.Model) -> Any:
-    """`optimizer` with this weight decay, of kernels alone."""
+    """Return `optimizer` with this weight decay, of kernels alone."""
     config = optimizer.get_config()
     if "weight_decay" not in config:
         raise ConfigError(
@@ -176,7 +176,7 @@ def _has_known_sizes(model: keras.Model) -> bool:
 
 
 def some_outputs(model: keras.Model, samples: int) -> Samples:
-    """`samples` outputs of the shape and the structure of those of `model`, all 0.5; an unknown size is 1."""
+    """Return outputs of `samples` samples in the shape and structure of the model's, all 0.5; an unknown size is 1."""
     shapes = [tuple(size or 1 for size in output.shape[1:]) for output in model.outputs]
     outputs = tuple(np.full((samples, *shape), 0.5, np.float32) for shape in shapes)
     return outputs if len(outputs) > 1 else outputs[0]
@@ -301,7 +301,7 @@ def _named_in(name: str, key: str, find: Any) -> Any:
 
 
 def _questions(model: keras.Model, data: Dataset) -> list[tuple[str, bool]]:
-    """For each output the question of its labels, and whether the output is logits."""
+    """Return for each output the question of its labels, and whether the output is logits."""
     found = []
     for output, labels in zip(model.outputs, arrays_of(data.y_train), strict=True):
         question = question_of(labels, tuple(output.shape))
@@ -349,7 +349,7 @@ def gives_probabilities(output: object) -> bool:
 
 
 def _fresh(metrics: object) -> Any:
-    """New metrics that have counted nothing, because a metric object serves one model."""
+    """Make new metrics that have counted nothing, because a metric object serves one model."""
     return keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(metrics)) if metrics else None
 
 

@@ -76,7 +76,7 @@ def folded(node: onnx.NodeProto, given: Sequence[Parameter | None], opset: int) 
 
 
 def _side_by_side(values: Array, given: Sequence[Parameter | None], axis: int) -> Parameter:
-    """`values`, the parameters `given` side by side, which may be parts of one constant of the file."""
+    """Return `values`, the parameters `given` side by side, which may be parts of one constant of the file."""
     parts = [parameter for parameter in given if parameter is not None]
     origins = [part.origin for part in parts if part.origin is not None and part.name == parts[0].name]
     if not parts[0].name or len(origins) != len(given):
@@ -121,7 +121,7 @@ def _steps(bits: Array, settings: Mapping[str, object]) -> FixedType | None:
 
 
 def _codes(rounded: NDArray[np.float32], scale: Array, kind: FixedType | None) -> Codes | None:
-    """`rounded`, multiples of `scale`, as whole numbers of the type `kind`; the narrowest that holds them if None."""
+    """Return `rounded`, multiples of `scale`, as whole numbers of type `kind`; the narrowest type if None."""
     if not rounded.size or not np.isfinite(rounded).all():
         return None
     scales: Array = np.broadcast_to(scale.astype(np.float32), rounded.shape)

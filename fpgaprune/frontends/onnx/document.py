@@ -135,7 +135,7 @@ def read_document(path: Path) -> Document:
 
 
 def external_files(path: Path) -> tuple[Path, ...]:
-    """The other files of its folder in which the ONNX file at `path` keeps constants; none if it is no such file."""
+    """Find the files beside the ONNX file at `path` in which it keeps constants; none if it is no such file."""
     import onnx
     from google.protobuf.message import DecodeError
 
@@ -309,7 +309,7 @@ def _name(node: onnx.NodeProto) -> Name:
 
 
 def _size(name: Name, bodies: Mapping[Name, Any], sizes: dict[Name, int], around: tuple[Name, ...]) -> int:
-    """Number of nodes that a node `name` becomes; `around` are the functions in which it stands."""
+    """Count the nodes that a node `name` becomes; `around` are the functions in which it stands."""
     if name not in bodies:
         return 1
     if name in around or len(around) > 100:

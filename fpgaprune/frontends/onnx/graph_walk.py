@@ -253,7 +253,7 @@ def layer_name(node: str, operator: str, constants: Sequence[str], module: str =
 
 
 def _of_torch(parts: Sequence[str]) -> str:
-    """The name of a module: each part of a path repeats those of the modules around it, or is an attribute's name."""
+    """Return a module's name: each part of a path repeats those of the modules around it, or is an attribute's name."""
     name, number = "", ""
     for at, part in enumerate(parts):
         found = _OPERATOR.match(part) if at == len(parts) - 1 else None

@@ -103,7 +103,7 @@ def grid_of(operator: str, given: Sequence[Array], settings: Mapping[str, object
 
 
 def _cut(scale: Floats, zero: Floats, bits: Array, given: Sequence[Array], settings: Mapping[str, object]) -> Grid:
-    """`Trunc`: whole numbers lose their last bits."""
+    """Compute `Trunc`: whole numbers lose their last bits."""
     before = replace(steps_type(bits + _SPARE, {}), rounding="RND_CONV")
     if len(given) == 1:
         cut = float(bits.ravel()[0]) - float(given[0].ravel()[0])

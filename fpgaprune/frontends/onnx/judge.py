@@ -201,13 +201,13 @@ def _run(document: Document, plan: LayerPlan, session: Any, given: list[Array], 
 
 
 def _as_onnx(array: Array, value: Value) -> Array:
-    """`array` in the order of the axes in ONNX."""
+    """Return `array` in the order of the axes in ONNX."""
     order = [value.axes.index(axis) + 1 for axis in range(1, value.rank)]
     return np.ascontiguousarray(array.transpose([0, *order]))
 
 
 def as_keras(array: Array, value: Value) -> Array:
-    """`array` of onnxruntime in the order of the axes in Keras."""
+    """Return `array` of onnxruntime in the order of the axes in Keras."""
     if array.ndim != value.rank or array.shape[1:] != value.sizes:
         raise ModelImportError(f"onnxruntime gives the shape {array.shape[1:]}; Keras {value.sizes}")
     order = value.column_order()

@@ -88,7 +88,7 @@ class LayerPlan:
     joined: dict[str, tuple[int, tuple[Value, ...]]] = field(default_factory=dict)
 
     def free_name(self, wanted: str) -> str:
-        """`wanted`, or `wanted` with a number if a layer has that name; TensorFlow tells no cases apart."""
+        """Return `wanted`, or `wanted` with a number if a layer has that name; TensorFlow tells no cases apart."""
         taken = {name.lower() for name in self.layers}
         name, number = wanted, 1
         while name.lower() in taken:
@@ -161,12 +161,12 @@ class LayerPlan:
 
     @staticmethod
     def in_columns(value: Value, parameter: Parameter, axis: int = 0) -> Parameter:
-        """`parameter` with the entries of `axis` in the order of the columns of `value`."""
+        """Return `parameter` with the entries of `axis` in the order of the columns of `value`."""
         order = value.column_order()
         return parameter if order is None else parameter.taken(order, axis)
 
     def whole(self, value: Value) -> Value:
-        """`value` with every axis of ONNX, and with its columns in the order of ONNX."""
+        """Return `value` with every axis of ONNX, and with its columns in the order of ONNX."""
         value = self.unflattened(value)
         missing = [axis for axis in range(1, value.rank) if axis not in value.axes]
         if not missing:
@@ -175,7 +175,7 @@ class LayerPlan:
         return self.reshaped(value, tuple(value.size(axis) for axis in axes), axes, value.rank)
 
     def unflattened(self, value: Value) -> Value:
-        """`value` with its columns in the order of ONNX."""
+        """Return `value` with its columns in the order of ONNX."""
         if value.flat is None:
             return value
         shape, axes = value.flat
@@ -184,7 +184,7 @@ class LayerPlan:
         return self.reshaped(ordered, value.shape, value.axes, value.rank)
 
     def ordered(self, value: Value, axes: tuple[int, ...]) -> Value:
-        """`value` with its axes in the order `axes`, which names each axis of ONNX."""
+        """Return `value` with its axes in the order `axes`, which names each axis of ONNX."""
         value = self.unflattened(value)
         if value.axes == axes:
             return value
@@ -197,11 +197,11 @@ class LayerPlan:
         return replace(value, layer=self.add("Permute", "permute", (value,), shape, settings), shape=shape, axes=axes)
 
     def logical(self, value: Value) -> Value:
-        """`value` with each axis of ONNX, in the order of ONNX."""
+        """Return `value` with each axis of ONNX, in the order of ONNX."""
         return self.ordered(value, tuple(range(1, value.rank)))
 
     def reshaped(self, value: Value, shape: tuple[int, ...], axes: tuple[int, ...], rank: int, name: str = "") -> Value:
-        """`value` with its elements in the shape `shape`, read in the order of Keras.
+        """Return `value` with its elements in the shape `shape`, read in the order of Keras.
 
         A factor of the whole tensor moves behind it, where a layer that multiplies can take it.
         """
@@ -223,12 +223,12 @@ class LayerPlan:
 
 
 def largest(plan: LayerPlan) -> int:
-    """Number of elements of the largest tensor of one sample."""
+    """Count the elements of the largest tensor of one sample."""
     return max((prod(layer.shape) for layer in plan.layers.values()), default=0)
 
 
 def column_parameter(values: Array, size: int) -> Parameter:
-    """`values`, one or `size` numbers, as a parameter of `size` numbers."""
+    """Return `values`, one or `size` numbers, as a parameter of `size` numbers."""
     return Parameter(np.broadcast_to(values.astype(np.float32).ravel(), (size,)).copy())
 
 

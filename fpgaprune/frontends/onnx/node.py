@@ -113,7 +113,7 @@ class NodeStep:
         return found if is_float32 else found.with_values(found.values.astype(np.float32))
 
     def optional(self, at: int, key: str, default: object, *, since: int) -> Any:
-        """A setting that is the attribute `key` before opset `since`, and the constant input `at` from then on."""
+        """Read a setting that is attribute `key` before opset `since`, and constant input `at` from then on."""
         if self.opset < since:
             return self.settings.get(key, default)
         if at >= len(self.given) or self.given[at] is None:
@@ -122,7 +122,7 @@ class NodeStep:
         return values.item() if values.ndim == 0 else values.tolist()
 
     def before_scale(self, value: Value) -> tuple[Value, NDArray[np.float32] | None]:
-        """What the layer that gives `value` multiplies, and its factor; `value` and None if that layer does more.
+        """Return what the layer of `value` multiplies, and its factor; `value` and None if that layer does more.
 
         A factor is one number, or one for each entry of the last axis.
         """
@@ -130,7 +130,7 @@ class NodeStep:
         return (before, factor) if factor is not None and not self.is_shared(value.layer) else (value, None)
 
     def axis(self, axis: int, rank: int, batch: int = 0) -> int:
-        """`axis` counted from the first.
+        """Count `axis` from the first.
 
         Raises:
             ModelImportError: there is no such axis, or it is `batch`, that of the batch.
@@ -148,7 +148,7 @@ class NodeStep:
         return found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
 
     def only_first_output(self) -> None:
-        """Only the first output is read.
+        """Check that only the first output is read.
 
         Raises:
             ModelImportError: another is read, too.

@@ -50,7 +50,7 @@ class _View:
         return readers[0] if only else None
 
     def by(self, node: Any | None, operator: str, number: float) -> str | None:
-        """Tensor that a node `operator` combines with the constant `number`."""
+        """Return the tensor that a node `operator` combines with the constant `number`; None for another node."""
         if node is None or node.op_type != operator or len(node.input) != 2:
             return None
         first, second = node.input

@@ -62,7 +62,7 @@ def rounding_of(settings: Mapping[str, object], usual: str = "ROUND") -> str:
 def quant(
     x: Array, scale: object, zero_point: object, bits: object, settings: Mapping[str, object]
 ) -> NDArray[np.float32]:
-    """`x` as `Quant` gives it.
+    """Compute `Quant` of `x`.
 
     Raises:
         ValueError: the number of bits or the rounding is unknown.
@@ -82,12 +82,12 @@ def quant(
 
 
 def bipolar_quant(x: Array, scale: object) -> NDArray[np.float32]:
-    """`scale` where `x` is zero or more, and `-scale` where it is less."""
+    """Return `scale` where `x` is zero or more, and `-scale` where it is less."""
     return np.asarray(np.where(x >= 0, 1.0, -1.0) * scale, dtype=np.float32)
 
 
 def checked_scale(scale: Array) -> NDArray[np.float32]:
-    """`scale`, whose every number is above zero.
+    """Return `scale` after a check that every number in it is above zero.
 
     Raises:
         ValueError: one is not.
@@ -131,7 +131,7 @@ def type_of(scale: Array, zero_point: Array, bits: Array, settings: Mapping[str,
 
 
 def trunc(x: Array, given: Sequence[Array], settings: Mapping[str, object]) -> NDArray[np.float32]:
-    """`x` as `Trunc` gives it: of the first version with four further inputs, or of the second with five."""
+    """Compute `Trunc` of `x`: the first version with four further inputs, or the second with five."""
     scale, zero_point, bits = given[0], given[1], given[2]
     mode = _ROUNDINGS[rounding_of(settings, "FLOOR")]
     whole = np.round(x / scale + zero_point)
@@ -144,7 +144,7 @@ def trunc(x: Array, given: Sequence[Array], settings: Mapping[str, object]) -> N
 
 
 def in_standard_operators(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy of `model` in which ONNX's own operators do what each quantiser does, so that onnxruntime can run it."""
+    """Copy `model` with ONNX's own operators for each quantiser, so that onnxruntime can run it."""
     from onnx import numpy_helper
 
     copy = type(model).FromString(model.SerializeToString())
@@ -231,7 +231,7 @@ class _Spelled:
         return name
 
     def _sign_of_step(self, x: str) -> str:
-        """1 for zero and above, else -1."""
+        """Add nodes that give 1 for zero and above, else -1; return the name of their output."""
         return self._add("Sign", self._add("Add", self._add("Sign", x), self._number(0.5)))
 
     def _rounded(self, x: str, mode: str) -> str:
@@ -260,7 +260,7 @@ _OPERATORS = ("Conv", "MaxPool", "BatchNormalization")
 
 
 def with_channels_first(model: onnx.ModelProto) -> onnx.ModelProto:
-    """`model`, changed so that its convolutions, poolings and normalisations are those of ONNX.
+    """Change `model` so that its convolutions, poolings and normalisations are those of ONNX; return it.
 
     Source: qonnx 1.0, `custom_op/channels_last/base_wrapped_op.py`.
 
@@ -298,7 +298,7 @@ def _is_channels_last(node: onnx.NodeProto) -> bool:
 
 
 def _ranks(graph: onnx.GraphProto) -> dict[str, int]:
-    """Number of axes of the inputs and of the constants."""
+    """Count the axes of each input, output, intermediate value and constant whose shape is known."""
     found = {tensor.name: len(tensor.dims) for tensor in graph.initializer}
     return found | {
         value.name: len(value.type.tensor_type.shape.dim) for value in (*graph.input, *graph.output, *graph.value_info)
@@ -306,7 +306,7 @@ def _ranks(graph: onnx.GraphProto) -> dict[str, int]:
 
 
 def _rank(node: onnx.NodeProto, ranks: dict[str, int]) -> int:
-    """Number of axes of what `node` reads; its windows have two axes less."""
+    """Count the axes of what `node` reads; its windows have two axes less."""
     for entry in node.attribute:
         if entry.name in ("kernel_shape", "strides", "dilations") and entry.ints:
             return len(entry.ints) + 2

@@ -109,7 +109,7 @@ def _same(windows: SlidingWindows, *, lower: bool) -> SlidingWindows:
 
 
 def _rounded_up(windows: SlidingWindows) -> SlidingWindows:
-    """`windows` with the last one, which begins inside the tensor or its padding, although it ends outside."""
+    """Extend `windows` by the last one, which begins inside the tensor or its padding, although it ends outside."""
     after = []
     found = zip(windows.inputs, windows.before, windows.after, windows.reach, windows.strides, strict=True)
     for size, begin, end, reach, stride in found:
@@ -121,7 +121,7 @@ def _rounded_up(windows: SlidingWindows) -> SlidingWindows:
 
 
 def padded(step: NodeStep, value: Value, windows: SlidingWindows) -> Value:
-    """`value`, whose channels are last, with the zeros that `windows` add."""
+    """Pad `value`, whose channels are last, with the zeros that `windows` add."""
     if not windows.is_padded:
         return value
     pairs = tuple(zip(windows.before, windows.after, strict=True))

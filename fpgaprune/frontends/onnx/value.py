@@ -42,7 +42,7 @@ class Value:
         return prod(self.shape)
 
     def size(self, axis: int) -> int:
-        """Number of entries of the axis `axis` of ONNX."""
+        """Return the number of entries of the axis `axis` of ONNX."""
         return self.shape[self.axes.index(axis)] if axis in self.axes else 1
 
     def position(self, axis: int) -> int:

@@ -17,18 +17,18 @@ _CLOSE = 1e-6
 
 
 def relu(step: NodeStep) -> Value:
-    """`max(x, 0)`."""
+    """Compute `max(x, 0)`."""
     return step.plan.each("ReLU", step.name, step.value(), {}, nonnegative=True)
 
 
 def leaky_relu(step: NodeStep) -> Value:
-    """`x` above zero, `alpha * x` below."""
+    """Compute `x` above zero, `alpha * x` below."""
     settings = {"negative_slope": float(step.settings.get("alpha", 0.01))}
     return step.plan.each("LeakyReLU", step.name, step.value(), settings, nonnegative=False)
 
 
 def prelu(step: NodeStep) -> Value:
-    """`x` above zero, a trained slope times `x` below."""
+    """Compute `x` above zero, a trained slope times `x` below."""
     value, slope = step.value(), step.weight(1)
     if slope.ndim > value.rank:
         step.refuse(f"has slopes of shape {slope.values.shape} for a tensor of {value.rank} axes")
@@ -43,7 +43,7 @@ def prelu(step: NodeStep) -> Value:
 
 
 def clip(step: NodeStep) -> Value:
-    """`x` between two bounds, of which either may be left out."""
+    """Clip `x` between two bounds, of which either may be left out."""
     low = _bound(step, 1, "min", -math.inf)
     high = _bound(step, 2, "max", math.inf)
     value = step.value()
@@ -67,7 +67,7 @@ def clip(step: NodeStep) -> Value:
 
 
 def hard_sigmoid(step: NodeStep) -> Value:
-    """`alpha * x + beta` between 0 and 1."""
+    """Compute `alpha * x + beta` between 0 and 1."""
     alpha, beta = float(step.settings.get("alpha", 0.2)), float(step.settings.get("beta", 0.5))
     if abs(alpha - 1 / 6) < _CLOSE and abs(beta - 0.5) < _CLOSE:
         return _of_keras("hard_sigmoid", nonnegative=True)(step)
@@ -76,7 +76,7 @@ def hard_sigmoid(step: NodeStep) -> Value:
 
 
 def gelu(step: NodeStep) -> Value:
-    """`x` times the distribution function of a normal variable."""
+    """Compute `x` times the distribution function of a normal variable."""
     if step.text("approximate", "none") != "none":
         step.refuse("is approximated by tanh, which no layer of Keras does: use nn.GELU() as it is")
     return _of_keras("gelu")(step)
@@ -90,7 +90,7 @@ def _of_keras(name: str, nonnegative: bool = False) -> Callable[[NodeStep], Valu
 
 
 def elu(step: NodeStep) -> Value:
-    """`x` above zero, `alpha * (exp(x) - 1)` below."""
+    """Compute `x` above zero, `alpha * (exp(x) - 1)` below."""
     settings = {"alpha": float(step.settings.get("alpha", 1.0))}
     return step.plan.each("ELU", step.name, step.value(), settings, nonnegative=False)
 
@@ -105,7 +105,7 @@ def selu(step: NodeStep) -> Value:
 
 
 def softmax(step: NodeStep) -> Value:
-    """Softmax over one axis; before opset 13 over all axes from `axis` on."""
+    """Compute the softmax over one axis; before opset 13 over all axes from `axis` on."""
     value = step.value()
     if step.opset >= 13:
         axes = [step.axis(int(step.settings.get("axis", -1)), value.rank)]

@@ -20,7 +20,7 @@ _WITH_BIAS = ("Dense", "Conv1D", "Conv2D", "DepthwiseConv1D", "DepthwiseConv2D")
 
 
 def add(step: NodeStep) -> Value:
-    """`a + b`; a constant for each output channel becomes the bias of the layer before."""
+    """Compute `a + b`; a constant for each output channel becomes the bias of the layer before."""
     if _are_computed(step):
         return _merged(step, "Add")
     value, constant, _ = _with_constant(step)
@@ -28,7 +28,7 @@ def add(step: NodeStep) -> Value:
 
 
 def sub(step: NodeStep) -> Value:
-    """`a - b`."""
+    """Compute `a - b`."""
     if _are_computed(step):
         return _merged(step, "Subtract")
     value, constant, is_first = _with_constant(step)
@@ -39,7 +39,7 @@ def sub(step: NodeStep) -> Value:
 
 
 def mul(step: NodeStep) -> Value:
-    """`a * b`."""
+    """Compute `a * b`."""
     if _are_computed(step):
         return _merged(step, "Multiply")
     value, constant, _ = _with_constant(step)
@@ -47,7 +47,7 @@ def mul(step: NodeStep) -> Value:
 
 
 def div(step: NodeStep) -> Value:
-    """`a / b` for a constant b."""
+    """Compute `a / b` for a constant b."""
     if _are_computed(step):
         step.refuse("divides by a computed tensor, which no layer of Keras does; divide by a constant")
     value, constant, is_first = _with_constant(step)
@@ -59,12 +59,12 @@ def div(step: NodeStep) -> Value:
 
 
 def larger(step: NodeStep) -> Value:
-    """`max(a, b)` of two tensors."""
+    """Compute `max(a, b)` of two tensors."""
     return _chosen(step, "Maximum")
 
 
 def smaller(step: NodeStep) -> Value:
-    """`min(a, b)` of two tensors."""
+    """Compute `min(a, b)` of two tensors."""
     return _chosen(step, "Minimum")
 
 
@@ -75,7 +75,7 @@ def _chosen(step: NodeStep, kind: str) -> Value:
 
 
 def neg(step: NodeStep) -> Value:
-    """`-a`."""
+    """Compute `-a`."""
     return step.plan.scaled(step.name, step.value(), -1.0, 0.0)
 
 

@@ -22,7 +22,7 @@ Layer = Callable[[NodeStep, Value, Parameter, Parameter | None], Value]
 def with_codes(
     step: NodeStep, value: Value, weight: Parameter, axis: int, bias: Parameter | None, layer: Layer
 ) -> Value:
-    """What `layer` gives, with the whole numbers of `weight` as its weights if it has codes, and the scale behind it.
+    """Return the output of `layer`; if `weight` has codes, its weights are whole numbers, with the scale behind.
 
     So a weight of two bits stays one although its scale is no power of two. A scale of the whole tensor `value` moves
     behind the layer, too.
@@ -45,7 +45,7 @@ def with_codes(
 
 
 def _unscaled(step: NodeStep, value: Value) -> tuple[Value, np.float32]:
-    """`value` without a factor of the whole tensor, and that factor; 1 if there is none.
+    """Return `value` without a factor of the whole tensor, and that factor; 1 if there is none.
 
     Layers between the factor and the value, such as a pooling, read what the factor multiplied.
     """
@@ -112,7 +112,7 @@ def _layer(
 
 
 def _depthwise(weight: Parameter, groups: int) -> Parameter:
-    """(C * multiplier, 1, ...) as (..., C, multiplier)."""
+    """Turn (C * multiplier, 1, ...) into (..., C, multiplier)."""
     shape = weight.values.shape
     split = weight.reshaped((groups, shape[0] // groups, *shape[2:]))
     return split.transposed((*range(2, split.ndim), 0, 1))

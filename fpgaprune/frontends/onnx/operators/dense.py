@@ -12,7 +12,7 @@ from fpgaprune.frontends.onnx.value import Value
 
 
 def gemm(step: NodeStep) -> Value:
-    """`alpha * x @ B + beta * C` for a constant B of (C_in, C_out), or its transpose, and a constant C."""
+    """Compute `alpha * x @ B + beta * C` for a constant B of (C_in, C_out), or its transpose, and a constant C."""
     value, weight = step.value(), step.weight(1)
     if step.settings.get("transA", 0):
         step.refuse("transposes its first input, whose first axis is the batch")
@@ -31,7 +31,7 @@ def gemm(step: NodeStep) -> Value:
 
 
 def matmul(step: NodeStep) -> Value:
-    """`x @ B` for a constant B of (C_in, C_out), over the last axis of x."""
+    """Compute `x @ B` for a constant B of (C_in, C_out), over the last axis of x."""
     value, weight = step.value(), step.weight(1)
     if weight.ndim != 2:
         step.refuse(f"multiplies by a constant of shape {weight.values.shape}; wanted two axes, (C_in, C_out)")

@@ -18,7 +18,7 @@ _MOST_FACTOR = 64
 
 
 def concat(step: NodeStep) -> Value:
-    """Tensors side by side along one axis."""
+    """Join tensors side by side along one axis."""
     values = [step.value_of_any_batch(at) for at in range(len(step.given))]
     first = values[0]
     batch = first.batch
@@ -46,7 +46,7 @@ def concat(step: NodeStep) -> Value:
 
 
 def pad(step: NodeStep) -> Value:
-    """Zeros around the spatial axes."""
+    """Put zeros around the spatial axes."""
     if step.text("mode", "constant") != "constant":
         step.refuse(f"pads by mode {step.text('mode', '')!r}; wanted zeros: mode 'constant'")
     value = step.value()
@@ -117,14 +117,14 @@ def _part(step: NodeStep, value: Value, axis: int, entries: list[int]) -> Value:
 
 
 def _cropped(step: NodeStep, value: Value, before: list[int], after: list[int]) -> Value:
-    """`value` without `before` entries at the beginning, and `after` at the end, of each axis but the batch."""
+    """Cut `before` entries at the beginning, and `after` at the end, from each axis of `value` but the batch."""
     if not any(before) and not any(after):
         return value
     return last_step(step, value, before, after) or _around(step, value, before, after, "Cropping", -1)
 
 
 def split(step: NodeStep) -> tuple[Value, ...]:
-    """Parts of an axis, one behind another."""
+    """Split an axis into parts, one behind another."""
     value = step.value()
     axis = step.axis(int(step.settings.get("axis", 0)), value.rank)
     size, count = value.size(axis), len(step.outputs)
@@ -189,7 +189,7 @@ def _for_each_axis(step: NodeStep, value: Value, pads: list[int], axes: object) 
 
 
 def _around(step: NodeStep, value: Value, before: list[int], after: list[int], kind: str, sign: int) -> Value:
-    """`value` with entries added around one or two axes, or taken away; another axis stays, as the last in Keras."""
+    """Add entries around one or two axes of `value`, or cut them; another axis stays, as the last in Keras."""
     changed = [axis for axis in range(1, value.rank) if before[axis - 1] or after[axis - 1]]
     if value.rank == 2:
         column = step.plan.unflattened(value)

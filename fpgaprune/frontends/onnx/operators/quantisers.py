@@ -69,7 +69,7 @@ def _wide_axis(step: NodeStep, value: Value, *constants: NDArray[np.float32]) ->
 def _scaled(
     step: NodeStep, name: str, value: Value, factor: NDArray[np.float32], offset: NDArray[np.float32], axis: int | None
 ) -> Value:
-    """`value * factor + offset`; `value` itself if that changes nothing."""
+    """Return `value * factor + offset`, or `value` itself if that changes nothing."""
     if (factor == 1).all() and not offset.any():
         return value
     if axis is None:

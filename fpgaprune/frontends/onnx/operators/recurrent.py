@@ -83,7 +83,7 @@ def recurrent(step: NodeStep) -> tuple[Value, ...]:
 
 
 def _as_in_module(step: NodeStep, kind: _Kind, weights: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """`weights` with the names and in the layout of PyTorch, whose exporters order the gates and join the biases."""
+    """Return `weights` by name and in the layout of PyTorch, whose exporters order the gates and join the biases."""
     planned = (weight for layer in step.plan.layers.values() for weight in layer.weights.values())
     taken = {name for weight in planned for name in weight.of_module}
     number = next(at for at in range(len(taken) + 1) if f"{step.module}.weight_ih_l{at}" not in taken)
@@ -104,7 +104,7 @@ def _as_in_module(step: NodeStep, kind: _Kind, weights: Mapping[str, Parameter])
 
 
 def last_step(step: NodeStep, value: Value, before: Sequence[int], after: Sequence[int]) -> Value | None:
-    """`value` cut to its last step, if a recurrent layer gives it and can give that alone; else None."""
+    """Cut `value` to its last step, if a recurrent layer gives it and can give that alone; else None."""
     layer = step.plan.layers[value.layer]
     shared = step.is_shared(layer.name) or step.plan.readers(layer.name)
     if layer.kind not in RECURRENT or len(layer.shape) != 2 or shared:
@@ -184,7 +184,7 @@ def _columns(step: NodeStep, at: int, width: int, blocks: Sequence[int]) -> Para
 
 
 def _bias(step: NodeStep, width: int, units: int, blocks: Sequence[int], *, apart: bool) -> Parameter | None:
-    """The biases of input and state (1, 2 * gates * units): a row each if `apart`, else their sum; None without."""
+    """Return the biases of input and state (1, 2 * gates * units): a row each if `apart`, else their sum; or None."""
     if len(step.given) < 4 or step.given[3] is None:
         return None
     bias = step.weight(3)

@@ -123,7 +123,7 @@ def transpose(step: NodeStep) -> Value:
 
 
 def as_sizes(step: NodeStep, value: Value, sizes: tuple[int, ...]) -> Value:
-    """`value` in the shape `sizes`, both without the batch, with its elements in the order of ONNX."""
+    """Return `value` in the shape `sizes`, both without the batch, with its elements in the order of ONNX."""
     if sizes == value.sizes:
         return value
     if not sizes:
@@ -149,7 +149,7 @@ def _flattened(step: NodeStep, value: Value, sizes: tuple[int, ...]) -> Value:
 
 
 def _with_other_units(step: NodeStep, value: Value, wide: list[int], sizes: tuple[int, ...]) -> Value:
-    """`value` as a tensor of the shape `sizes`, which differs in axes of one entry only; the others are `wide`."""
+    """Return `value` in the shape `sizes`, which differs in axes of one entry only; the others are `wide`."""
     names = dict(zip(wide, (axis for axis, size in enumerate(sizes, 1) if size > 1), strict=True))
     units = [axis for axis, size in enumerate(sizes, 1) if size == 1]
     for axis in value.axes:
