@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,9 +17,9 @@ from fpgaprune.emulate.kinds import computed, steps_of
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DataError, DesignError, FpgaPruneError, require_kind
 from fpgaprune.files import PARSER_ERRORS, in_a_line
-from fpgaprune.values import Array, real_array
+from fpgaprune.values import Array, in_order, real_array
 
-Inputs = Array | Sequence[Array]
+Inputs = Array | Sequence[Array] | Mapping[str, Array]
 
 # Values of the largest layer in one batch: so few that the arrays of a layer stay in a processor's cache.
 BATCH_VALUES = 1 << 19
@@ -30,7 +30,8 @@ def emulate(design: Design, x: Inputs) -> Any:
 
     Args:
         design: a design for Vitis, Vivado, VivadoAccelerator, or what is known of Catapult.
-        x: samples (N, ...), or one such array for each input of the design; used as float32, as in hls4ml.
+        x: samples (N, ...), or one such array for each input of the design, in their order or by name; used as
+            float32, as in hls4ml.
 
     Returns:
         float32 outputs (N, ...); a tuple of them if the design has several.
@@ -137,6 +138,7 @@ def _batch(
 
 
 def _checked(design: Design, entries: Sequence[LayerSpec], x: Inputs) -> list[NDArray[np.float32]]:
+    x = in_order(x, [entry.name for entry in entries], f"design {design.name!r}")
     several = isinstance(x, list | tuple) and (len(entries) > 1 or (len(x) == 1 and isinstance(x[0], np.ndarray)))
     arrays = list(x) if several else [x]
     if len(arrays) != len(entries):

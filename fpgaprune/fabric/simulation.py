@@ -18,7 +18,7 @@ from fpgaprune.fabric.verilator import build
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
 from fpgaprune.rtl import VerilogProject
-from fpgaprune.values import Array
+from fpgaprune.values import Array, in_order
 
 # What the simulator's exit codes mean (`hw/sim/harness.cpp`).
 _COMPLAINTS = {
@@ -192,6 +192,7 @@ def _joined(parts: list[Simulation]) -> Simulation:
 
 
 def _raw_samples(project: VerilogProject, x: Array | Sequence[Array]) -> list[NDArray[np.int64]]:
+    x = in_order(x, [port.layer for port in project.inputs], project.top)
     several = isinstance(x, list | tuple) and len(project.inputs) > 1
     arrays = list(x) if several else [x]
     if len(arrays) != len(project.inputs):

@@ -121,7 +121,7 @@ def to_hls(
 def to_hls(
     network: keras.Model,
     target: Target,
-    data: Samples | None = ...,
+    data: Samples | Mapping[str, Array] | None = ...,
     output_dir: str | os.PathLike[str] = ...,
     precision: AnyPrecision | None = ...,
     name: str = ...,
@@ -156,8 +156,9 @@ def to_hls(
     Args:
         network: a `Design` or a Keras model.
         target: part, clock, backend, io type, strategy, reuse; for a design, those that it was made for.
-        data: for a design the project's folder. For a model samples (N, ...), or one such array for each input, that
-            show the range of every layer; needed unless `precision` is one type for everything.
+        data: for a design the project's folder. For a model samples (N, ...), or one such array for each input, in
+            their order or by name, that show the range of every layer; needed unless `precision` is one type for
+            everything.
         output_dir: the project's folder; an hls4ml project that is already there is replaced.
         precision: `Precision` (widths; the default), `"auto"` or `AutoPrecision` (widths searched to a stated loss), or
             one type for every weight and result, as `"fixed<16,6>"`. Accumulators are always exact.

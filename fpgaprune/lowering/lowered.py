@@ -32,7 +32,7 @@ from fpgaprune.lowering.widths import AutoPrecision, FoundWidths
 from fpgaprune.processes import OnStep
 from fpgaprune.quantise import exact_type, rounds_channels
 from fpgaprune.target import Target, require_target
-from fpgaprune.values import Array, FixedType, MaskSet, class_numbers, gathered, named_weights, real_array
+from fpgaprune.values import Array, FixedType, MaskSet, class_numbers, gathered, in_order, named_weights, real_array
 
 _ROLES = {
     "recurrent_kernel": "recurrent_weight",
@@ -54,7 +54,7 @@ LayerSettings = Mapping[str, Mapping[str, Any]]
 def make_design(
     model: keras.Model,
     target: Target,
-    data: Samples | None = None,
+    data: Samples | Mapping[str, Array] | None = None,
     precision: AnyPrecision | None = None,
     name: str = "network",
     *,
@@ -99,7 +99,7 @@ class Lowered:
 def lower(
     model: keras.Model,
     target: Target,
-    data: Samples | None,
+    data: Samples | Mapping[str, Array] | None,
     precision: AnyPrecision | None,
     name: str,
     *,
@@ -120,14 +120,15 @@ def lower(
             "as precision='fixed<16,6>'"
         )
     folded = fold(model)
-    trained = trained_types(model, folded, data)
+    samples: Samples | None = in_order(data, [tensor.name for tensor in folded.inputs], f"model {model.name!r}")
+    trained = trained_types(model, folded, samples)
     options = read_options([layer.name for layer in folded.layers], {**trained, **(layers or {})})
     for problem in size_problems(folded, options, layers or {}, target.backend):
         raise HlsError(problem)
     layouts, notes = settle_layouts(folded, target, options)
     for fault in faults_of(outline(folded, layouts, target)):
         raise UnsupportedLayerError(fault)
-    observed = {} if data is None else observe(folded, data)
+    observed = {} if samples is None else observe(folded, samples)
     # A state must fit at every step, not only at the steps that the layer returns.
     states = observe_states(folded, observed) if observed else {}
     observed |= states
@@ -138,15 +139,15 @@ def lower(
         types = exact_types(folded, _entering(model, folded, precision, options, observed), target.backend)
     else:
         if isinstance(precision, AutoPrecision):
-            found = _search(model, folded, target, data, labels, precision, options, ranges, results, progress)
+            found = _search(model, folded, target, samples, labels, precision, options, ranges, results, progress)
             widths = {("weight", layer): bits for layer, bits in found.weight_bits.items()}
             widths |= {("activation", layer): bits for layer, bits in found.activation_bits.items()}
             options = with_widths(options, widths)
             precision = Precision(precision.widest, precision.widest, precision.sum_bits)
         types = choose_types(folded, ranges, precision, options, target.backend, observed)
         given = _given(types, precision, options)
-        if given and data is not None:
-            observed = observe(cut_off(folded, types), data) | states
+        if given and samples is not None:
+            observed = observe(cut_off(folded, types), samples) | states
         require_ranges(folded, types, given, observed)
     raws = quantise_weights(folded, types)
     tables = table_sizes(folded, types, options, target.backend, target.io_type)

@@ -13,6 +13,7 @@ from .masks import MaskSet as MaskSet
 from .real_arrays import MOST_CLASSES as MOST_CLASSES
 from .real_arrays import Array as Array
 from .real_arrays import class_numbers as class_numbers
+from .real_arrays import in_order as in_order
 from .real_arrays import real_array as real_array
 from .real_arrays import sample_arrays as sample_arrays
 from .slices import expand_indices as expand_indices

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,20 @@ def real_array(values: object, what: str) -> Array:
         if largest > np.finfo(np.float32).max:
             raise DataError(f"{what} hold numbers up to {largest:.3g}; wanted what float32 holds: scale the data")
     return array
+
+
+def in_order(samples: Any, names: Sequence[str], taker: str) -> Any:
+    """Return the samples of a mapping in the order of the inputs `names`; samples of another kind stay.
+
+    Raises:
+        DataError: the mapping has other names.
+    """
+    if not isinstance(samples, Mapping):
+        return samples
+    if set(samples) != set(names):
+        raise DataError(f"samples are named {', '.join(map(str, samples))}; {taker} takes {', '.join(names)}")
+    found = [samples[name] for name in names]
+    return found if len(found) > 1 else found[0]
 
 
 def sample_arrays(samples: object, shapes: Sequence[tuple[int, ...]], taker: str) -> list[Array]:
