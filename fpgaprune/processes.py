@@ -90,7 +90,7 @@ def _counted(by_clock: float, of_processor: float) -> float:
 
 
 def used_seconds() -> float:
-    """Processor seconds of this process and of its children that ended."""
+    """Return the processor seconds of this process and of its children that ended."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + ended.ru_utime + ended.ru_stime
 
@@ -246,7 +246,7 @@ def _alive(process: subprocess.Popen[bytes], mark: str) -> bool:
 
 
 def group_seconds(group: int) -> float:
-    """Processor seconds of a process group, and of its children that ended; endless where `/proc` does not say."""
+    """Return a process group's processor seconds, with its ended children; endless where `/proc` does not say."""
     found = [row for entry in Path("/proc").glob("[0-9]*") if (row := _times(entry)) and row[2] == str(group)]
     ticks = sum(int(number) for row in found for number in row[11:15])
     return ticks / os.sysconf("SC_CLK_TCK") if found else math.inf
@@ -279,7 +279,7 @@ def last_line(log: Path) -> str:
 
 
 def error_line(log: Path) -> str:
-    """The last line of the file `log` with an error, as some tools only count their errors at the end; or the last."""
+    """Return the last line of `log` with an error, as some tools only count their errors at the end; or the last."""
     return next((line for line in _last_lines(log) if "error:" in line.lower()), last_line(log))
 
 
@@ -295,7 +295,7 @@ _ASSUMED = 4 << 30
 
 @contextlib.contextmanager
 def bounded_memory(allowed: int) -> Iterator[None]:
-    """Within the block, the process can take `allowed` more bytes at most; then it gets a `MemoryError`.
+    """Bound what the process can take within the block to `allowed` more bytes; then it gets a `MemoryError`.
 
     TensorFlow raises a `ResourceExhaustedError` instead. Only Linux tells how much memory is used; on other systems
     nothing is bounded.
@@ -314,7 +314,7 @@ def bounded_memory(allowed: int) -> Iterator[None]:
 
 
 def available_bytes() -> int:
-    """Memory that this machine can still give; 4 GiB where it does not say."""
+    """Return the memory that this machine can still give; 4 GiB where it does not say."""
     found = _stated_bytes(Path("/proc/meminfo"), _AVAILABLE)
     return _ASSUMED if found is None else found
 

@@ -201,7 +201,7 @@ def require_clock(clock_ns: float, family: str) -> None:
 
 @cache
 def _fastest_mhz() -> dict[str, float]:
-    """Family of parts to the fastest clock that one can have, from `hw/family_clocks.toml`."""
+    """Map family of parts to the fastest clock that one can have, from `hw/family_clocks.toml`."""
     document = read_toml(hardware_path("family_clocks.toml"), TargetError, "list of the clocks of families")
     return {row["name"]: float(row["max_mhz"]) for row in document["family"]}
 

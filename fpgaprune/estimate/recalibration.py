@@ -89,7 +89,7 @@ def errors_of_left_out(measured: Sequence[ReportedDesign], start: Calibration) -
 
 
 def _equations(one: ReportedDesign, resource: str) -> list[Equation]:
-    """Equate the figure of the whole design, which counts what lies between layers too; else those of its layers."""
+    """Return the equation of the whole design, which counts what lies between layers too; else those of its layers."""
     parts = build(one.design)
     if one.csynth.get(resource) is not None:
         return [Equation(one.design.name, "whole", getattr(total_hardware(parts), resource), one.csynth[resource])]

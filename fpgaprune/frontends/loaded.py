@@ -92,7 +92,7 @@ class LoadedNetwork:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def locks(self, slices: Iterable[str]) -> MaskSet:
-        """Lock `slices`, in which a weight has its name in the file, or its path in Keras.
+        """Return masks that lock `slices`, in which a weight has its name in the file, or its path in Keras.
 
         `features.0.weight[13, 29]` is filter 13, input channel 29 of a convolution of PyTorch, so
         `features.0/kernel[:, :, 29, 13]` of Keras.
@@ -228,7 +228,7 @@ def _index_text(entries: list[int], size: int) -> str:
 
 
 def zero_masks(model: keras.Model) -> MaskSet:
-    """Lock the elements of kernels that are zero."""
+    """Return masks that lock the elements of kernels that are zero."""
     arrays = weight_arrays(model)
     masks = {path: array != 0 for path, array in arrays.items() if path.endswith("kernel") and (array == 0).any()}
     return MaskSet(masks).fitted(weight_shapes(model))

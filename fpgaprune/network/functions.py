@@ -88,7 +88,7 @@ LINEAR = Activation("linear")
 
 
 def activation_of(thing: object) -> Activation | None:
-    """The function that `thing` computes, a callable or a layer without any other computation; None if it is unknown.
+    """Return the function that `thing`, a callable or a layer without another computation, computes; None if unknown.
 
     None itself, the activation of a layer that has none, is linear.
     """
@@ -212,7 +212,7 @@ def _is_plain(key: str, value: object, defaults: Mapping[str, object]) -> bool:
 
 
 def _rectified(slope: Any, limit: Any, threshold: Any) -> Activation | None:
-    """Keras's `relu` with its three settings, of which at most one may differ from what it is by default."""
+    """Return Keras's `relu` with its three settings, of which at most one may differ from its default."""
     slope, limit, threshold = float(slope or 0.0), None if limit is None else float(limit), float(threshold or 0.0)
     if (limit, threshold) == (None, 0.0):
         return Activation("leaky_relu", slope) if slope else Activation("relu")
@@ -222,7 +222,7 @@ def _rectified(slope: Any, limit: Any, threshold: Any) -> Activation | None:
 
 
 def _defaults(function: Any) -> dict[str, Any]:
-    """The parameters of `function` but for its first, with their defaults; NaN, equal to nothing, for one without."""
+    """Return the parameters of `function` but its first, with their defaults; NaN (equal to nothing) without one."""
     try:
         parameters = list(inspect.signature(function).parameters.values())[1:]
     except (TypeError, ValueError):

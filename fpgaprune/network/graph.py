@@ -80,7 +80,7 @@ def graph_of(model: keras.Model) -> Any:
 
 
 def nested_graph(call: Call) -> Any:
-    """The graph of the model that `call` calls; None if it calls a layer, or a model with other inputs than its own."""
+    """Return the graph of the model that `call` calls; None for a layer, or a model with other inputs than its own."""
     graph = graph_of(call.operation) if is_model(call.operation) else None
     return graph if graph is not None and len(graph.inputs) == len(call.inputs) else None
 
@@ -117,7 +117,7 @@ def count_uses(calls: Iterable[Call]) -> Counter[int]:
 
 
 def readers_of(graph: object) -> dict[int, list[Any]]:
-    """`id(operation)` to the operations that read its tensors, one for each tensor read."""
+    """Map `id(operation)` to the operations that read its tensors, one for each tensor read."""
     readers: dict[int, list[Any]] = {}
     for call in calls_of(graph):
         for tensor in call.inputs:

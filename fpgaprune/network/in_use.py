@@ -48,7 +48,7 @@ class _Traced:
         return cls(Meetings(function, names), {names[id(v.handle)]: v.numpy() for v in function.variables})
 
     def made(self, path: str) -> list[Any] | None:
-        """The tensors that are made of the weight `path`, and not by moving its elements alone; None if it is unused.
+        """Return the tensors made of the weight `path`, not by moving its elements alone; None if it is unused.
 
         Operations that move elements are left out at the end too: the tensors have the order of the weight.
         """
@@ -64,7 +64,7 @@ class _Traced:
         return [tensor]
 
     def evaluated(self, tensor: keras.KerasTensor, values: Mapping[str, Array]) -> Array | None:
-        """`tensor`, if the variables had `values`, by name; None if it cannot be computed apart from the model."""
+        """Evaluate `tensor` as if the variables had `values`, by name; None if that needs the rest of the model."""
         import tensorflow as tf
 
         given = {
@@ -136,7 +136,7 @@ def require_in_use(
 def _wrong(
     traced: _Traced, tensor: keras.KerasTensor, path: str, mask: NDArray[np.bool_], wanted: Array, stays: bool
 ) -> str | None:
-    """Fault of the locked elements of `path` in `tensor`, in words; None if there is none."""
+    """Say what is wrong with the locked elements of `path` in `tensor`; None if nothing is."""
     if tensor.shape != mask.shape:
         return "its elements are not where they were"
     stored = traced.values[path].copy()
@@ -159,7 +159,7 @@ def _wrong(
 
 
 def _moved(value: Array, draws: np.random.Generator) -> Array:
-    """`value` as training might leave it; what has no negative element gets none."""
+    """Return `value` as training might leave it; what has no negative element gets none."""
     if value.dtype.kind in "iub":
         return value.copy()
     by = draws.normal(0, 0.5, value.shape)
@@ -170,7 +170,7 @@ def _moved(value: Array, draws: np.random.Generator) -> Array:
 
 
 def in_parts(layer: keras.Layer) -> str | None:
-    """Why no single array is the kernel of `layer`, and what to do: LoRA or Keras's `quantize()`; None if one is."""
+    """Say why no array is the kernel of `layer`, and what to do: LoRA or Keras's `quantize()`; None if one is."""
     mode = getattr(layer, "quantization_mode", None)
     if mode:
         return f"Keras's quantize({mode!r}) has made other numbers of it; use the model from before quantize()"

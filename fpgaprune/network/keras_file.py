@@ -142,7 +142,7 @@ def _reproducible(path: Path) -> bytes:
 
 
 def _numbered(config: object, numbers: dict[Any, int]) -> Any:
-    """`config` with shared objects numbered in their order; Keras numbers them by their address in memory."""
+    """Return `config` with shared objects numbered in their order; Keras numbers them by their address in memory."""
     if isinstance(config, list):
         return [_numbered(item, numbers) for item in config]
     if not isinstance(config, dict):
@@ -154,7 +154,7 @@ def _numbered(config: object, numbers: dict[Any, int]) -> Any:
 
 
 def read_keras_weights(path: str | os.PathLike[str]) -> NamedWeights[Array]:
-    """Weight path to array, for every layer of a class that this module knows; exact bits.
+    """Read weight path to array, for every layer of a class that this module knows; exact bits.
 
     Raises:
         CertificateError: the file is missing, or is neither a `.keras` nor an `.h5` file with a whole model.
@@ -240,7 +240,7 @@ class SavedLayer:
 
 
 def trained_bits(path: str | os.PathLike[str]) -> str | None:
-    """The library that trained the bits of the network at `path`, such as `HGQ2` or `QKeras`; None for other files.
+    """Name the library that trained the bits of the network at `path`, such as `HGQ2` or `QKeras`; None for others.
 
     Nothing is loaded. HGQ2 and QKeras for Keras 3 register their classes. In files of Keras 2 a class such as `QDense`
     stands by its name alone.
@@ -288,7 +288,7 @@ def _saved_layers(config: dict[str, Any]) -> Iterator[SavedLayer]:
 
 
 def _names(ends: object) -> list[str]:
-    """The names of the layers in `ends`: Keras writes one as [name, node, tensor], several as a list or a mapping.
+    """Name the layers in `ends`: Keras writes one as [name, node, tensor], several as a list or a mapping.
 
     A model has those of a mapping in the order of its keys.
     """
@@ -347,7 +347,7 @@ def _owners(entry: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _legacy_weights(config: dict[str, Any], group: Any) -> Iterator[tuple[str, str, Array]]:
-    """As `_model_weights`, of the group of an `.h5` file: Keras names each array there by the variable's path."""
+    """Read as `_model_weights` the group of an `.h5` file: Keras names each array there by the variable's path."""
     for layer in config.get("layers", []):
         name = layer["config"].get("name")
         entry = group.get(name)
@@ -362,7 +362,7 @@ def _legacy_weights(config: dict[str, Any], group: Any) -> Iterator[tuple[str, s
 
 
 def _leaves(layer: dict[str, Any], nested: str) -> Iterator[tuple[str, str]]:
-    """The names of the nested models around each layer in `layer`, and its name; `layer` itself if it is no model."""
+    """Yield the names of the nested models around each layer in `layer`, and its name; itself if it is no model."""
     name = layer["config"].get("name")
     if "layers" not in layer["config"]:
         yield nested, name

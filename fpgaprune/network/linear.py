@@ -21,7 +21,7 @@ class Taps:
     """
 
     def __init__(self, read: Callable[[], Array], groups: int = 1, tolerance: float = 0.0) -> None:
-        """The taps of a kernel (..., C_in / groups, C_out).
+        """Make the taps of a kernel (..., C_in / groups, C_out).
 
         Args:
             read: returns the kernel; all leading axes are taps.
@@ -37,7 +37,7 @@ class Taps:
         self.nonzero: NDArray[np.bool_] = self._spread(local[None])[0]
 
     def rows(self, channels: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
-        """The kernels of input channels, k channels at a time: their indices (k,), and (taps, k, C_out) in float64.
+        """Yield the kernels of k input channels at a time: indices (k,), and (taps, k, C_out) in float64.
 
         Kernels to outputs outside a channel's group are 0.
         """
@@ -53,7 +53,7 @@ class Taps:
             yield part, rows
 
     def constant_part(self, line: AxisChannels, channels: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The sum (C_out,) that the constants in `channels` of `line` add to an output if every tap reads them."""
+        """Return the sum (C_out,) that constants in `channels` of `line` add to an output if every tap reads them."""
         total = np.zeros(self.nonzero.shape[1])
         for part, rows in self.rows(np.flatnonzero(channels & line.known & (line.value != 0))):
             total += np.einsum("tio,i->o", rows, line.value[part])

@@ -48,7 +48,7 @@ class Meetings:
     """
 
     def __init__(self, function: Any, names: Mapping[int, str]) -> None:
-        """The meetings of a concrete function.
+        """Find the meetings of a concrete function.
 
         Args:
             function: of `tf.function(...).get_concrete_function`.

@@ -46,12 +46,12 @@ _LOSE_DIGITS = frozenset({"celu", "elu", "gelu", "logsigmoid", "mish", "selu", "
 
 
 def unit_of(dtype: str | None) -> float:
-    """Relative rounding error of `dtype`: half a unit in the last place; that of float32 for any other dtype."""
+    """Return the relative rounding error of `dtype`: half a unit in the last place; float32's for any other dtype."""
     return _UNITS.get(dtype or "", UNIT)
 
 
 def rounding_noise(model: keras.Model, inputs: Sequence[Array], seed: int = 0) -> list[NDArray[np.float64]]:
-    """For each output of `model`, how far rounding moves it from its exact value, in each of a few draws.
+    """Return for each output of `model` how far rounding moves it from its exact value, in each of a few draws.
 
     Each layer rounds as its own precision does; one of float64 as float32, so that the noise of a copy in float64 is
     that of the original.
@@ -77,7 +77,7 @@ def rounding_noise(model: keras.Model, inputs: Sequence[Array], seed: int = 0) -
 def largest_difference(
     model: keras.Model, inputs: Sequence[Array], wanted: Sequence[Array], found: Sequence[Array]
 ) -> tuple[float, float]:
-    """The difference of `found` from `wanted` that rounding explains least, and the largest that it explains there.
+    """Return the difference of `found` from `wanted` that rounding explains least, and what rounding explains there.
 
     Each channel (last axis) of each output is judged by itself: its largest difference, and the rounding of `model` for
     the samples that differ most and for the first ones. A NaN is an infinite difference.
@@ -115,7 +115,7 @@ def _gap(first: Array, second: Array) -> NDArray[np.float64]:
 
 
 def _by_channel(array: Array) -> NDArray[np.float64]:
-    """`array` (N, ..., C) as (N, positions, C)."""
+    """Return `array` (N, ..., C) as (N, positions, C)."""
     whole = np.asarray(array).astype(np.float64)
     return whole.reshape(len(whole), -1, whole.shape[-1] if whole.ndim > 1 else 1)
 
@@ -204,7 +204,7 @@ def _called(call: Call, found: dict[int, Any], rounding: _Rounding | None) -> li
 
 
 def _results(operation: keras.Operation, args: Any, kwargs: Any, weights: dict[int, tuple[Any, Any]]) -> list[Any]:
-    """What `operation` gives in float64 with other values of some weights; in its own precision if it has no other."""
+    """Compute `operation` in float64 with other values of some weights; in its own precision if it has no other."""
     import keras
     import tensorflow as tf
 
@@ -225,7 +225,7 @@ def _results(operation: keras.Operation, args: Any, kwargs: Any, weights: dict[i
 
 
 def _in_float64(array: Array, kind: str) -> Any:
-    """`array` as an input of dtype `kind` takes it, and in float64 if that is a float."""
+    """Return `array` as an input of dtype `kind` takes it, and in float64 if that is a float."""
     import tensorflow as tf
 
     given = tf.cast(array, kind)
@@ -239,7 +239,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _like(value: Any, old: Any) -> Any:
-    """`value` with the mask that Keras keeps on `old`."""
+    """Return `value` with the mask that Keras keeps on `old`."""
     mask = getattr(old, "_keras_mask", None)
     if mask is not None:
         value._keras_mask = mask

@@ -36,7 +36,7 @@ class LayerRule:
 
 
 def of_each_size(rule: LayerRule, *names: str, sizes: tuple[int, ...] = (1, 2, 3)) -> dict[type, LayerRule]:
-    """`rule` for Keras's classes for several numbers of axes: `Conv{}D` stands for Conv1D, Conv2D and Conv3D."""
+    """Map Keras's classes for several numbers of axes to `rule`: `Conv{}D` stands for Conv1D, Conv2D and Conv3D."""
     from keras import layers
 
     return {getattr(layers, name.format(size)): rule for name in names for size in sizes}
@@ -96,7 +96,7 @@ class Site:
         return results
 
     def line(self, axis: int) -> AxisChannels:
-        """The channels of the first input on `axis`; if they vary on another axis, all stay and none is known."""
+        """Return the first input's channels on `axis`; if they vary on another, all stay and none is known."""
         channels = self.inputs[0]
         axis %= len(channels.shape)
         if set(channels.varying) <= {axis}:

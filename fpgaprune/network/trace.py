@@ -125,7 +125,7 @@ class Trace:
         self.holds.append(KeptSlots(np.unique(ids), reason, by))
 
     def opaque(self, shape: Shape) -> Channels:
-        """Channels of a tensor of which only the shape is known; they share one slot."""
+        """Make channels of a tensor of which only the shape is known; they share one slot."""
         flat = (1,) * len(shape)
         return Channels(shape, self.slots.fresh(1).reshape(flat), np.zeros(flat, bool), np.zeros(flat))
 

@@ -90,7 +90,7 @@ class _Walk:
 
 
 def _read_first(call: Call) -> int:
-    """How many of the tensors of `call` are in its first argument; all tensors if the operation is not a layer."""
+    """Count the tensors of `call` in its first argument; all tensors if the operation is not a layer."""
     import keras
 
     if not isinstance(call.operation, keras.Layer):

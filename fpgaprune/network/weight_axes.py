@@ -108,7 +108,7 @@ class Weight:
 
 
 def weights_of(model: keras.Model) -> dict[str, Weight]:
-    """Weight path to `Weight`, for every weight of `model` in the model's order."""
+    """Map weight path to `Weight`, for every weight of `model` in the model's order."""
     layers = {id(variable): layer for layer in leaf_layers(model) for variable in layer.variables}
     return {
         path: Weight(path, layers.get(id(variable)), len(variable.shape))
@@ -117,7 +117,7 @@ def weights_of(model: keras.Model) -> dict[str, Weight]:
 
 
 def per_output(values: Array, axes: ChannelAxes, shape: tuple[int, ...]) -> Array:
-    """`values`, one for each output channel, reshaped to broadcast to a weight of `shape`."""
+    """Reshape `values`, one for each output channel, so that they broadcast to a weight of `shape`."""
     kept = {axis % len(shape) for axis in axes.outputs}
     return np.reshape(values, tuple(size if axis in kept else 1 for axis, size in enumerate(shape)))
 
@@ -138,7 +138,7 @@ def leaf_layers(model: keras.Model) -> Iterator[Any]:
 
 
 def _einsum_axes(equation: str) -> ChannelAxes:
-    """The axes of a weight of EinsumDense: in `abc,cde->abde` it reads c, which is summed over, and makes d and e."""
+    """Find the axes of a weight of EinsumDense: in `abc,cde->abde` it sums over c, and makes d and e."""
     read, _, rest = equation.replace(" ", "").partition(",")
     weight, _, _ = rest.partition("->")
     axes = range(-len(weight), 0)

@@ -14,7 +14,7 @@ from fpgaprune.network.flat import Flags, FlatStep, Network
 
 
 def none_of(mask: Flags, axis: int) -> Flags:
-    """For each index along `axis` (from the end), whether all its elements are locked."""
+    """Return for each index along `axis` (from the end) whether all its elements are locked."""
     others = tuple(at for at in range(mask.ndim) if at != axis % mask.ndim)
     locked: Flags = ~np.any(mask, axis=others, keepdims=True)
     return locked.ravel()
@@ -92,7 +92,7 @@ class Zeros:
         return self._network.carried(step, self.unfed, np.logical_and, True)
 
     def _unread_inputs(self, step: FlatStep) -> list[Flags]:
-        """For each input tensor of `step`, whether it leaves each channel unread."""
+        """Return for each input tensor of `step` whether `step` leaves each channel unread."""
         output = self.unread[step.outputs[0]]
         if step.role in KERNEL and step.is_ungrouped:
             # The kernels of an unread output count as free until the rule locks them in the next round.
@@ -111,7 +111,7 @@ class Zeros:
         ]
 
     def _filters(self, step: FlatStep) -> Flags:
-        """(C_in, M) whether each filter of the depthwise kernel (..., C_in, M) has a free element."""
+        """Return (C_in, M): whether each filter of the depthwise kernel (..., C_in, M) has a free element."""
         mask = self._masks[f"{step.path}/depthwise_kernel"]
         return np.asarray(mask.any(axis=tuple(range(mask.ndim - 2))))
 

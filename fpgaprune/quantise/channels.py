@@ -21,7 +21,7 @@ _VARIABLES = ("width", "integer", "signed")
 
 
 def _through(site: Site) -> Channels:
-    """A constant is rounded as its channel is, and a channel without bits is the constant 0."""
+    """Round a constant as its channel is rounded; a channel without bits is the constant 0."""
     layer, channels = site.layer, site.inputs[0]
     if layer.each_value and len(channels.varying) > 1:
         site.hold(channels.ids, "layout")
@@ -64,7 +64,7 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
     def __init__(
         self, rounding: str = "TRN", overflow: str = "WRAP", each_value: bool = False, **options: object
     ) -> None:
-        """A layer whose types share their modes of rounding and overflow, which are those of `FixedType`.
+        """Make a layer whose types share their modes of rounding and overflow, which are those of `FixedType`.
 
         Raises:
             HlsError: there is no such mode.
@@ -78,14 +78,14 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         self.rounding, self.overflow, self.each_value = rounding, overflow, each_value
 
     def build(self, input_shape: Any) -> None:
-        """The types exist; until they are set every channel is zero."""
+        """Make the types; until they are set every channel is zero."""
         shape = (math.prod(input_shape[1:]) if self.each_value else input_shape[-1],)
         self.width, self.integer, self.signed = (
             self.add_weight(name=name, shape=shape, initializer="zeros", trainable=False) for name in _VARIABLES
         )
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """`inputs`, rounded and brought into range."""
+        """Round `inputs` and bring them into range."""
         shape = inputs.shape[1:] if self.each_value else inputs.shape[-1:]
         width, integer, signed = (
             ops.reshape(ops.cast(part, inputs.dtype), shape) for part in (self.width, self.integer, self.signed)
@@ -98,7 +98,7 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         return ops.where(width > 0, found, ops.zeros_like(found))
 
     def compute_output_shape(self, input_shape: object) -> Any:
-        """Shape of the output: that of the input."""
+        """Return the shape of the output: that of the input."""
         return input_shape
 
     def types(self) -> tuple[FixedType | None, ...]:
@@ -125,7 +125,7 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         return FixedType(integer + max(kind.fraction for kind in known), integer, signed)
 
     def get_config(self) -> dict[str, Any]:
-        """Configuration from which Keras rebuilds the layer; its types are weights."""
+        """Return the configuration from which Keras rebuilds the layer; its types are weights."""
         own = {"rounding": self.rounding, "overflow": self.overflow, "each_value": self.each_value}
         return {**super().get_config(), **own}
 

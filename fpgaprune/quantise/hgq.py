@@ -30,7 +30,7 @@ _PACKAGE = "hgq"
 
 
 def import_hgq(source: Any) -> ImportedBits:
-    """The network `source` of HGQ2's layers as a network of Keras's own, whose outputs are those of HGQ2 bit for bit.
+    """Import the network `source` of HGQ2's layers as one of Keras's own, whose outputs are HGQ2's bit for bit.
 
     HGQ2 computes in float32: a sum of more than 24 bits is rounded there, and exact here.
 
@@ -80,7 +80,7 @@ class _HgqRebuild(Rebuild):
     """The rebuilding of a network of HGQ2's."""
 
     def converted(self, layer: keras.Layer, given: list[keras.KerasTensor]) -> keras.KerasTensor:
-        """As HGQ2 computes `layer`, its quantisers included."""
+        """Compute `layer` as HGQ2 does, its quantisers included."""
         kind = type(layer).__name__
         if not is_hgq(layer):
             return self.copied(layer)(given if isinstance(layer.input, list) else given[0])
@@ -102,7 +102,7 @@ class _HgqRebuild(Rebuild):
         return self._rounded(layer.oq, f"{layer.name}_oq", result) if layer.enable_oq else result
 
     def _rounded(self, quantizer: Any, name: str, given: keras.KerasTensor) -> keras.KerasTensor:
-        """`given`, each channel as `quantizer` leaves it at inference."""
+        """Return `given`, each channel as `quantizer` leaves it at inference."""
         inner = quantizer.quantizer
         if quantizer.q_type == "dummy":
             return given
@@ -189,7 +189,7 @@ _KINDS: Mapping[str, Callable[[Any], _Made]] = {
 
 
 def with_bits(model: keras.Model, masks: MaskSet) -> MaskSet:
-    """`masks`, and masks for the bits of every kernel that they lock: a locked weight then has no bits and no price.
+    """Add to `masks` the bits of every kernel that they lock: a locked weight then has no bits and no price.
 
     HGQ2's price counts the bits of a weight and not its value: a weight that is locked at zero costs as much as before,
     until its bits are zero too.

@@ -77,7 +77,7 @@ def float_model(
 
 
 def _with_input(config: Any) -> dict[str, Any]:
-    """The settings of a Sequential whose first layer is its input; Keras 2 may name its shape in another layer."""
+    """Return the settings of a Sequential that begins with its input; Keras 2 may name its shape in another layer."""
     found: dict[str, Any] = {"name": "sequential", "layers": config} if isinstance(config, list) else config
     layers = found.get("layers")
     first = next(layer_configs(layers), None)
@@ -116,7 +116,7 @@ def _float_settings(kind: str, config: Mapping[str, object]) -> dict[str, Any]:
 
 
 def stored_arrays(path: Path) -> dict[str, dict[str, NDArray[np.float32]]]:
-    """Layer name to name of a weight to its values, as Keras 2 writes them."""
+    """Map layer name to name of a weight to its values, as Keras 2 writes them."""
     import h5py
 
     found: dict[str, dict[str, NDArray[np.float32]]] = {}
@@ -138,7 +138,7 @@ def _last_name(name: Any) -> str:
 
 @contextmanager
 def as_hdf5(path: Path, document: Mapping[str, object]) -> Iterator[Path]:
-    """The `.h5` file at `path`, or one with the weights of the `.keras` file there, as Keras 2 writes them.
+    """Yield the `.h5` file at `path`, or one with the weights of the `.keras` file there, as Keras 2 writes them.
 
     Raises:
         ModelImportError: a layer has weights whose order is not known.
@@ -156,7 +156,7 @@ def as_hdf5(path: Path, document: Mapping[str, object]) -> Iterator[Path]:
 
 
 def _variables(document: Mapping[str, Any], source: Any) -> dict[str, Any]:
-    """Layer name to its variables; Keras 2 numbers the layers of each class in place of a name."""
+    """Map layer name to its variables; Keras 2 numbers the layers of each class in place of a name."""
     if "layers" in source:
         groups = (one["vars"] for one in source["layers"].values() if "vars" in one)
         return {str(group.attrs["name"]): group for group in groups if "name" in group.attrs}

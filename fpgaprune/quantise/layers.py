@@ -28,7 +28,7 @@ def read_types(types: Mapping[str, Any]) -> dict[str, FixedType]:
 
 
 def written(types: Types) -> dict[str, str]:
-    """As `read_types` reads it."""
+    """Write `types` as `read_types` reads them."""
     return {role: str(kind) for role, kind in types.items()}
 
 
@@ -37,20 +37,20 @@ class Rounded(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
     """Hands on its input as the type `result` holds it."""
 
     def __init__(self, types: Mapping[str, object], **options: object) -> None:
-        """A layer with one type, by role, as `{"result": "ufixed<8,1,RND,SAT>"}`."""
+        """Make a layer with one type, by role, as `{"result": "ufixed<8,1,RND,SAT>"}`."""
         super().__init__(**options)
         self.types = read_types(types)
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """`inputs`, rounded and brought into range."""
+        """Round `inputs` and bring them into range."""
         return rounded(inputs, self.types["result"])
 
     def compute_output_shape(self, input_shape: object) -> Any:
-        """Shape of the output: that of the input."""
+        """Return the shape of the output: that of the input."""
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """Configuration from which Keras rebuilds the layer."""
+        """Return the configuration from which Keras rebuilds the layer."""
         return {**super().get_config(), "types": written(self.types)}
 
 
@@ -60,12 +60,12 @@ class Typed:
     types: dict[str, FixedType]
 
     def __init__(self, *args: object, types: Mapping[str, object], **options: object) -> None:
-        """As the layer of Keras, and its types by role, as `{"result": "fixed<16,5>"}`."""
+        """Make the layer of Keras with its types by role, as `{"result": "fixed<16,5>"}`."""
         super().__init__(*args, **options)
         self.types = read_types(types)
 
     def get_config(self) -> dict[str, Any]:
-        """Configuration from which Keras rebuilds the layer."""
+        """Return the configuration from which Keras rebuilds the layer."""
         return {**super().get_config(), "types": written(self.types)}  # type: ignore[misc]
 
 
@@ -76,7 +76,7 @@ class _RoundedPooling(Typed):
     """
 
     def __init__(self, *args: object, fraction: int, **options: object) -> None:
-        """As the layer of Keras, its types by role, and the fraction of what it reads."""
+        """Make the layer of Keras with its types by role, and the fraction of what it reads."""
         super().__init__(*args, **options)  # type: ignore[arg-type]
         self.fraction = fraction
 
@@ -90,7 +90,7 @@ class _RoundedPooling(Typed):
         return ops.cast(rounded(raw * 2.0**-self.fraction, self.types["result"]), inputs.dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """Configuration from which Keras rebuilds the layer."""
+        """Return the configuration from which Keras rebuilds the layer."""
         return {**super().get_config(), "fraction": self.fraction}
 
 
@@ -109,7 +109,7 @@ class RoundedGlobalAveragePooling1D(_RoundedPooling, keras.layers.GlobalAverageP
     """`GlobalAveragePooling1D` with the type of the hardware's result."""
 
     def call(self, inputs: tf.Tensor, training: bool | None = None, mask: tf.Tensor | None = None) -> tf.Tensor:
-        """As that of the layer of Keras, which is told a mask of steps; no design has one."""
+        """Average as the layer of Keras, which is told a mask of steps; no design has one."""
         del mask
         return super().call(inputs, training)
 
@@ -156,7 +156,7 @@ class _RoundedProduct(Typed):
     """
 
     def __init__(self, *args: object, sum_dtype: str = "float64", **options: object) -> None:
-        """As the layer of Keras, its types by role, and the dtype of its sums."""
+        """Make the layer of Keras with its types by role, and the dtype of its sums."""
         super().__init__(*args, **options)  # type: ignore[arg-type]
         self.sum_dtype = sum_dtype
 
@@ -173,12 +173,12 @@ class _RoundedProduct(Typed):
         return ops.cast(_sum_held(total, self.types["result"]), inputs.dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """Configuration from which Keras rebuilds the layer."""
+        """Return the configuration from which Keras rebuilds the layer."""
         return {**super().get_config(), "sum_dtype": self.sum_dtype}
 
 
 def _sum_held(total: tf.Tensor, kind: FixedType) -> tf.Tensor:
-    """`total` as `kind` holds it, which never wraps around: its hardware grows with what training makes of the sums."""
+    """Hold `total` in `kind`, where it never wraps around: the hardware grows with what training makes of the sums."""
     return on_grid(total, kind) if kind.overflow == "WRAP" else rounded(total, kind)
 
 
@@ -255,7 +255,7 @@ class RoundedBatchNormalization(Typed, keras.layers.BatchNormalization):  # type
     """
 
     def __init__(self, **options: Any) -> None:
-        """The types by role, and what `BatchNormalization` takes; `epsilon` is 0."""
+        """Make the layer with its types by role, and what `BatchNormalization` takes; `epsilon` is 0."""
         super().__init__(**{**options, "epsilon": 0.0, "center": True, "scale": True, "trainable": False})
 
     def call(self, inputs: tf.Tensor, training: bool | None = None, mask: tf.Tensor | None = None) -> tf.Tensor:

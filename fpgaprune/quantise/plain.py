@@ -47,7 +47,7 @@ def is_rounded(model: keras.Model) -> bool:
 
 
 def rounded_types(model: keras.Model) -> dict[str, dict[str, FixedType]]:
-    """Layer name to role to type, for every layer of `model` whose weights or results are rounded."""
+    """Map layer name to role to type, for every layer of `model` whose weights or results are rounded."""
     found: dict[str, dict[str, FixedType]] = {}
     for layer in model.layers:
         if isinstance(layer, Rounded):
@@ -63,7 +63,7 @@ _KERNELS = {"kernel": "weight", "recurrent_kernel": "recurrent_weight"}
 
 
 def kernel_types(model: keras.Model) -> dict[str, FixedType]:
-    """Weight path to type, of every kernel of `model` that is rounded."""
+    """Map weight path to type, of every kernel of `model` that is rounded."""
     types, found = rounded_types(model), {}
     for path in named_weights(model):
         # The weights of a recurrent layer belong to the cell inside it: `gru/gru_cell/kernel`.
@@ -74,7 +74,7 @@ def kernel_types(model: keras.Model) -> dict[str, FixedType]:
 
 
 def with_next_power(kinds: Mapping[str, str]) -> dict[str, str]:
-    """`kinds` of a layer, by role, as text, where its weights have one more bit on the left.
+    """Return `kinds` of a layer, by role, as text, where its weights have one more bit on the left.
 
     The power of two nearest to the largest weight is then a value of the type, as 2.0 for a weight of 1.75.
     """
@@ -100,7 +100,7 @@ def _plain(layer: keras.Layer) -> keras.Layer:
 
 
 def without_last_rounding(model: keras.Model) -> keras.Model:
-    """`model`, with the same layers and weights, whose outputs are those before the last layer rounds them."""
+    """Return `model` with the same layers and weights, and the outputs before the last layer rounds them."""
 
     def before(layer: Any, output: keras.KerasTensor) -> keras.KerasTensor:
         looks_up = isinstance(layer, (tables.LookUp, softmax.RoundedSoftmax))

@@ -112,7 +112,7 @@ class _QkerasRebuild(Rebuild):
     notes: list[str] = field(default_factory=list)
 
     def entered(self, tensor: keras.KerasTensor) -> keras.KerasTensor:
-        """The input rounded, unless a layer of the network does it."""
+        """Round the input, unless a layer of the network does so."""
         name = producer(tensor).name
         readers = [
             layer
@@ -131,7 +131,7 @@ class _QkerasRebuild(Rebuild):
         return activation is not None and activation not in ("linear", "relu")
 
     def converted(self, layer: keras.Layer, given: list[keras.KerasTensor]) -> keras.KerasTensor:
-        """As QKeras computes `layer`, its quantisers included."""
+        """Compute `layer` as QKeras does, its quantisers included."""
         one = self.written.get(layer.name, {})
         kind, config = str(one.get("class_name")), one.get("config", {})
         if kind not in _FLOAT and kind.startswith("Q"):
@@ -165,7 +165,7 @@ class _QkerasRebuild(Rebuild):
         return is_softmax and layer.name in ends
 
     def _weights(self, kind: str, config: Mapping[str, object]) -> Iterator[Array]:
-        """Kernel and bias of a layer as its quantisers leave them."""
+        """Yield kernel and bias of a layer as its quantisers leave them."""
         name = str(config["name"])
         stored = self.values.get(name, {})
         try:
@@ -190,7 +190,7 @@ class _QkerasRebuild(Rebuild):
             raise UnsupportedLayerError(f"layer {name!r}, {setting}: {error}") from error
 
     def _activated(self, name: str, written: object, given: keras.KerasTensor) -> keras.KerasTensor:
-        """`given` behind an activation: none, ReLU, or a quantiser."""
+        """Return `given` behind an activation: none, ReLU, or a quantiser."""
         if written in (None, "linear"):
             return given
         if written == "relu":
@@ -209,7 +209,7 @@ class _QkerasRebuild(Rebuild):
     def _normalization(
         self, layer: keras.Layer, config: Mapping[str, object], given: keras.KerasTensor
     ) -> keras.KerasTensor:
-        """`given` behind a batch normalisation, whose four parts a layer of QKeras quantises."""
+        """Return `given` behind a batch normalisation, whose four parts a layer of QKeras quantises."""
         name = layer.name
         for part, setting in _NORMALISED_PARTS.items():
             quantizer = self._quantizer(config, setting, name)
@@ -234,7 +234,7 @@ def _with_normalization(
     stored: Mapping[str, NDArray[np.float32]],
     config: Mapping[str, Any],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Kernel and bias with the batch normalisation in them, before they are quantised, in float32 as QKeras does."""
+    """Return kernel and bias with the batch normalisation in them, before they are quantised, in QKeras's float32."""
     mean, variance = stored["moving_mean"], stored["moving_variance"]
     factor = np.float32(1) / np.sqrt(variance + np.float32(config.get("epsilon", 1e-3)))
     if config.get("scale", True):
@@ -244,5 +244,5 @@ def _with_normalization(
 
 
 def _to_places(values: object, places: int) -> NDArray[np.float64]:
-    """`values` rounded to multiples of 2^-places."""
+    """Round `values` to multiples of 2^-places."""
     return np.ldexp(np.rint(np.ldexp(np.asarray(values, np.float64), places)), -places)

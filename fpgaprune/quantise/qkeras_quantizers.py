@@ -113,7 +113,7 @@ class QkerasQuantizer:
         return _OF_WEIGHTS[self.kind](self.settings, np.asarray(values, np.float32)).astype(np.float32)
 
     def __str__(self) -> str:
-        """As QKeras writes it, with the settings that are not its own."""
+        """Write the quantiser as QKeras does, with the settings that are not its own."""
         usual = _SETTINGS.get(self.kind, {})
         own = {name: value for name, value in self.settings.items() if usual.get(name) != value}
         return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in own.items())})"

@@ -93,7 +93,7 @@ class Rebuild(ABC):
         return made
 
     def rounded(self, name: str, kind: FixedType, given: keras.KerasTensor) -> keras.KerasTensor:
-        """`given` as the type `kind` holds it, by a layer called `name`."""
+        """Return `given` as the type `kind` holds it, by a layer called `name`."""
         layer = RoundedChannels(kind.rounding, kind.overflow, name=name, dtype="float32")
         result = layer(given)
         channels = int(given.shape[-1])
@@ -136,7 +136,7 @@ class ImportedBits:
 
     @classmethod
     def of(cls, model: keras.Model, library: str, notes: tuple[str, ...] = ()) -> ImportedBits:
-        """Result of an import: `model`, with its zeros as masks."""
+        """Make the result of an import: `model`, with its zeros as masks."""
         kernels: Mapping[str, Any] = {
             path: weight for path, weight in named_weights(model).items() if path.endswith("/kernel")
         }
@@ -154,7 +154,7 @@ class ImportedBits:
 
 
 def as_float32(values: list[Any]) -> list[Array]:
-    """`values` as arrays that Keras takes as weights."""
+    """Return `values` as arrays that Keras takes as weights."""
     return [np.asarray(value, np.float32) for value in values]
 
 

@@ -30,7 +30,7 @@ class _RoundedRecurrent(Typed):
     """
 
     def __init__(self, *args: object, accum: FixedType | str, table_size: int, **options: object) -> None:
-        """As the layer of Keras, its types by role, the type of sums and gates, and the number of entries of tables."""
+        """Make the layer of Keras with types by role, the type of sums and gates, and the size of tables."""
         super().__init__(*args, **options)  # type: ignore[arg-type]
         self.accum = accum if isinstance(accum, FixedType) else FixedType.parse(accum)
         self.table_size = table_size
@@ -51,7 +51,7 @@ class _RoundedRecurrent(Typed):
         return last[0], ops.moveaxis(seen[0], 0, 1), last
 
     def _weights(self, dtype: str) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
-        """Kernel, recurrent kernel and their biases, rounded."""
+        """Return kernel, recurrent kernel and their biases, rounded."""
         cell = self.cell  # type: ignore[attr-defined]
         # A variable is read first: no function with a gradient of its own may read one where layers are called eagerly.
         kernel, recurrent = (
@@ -80,7 +80,7 @@ class _RoundedRecurrent(Typed):
         return looked_up(x, function(x), table, self.table_size, self.types["table"])
 
     def get_config(self) -> dict[str, Any]:
-        """Configuration from which Keras rebuilds the layer."""
+        """Return the configuration from which Keras rebuilds the layer."""
         return {**super().get_config(), "accum": str(self.accum), "table_size": self.table_size}
 
 

@@ -35,7 +35,7 @@ def rounded(values: tf.Tensor, kind: FixedType, *, trains: bool = False) -> tf.T
 
 
 def on_grid(values: tf.Tensor, kind: FixedType) -> tf.Tensor:
-    """As `rounded`, of values that are all in the range of `kind`; the gradient passes as if nothing was rounded."""
+    """Round `values`, all in the range of `kind`; the gradient passes as if nothing was rounded."""
     unit = ops.cast(2.0**-kind.fraction, values.dtype)
 
     @keras.ops.custom_gradient  # type: ignore[untyped-decorator, unused-ignore]
@@ -48,7 +48,7 @@ def on_grid(values: tf.Tensor, kind: FixedType) -> tf.Tensor:
 def rounded_between(
     values: tf.Tensor, unit: Any, low: tf.Tensor, high: tf.Tensor, rounding: str, overflow: str, *, trains: bool = False
 ) -> Any:
-    """As `rounded`, for whole multiples of `unit` from `low` to `high`: numbers, or tensors of one for each value."""
+    """Round as `rounded` to whole multiples of `unit` from `low` to `high`, numbers or a tensor with each value's."""
     saturates = overflow != "WRAP"
     bottom, top = low * unit, high * unit
 

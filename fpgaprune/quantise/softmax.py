@@ -24,7 +24,7 @@ class RoundedSoftmax(Typed, keras.layers.Softmax):  # type: ignore[misc, unused-
     """`Softmax` over the last axis with the tables of the hardware; gradients pass as through an exact one."""
 
     def __init__(self, *args: object, tables: Mapping[str, Any], sizes: Mapping[str, Any], **options: object) -> None:
-        """As the layer of Keras, its type `result`, the types of its tables and its input, and the sizes of tables."""
+        """Make the layer of Keras with its type `result`, the types of its tables and input, and the tables' sizes."""
         super().__init__(*args, **options)  # type: ignore[arg-type]
         self.tables, self.sizes = read_types(tables), dict(sizes)
 
@@ -43,7 +43,7 @@ class RoundedSoftmax(Typed, keras.layers.Softmax):  # type: ignore[misc, unused-
         return ops.cast(instead(ops.softmax(read), found), inputs.dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """Configuration from which Keras rebuilds the layer."""
+        """Return the configuration from which Keras rebuilds the layer."""
         return {**super().get_config(), "tables": written(self.tables), "sizes": self.sizes}
 
 

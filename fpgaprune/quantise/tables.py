@@ -49,7 +49,7 @@ def looked_up(
 
 
 def instead(exact: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
-    """`found`, with the gradient of `exact`."""
+    """Return `found`, with the gradient of `exact`."""
 
     @keras.ops.custom_gradient  # type: ignore[untyped-decorator, unused-ignore]
     def held(exact: tf.Tensor, found: tf.Tensor) -> tf.Tensor:
@@ -63,7 +63,7 @@ class LookUp(Typed):
     """A function read from a table of `table_size` entries of type `table`, then rounded to `result`."""
 
     def __init__(self, *args: object, table_size: int, factor: float = 1.0, **options: object) -> None:
-        """As the layer of Keras, its types by role, and what `looked_up` takes."""
+        """Make the layer of Keras with its types by role, and what `looked_up` takes."""
         super().__init__(*args, **options)  # type: ignore[arg-type]
         self.table_size, self.factor = table_size, factor
 
@@ -75,7 +75,7 @@ class LookUp(Typed):
         return ops.cast(rounded(found, self.types["result"]), inputs.dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """Configuration from which Keras rebuilds the layer."""
+        """Return the configuration from which Keras rebuilds the layer."""
         return {**super().get_config(), "table_size": self.table_size, "factor": self.factor}
 
 
@@ -96,5 +96,5 @@ class RoundedELU(LookUp, keras.layers.ELU):  # type: ignore[misc, unused-ignore]
         return FUNCTIONS["elu"]
 
     def get_config(self) -> dict[str, Any]:
-        """Configuration from which Keras rebuilds the layer; that of an `ELU` is told by its arguments."""
+        """Return the configuration from which Keras rebuilds the layer, with the `alpha` that `ELU` leaves out."""
         return {**super().get_config(), "alpha": self.alpha}

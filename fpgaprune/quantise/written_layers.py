@@ -74,7 +74,7 @@ class _Written(Rebuild):
     values: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
 
     def converted(self, layer: keras.Layer, given: list[keras.KerasTensor]) -> keras.KerasTensor:
-        """As `layer` is written."""
+        """Compute `layer` as it is written."""
         one = self.written.get(layer.name, {})
         kind, config = one.get("class_name"), one.get("config", {})
         if kind == _QUANTIZER:

@@ -108,7 +108,7 @@ class BitstreamCheck:
         return self.first is None and (self.cells is None or self.cells.holds)
 
     def claims(self) -> tuple[Claim, ...]:
-        """Claims about the bitstream, each proven or tried."""
+        """Return claims about the bitstream, each proven or tried."""
         differ = f"{self.differ:,} differ"
         found = differ if self.first is None else f"{differ}; {self.first}"
         tried = Claim(_BITS, on_samples(self.samples), found, self.first is None)
@@ -118,7 +118,7 @@ class BitstreamCheck:
         return tried, Claim(_CELLS, ALL_INPUTS, compared, self.cells.holds)
 
     def sentence(self) -> str:
-        """Claims about the bitstream, one line each."""
+        """Return the claims about the bitstream, one line each."""
         return "\n".join(claim.sentence() for claim in self.claims())
 
     def read_back(self) -> str:

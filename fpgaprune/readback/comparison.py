@@ -86,7 +86,7 @@ class _Pairs:
         return CellComparison(len(cells) + 1, next(self._differences(pairs), None))
 
     def _share(self, net: int, wanted: int) -> None:
-        """Both nets are one function: of a copy of a register, that of the register."""
+        """Note that both nets are one function; that of a register's copy is the register's."""
         if wanted not in (ZERO, ONE, OPEN):
             self._came[net] = self._there[wanted]
 

@@ -77,7 +77,7 @@ def _without(place: int, at: int) -> int:
 
 
 def fixed(table: int, at: int, value: int) -> int:
-    """`table` where input `at` has a constant value, so that it depends on it no more."""
+    """Set input `at` of `table` to a constant value, so that the table depends on it no more."""
     return sum(1 << bits for bits in range(16) if table >> (bits & ~(1 << at) | value << at) & 1)
 
 

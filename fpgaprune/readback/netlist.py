@@ -177,7 +177,7 @@ class Netlist:
         return {name: count for name, count in found.items() if count}
 
     def ordered(self) -> list[Lut | SmallMemory | Multiplier]:
-        """Tables, multipliers and the reads of small memories, each behind those that it reads.
+        """Return tables, multipliers and reads of small memories, each behind those that it reads.
 
         Raises:
             ReadbackError: some of them depend on each other without a register between.

@@ -44,7 +44,7 @@ class Parts:
         return made
 
     def registers(self, data: Sequence[int], enable: int, place: str) -> list[int]:
-        """Registers without a reset."""
+        """Make registers without a reset."""
         return [self.register(net, enable, ZERO, 0, f"{place}{at}") for at, net in enumerate(data)]
 
     def product(self, a: Sequence[int], b: Sequence[int], a_signed: int, b_signed: int, place: str) -> list[int]:

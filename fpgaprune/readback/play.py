@@ -57,7 +57,7 @@ def play(
     cache: Path,
     timeout_s: float,
 ) -> bytes:
-    """Answers to the samples in `sent`, each simulated from the start of the chip.
+    """Compute the answers to the samples in `sent`, each simulated from the start of the chip.
 
     Args:
         netlist: as `read_netlist` gives it.

@@ -83,7 +83,7 @@ class SynthesisReader(ABC, Generic[_Made]):
         return self._nets[bit]
 
     def constant(self, bit: int | str, value: int) -> None:
-        """A bit is a constant."""
+        """Note that a bit is a constant."""
         if isinstance(bit, int):
             self._nets[bit] = value
 
@@ -108,12 +108,12 @@ class SynthesisReader(ABC, Generic[_Made]):
         return self.net(bit) in (ZERO, ONE)
 
     def clocked(self, cell: SynthesisedCell, *ports: str) -> None:
-        """The clocks of a cell; a constant is none."""
+        """Note the clocks of a cell; a constant is none."""
         bits = (bit for port in ports for bit in cell.connections.get(port, ()))
         self._clocks.update(bit for bit in bits if isinstance(bit, int) and not self.is_constant(bit))
 
     def faster(self, clock: int | str, source: int | str, ratio: Fraction = Fraction(1)) -> None:
-        """A clock is `ratio` times as fast as its source."""
+        """Note that a clock is `ratio` times as fast as its source."""
         self._faster[clock] = source, ratio
 
     def unknown(self, name: str, cell: SynthesisedCell) -> ReadbackError:

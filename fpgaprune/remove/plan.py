@@ -177,7 +177,7 @@ class RemovalPlan(Summarised):
         return not (self.deltas or self.made or self.collapsed)
 
     def spread(self, small: Mapping[str, Array], whole: Mapping[str, Array]) -> dict[str, Array]:
-        """`whole`, weight path to array, with the elements of `small` in the places that the plan kept.
+        """Put the elements of `small`, by weight path, in the places of `whole` that the plan kept.
 
         Raises:
             RemovalError: the plan adds constants to weights, or an array of `small` has another shape than the plan's.
@@ -194,7 +194,7 @@ class RemovalPlan(Summarised):
         return spread
 
     def remap(self, masks: MaskSet) -> MaskSet:
-        """`masks` for the small model: sliced, and free where a constant was folded in.
+        """Fit `masks` to the small model: sliced, and free where a constant was folded in.
 
         A folded constant changes an element that may have been locked at zero; the element is then free, because the
         lock no longer holds. Weights that leave have no mask.
@@ -217,7 +217,7 @@ class RemovalPlan(Summarised):
         return MaskSet(small)
 
     def explain(self) -> str:
-        """A text with one line for each layer: how many channels stay, and how many stay or leave for each reason."""
+        """Write a line for each layer: how many channels stay, and how many stay or leave for each reason."""
         lines = [
             f"{self.model}: channels {self.channel_counts[0]} -> {self.channel_counts[1]}, "
             f"parameters {self.parameters[0]} -> {self.parameters[1]}, "
@@ -267,7 +267,7 @@ class RemovalPlan(Summarised):
 
 
 def _array(kind: object, numbers: object) -> Array:
-    """`numbers` as an array of the annotated type `kind`, such as `NDArray[np.intp]`."""
+    """Return `numbers` as an array of the annotated type `kind`, such as `NDArray[np.intp]`."""
     (dtype,) = get_args(get_args(kind)[1])
     return np.array(numbers, dtype=dtype)
 

@@ -129,7 +129,7 @@ def _analyse(model: keras.Model, paths: dict[int, str], tolerance: float, multip
 
 
 def weights_digest(weights: dict[str, Any]) -> str:
-    """SHA-256 over the paths, shapes and values of `weights`, path to variable."""
+    """Return the SHA-256 over the paths, shapes and values of `weights`, path to variable."""
     digest = hashlib.sha256()
     for path, variable in weights.items():
         array = np.ascontiguousarray(value_of(variable))
@@ -222,7 +222,7 @@ def _config(
 def _made(
     trace: Trace, alive: Liveness, deltas: dict[str, Delta], shapes: dict[str, tuple[int, ...]]
 ) -> dict[str, tuple[int, ...]]:
-    """Shapes of the biases that only the small model has."""
+    """Return the shapes of the biases that only the small model has."""
     return {
         linear.bias_path: linear.bias_shape or (int(alive.needed(linear.out_ids).sum()),)
         for linear in trace.linears.values()
@@ -237,7 +237,7 @@ def _multiplications(trace: Trace, shapes: dict[str, tuple[int, ...]], kept: dic
 
 
 def _lockable(trace: Trace, alive: Liveness, shapes: dict[str, tuple[int, ...]]) -> tuple[str, ...]:
-    """Slices of the biases and shifts of all channels that are constants other than 0 at a zero-padded border."""
+    """Return slices of the biases and shifts of all channels that are non-zero constants at a zero-padded border."""
     at_border = {int(alive.root(np.array(slot))) for slot in trace.borders}
     for linear in trace.linears.values():
         if not linear.absorbs:
@@ -303,7 +303,7 @@ def collapsible(trace: Trace, alive: Liveness) -> dict[str, NDArray[np.bool_]]:
 def made_weights(
     trace: Trace, alive: Liveness, found: dict[str, Collapse]
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, Delta]]:
-    """Shapes and values by path of the weights of the replacements."""
+    """Return the shapes and values, by path, of the weights of the replacements."""
     shapes: dict[str, tuple[int, ...]] = {}
     deltas: dict[str, Delta] = {}
     for key, collapse in found.items():

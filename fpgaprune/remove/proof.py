@@ -138,7 +138,7 @@ class Reference:
         return [call(batch) for batch in self._batches]
 
     def _explained(self, relative: Array, scales: Array, dtype: str) -> NDArray[np.float64]:
-        """For each output, the largest relative error that rounding in `dtype` explains."""
+        """Return for each output the largest relative error that rounding in `dtype` explains."""
         least = np.full(len(relative), _LEAST if dtype == "float64" else UNIT)
         if (relative.max(axis=1) <= least).all():
             return least
@@ -157,7 +157,7 @@ class Reference:
 
 
 def edge_inputs(model: keras.Model, samples: int = 8, seed: int = 0) -> list[Array]:
-    """Samples for borders and extremes: zeros, ones, +-1000, one-hot in corner and centre, and random ones.
+    """Make samples for borders and extremes: zeros, ones, +-1000, one-hot in corner and centre, and random ones.
 
     Args:
         model: the model whose inputs they fit; an axis of unknown size gets 8.
@@ -209,7 +209,7 @@ class _Finding:
         return errors, np.maximum(scales, np.median(scales, axis=1, keepdims=True))
 
     def variation(self, scales: NDArray[np.float64]) -> float:
-        """The smallest variation of an output: the largest range of an element over the samples / its median scale."""
+        """Return an output's least variation: the largest range of an element over the samples / its median scale."""
         moves = [float((b - a).max(initial=0.0)) for a, b in zip(self._low, self._high, strict=True)]
         middle = np.median(scales, axis=1)
         return float(np.min(np.array(moves) / np.where(middle > 0, middle, 1.0)))
@@ -226,7 +226,7 @@ class _Finding:
 
 
 def _fits(got: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
-    """Whether a sample's shape is that of an input, in which None is any size."""
+    """Return whether a sample's shape is that of an input, in which None is any size."""
     return len(got) == len(wanted) and all(two in (one, None) for one, two in zip(got, wanted, strict=True))
 
 

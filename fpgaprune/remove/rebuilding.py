@@ -193,12 +193,12 @@ class _Builder:
 
 
 def _replaced(value: object, found: Mapping[int, Any]) -> Any:
-    """`value` with each tensor in `found` replaced."""
+    """Return `value` with each tensor in `found` replaced."""
     return keras.tree.map_structure(lambda leaf: found.get(id(leaf), leaf), value)
 
 
 def _filled(value: object, found: Mapping[int, Any]) -> Any:
-    """`value` with its symbolic tensors replaced, and without those that have left."""
+    """Return `value` with its symbolic tensors replaced, and without those that have left."""
     if isinstance(value, keras.KerasTensor):
         return found[id(value)]
     if isinstance(value, list | tuple) and any(isinstance(item, keras.KerasTensor) for item in value):
@@ -207,7 +207,7 @@ def _filled(value: object, found: Mapping[int, Any]) -> Any:
 
 
 def _cleaned(config: object, dtype: str | None) -> Any:
-    """`config` with `dtype`, and without the input shapes for which layers inside a wrapper were built."""
+    """Return `config` with `dtype`, and without the input shapes for which a wrapper's layers were built."""
     if isinstance(config, Mapping):
         return {
             key: _policy(value, dtype) if dtype and key == "dtype" else _cleaned(value, dtype)
@@ -229,7 +229,7 @@ _HANDING_ON = IDENTITIES | {"Flatten", "Permute", "Reshape"}
 
 
 def squashing_layers(model: keras.Model) -> tuple[Any | None, ...]:
-    """For each output of `model`, the layer whose softmax or sigmoid makes it and nothing else; None if there is none.
+    """Return for each output of `model` the layer whose softmax or sigmoid makes it and nothing else; None without one.
 
     The layer may stand in a model inside `model`, and before layers that only reshape.
     """
@@ -239,7 +239,7 @@ def squashing_layers(model: keras.Model) -> tuple[Any | None, ...]:
 
 
 def squashing_functions(model: keras.Model) -> tuple[str | None, ...]:
-    """For each output of `model`, which function the layer of `squashing_layers` applies, as `softmax`."""
+    """Return for each output of `model` which function the layer of `squashing_layers` applies, as `softmax`."""
     return tuple(None if layer is None else _function(layer) for layer in squashing_layers(model))
 
 

@@ -152,7 +152,7 @@ def split_groups(
 def _split(
     layer: keras.Layer, group: KernelGroups, as_one: bool, made: list[tuple[Any, list[Array]]], tensor: object
 ) -> Any:
-    """The output of the convolutions that replace `layer` for the input `tensor`; `made` gets them, with weights."""
+    """Apply the convolutions that replace `layer` to the input `tensor`; `made` gets them, with weights."""
     axis = channel_axis(layer)
     axis = axis if axis < 0 else axis + 1
     kernel = value_of(layer.kernel)
@@ -184,7 +184,7 @@ def _select(tensor: keras.KerasTensor, indices: Sequence[int], axis: int, name: 
 
 
 def _components(nonzero: NDArray[np.bool_]) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
-    """Input and output channels of each connected component of the non-zero kernels, in the order of the inputs."""
+    """Find input and output channels of each connected component of the non-zero kernels, in the inputs' order."""
     slots = Slots()
     inputs, outputs = slots.fresh(nonzero.shape[0]), slots.fresh(nonzero.shape[1])
     at_input, at_output = np.nonzero(nonzero)

@@ -48,7 +48,7 @@ def give_answers(report: RunReport) -> tuple[Answer, ...]:
 
 
 def left_out(report: RunReport) -> tuple[tuple[str, str], ...]:
-    """Steps that were left out, with their reasons."""
+    """Return the steps that were left out, with their reasons."""
     return (*report.left_out.items(), *_unchecked(report))
 
 

@@ -357,7 +357,7 @@ def _require_figures_or_reason(what: str, figure: float | None, left_out: str | 
 
 
 def _plain(value: object, where: str) -> Any:
-    """`value` in JSON's own types."""
+    """Return `value` in JSON's own types."""
     if hasattr(value, "to_json"):
         return _plain(value.to_json(), where)
     if isinstance(value, Metric | LinkSummary | Check):

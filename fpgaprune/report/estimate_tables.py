@@ -87,7 +87,7 @@ def totals_table(report: RunReport, stage: Stage) -> Table:
 
 
 def speed_table(report: RunReport) -> Table:
-    """Latency, interval, and the rate that follows from the interval."""
+    """Make a table of latency, interval, and the rate that follows from the interval."""
     sides = (report.before, report.after)
     latency, time, interval = (
         [getattr(side, key, None) for side in sides] for key in ("latency_cycles", "latency_us", "interval_cycles")
@@ -124,7 +124,7 @@ def layer_resources_table(report: RunReport, stage: Stage) -> Table:
 
 
 def layer_speed_table(report: RunReport) -> Table:
-    """Latency and interval of each layer, before and after."""
+    """Make a table of latency and interval of each layer, before and after."""
     pairs = pair_layers(report.before, report.after)
     columns = [_names(pairs)]
     for key, label in (("latency_cycles", "latency, cycles"), ("interval_cycles", "interval, cycles")):
@@ -133,7 +133,7 @@ def layer_speed_table(report: RunReport) -> Table:
 
 
 def multiplications_table(report: RunReport) -> Table | None:
-    """Multiplications of each layer after quantisation, by what they cost; None if no layer has any."""
+    """Make a table of each layer's multiplications after quantisation, by what they cost; None if there are none."""
     pairs = [
         pair
         for pair in pair_layers(report.before, report.after)
@@ -174,7 +174,7 @@ def figure_of(measured: Measurement[Figure] | None, name: str) -> Figure | None:
 
 
 def share(value: float | None, capacity: float | None) -> float | None:
-    """`value` as a fraction of `capacity`; None if either is unknown or there is no capacity."""
+    """Return `value` as a fraction of `capacity`; None if either is unknown or there is no capacity."""
     return None if value is None or not capacity else value / capacity
 
 

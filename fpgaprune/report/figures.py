@@ -70,7 +70,7 @@ class Bar:
 
 
 def kernel_states(layer: LayerReport) -> NDArray[np.uint8] | None:
-    """(C_in, C_out) of LOCKED, KEPT and REMOVED (its channel left the network); None without a mask."""
+    """Return (C_in, C_out) of LOCKED, KEPT and REMOVED (its channel left the network); None without a mask."""
     if layer.mask is None:
         return None
     states = np.where(layer.mask, KEPT, LOCKED).astype(np.uint8)
@@ -118,7 +118,7 @@ def axis_end(bars: Sequence[Bar], least: float = 1.0) -> float:
 
 
 def bars_figure(before: Bar, after: Bar, end: float, text: str, capacity: float | None = None) -> Markup:
-    """The bar `before` above the bar `after`, on an axis from 0 to `end`, with a line at the `capacity` if given."""
+    """Draw the bar `before` above the bar `after`, on an axis from 0 to `end`, with a line at any `capacity`."""
     bars = Markup("").join(
         _bar(bar, word, top, end, capacity) for bar, word, top in ((before, "before", 3), (after, "after", 15))
     )
@@ -148,7 +148,7 @@ def shares_figure(parts: Sequence[tuple[str, float]], whole: float, label: str) 
 
 
 def text_at(x: float, y: float, text: str, anchor: str) -> Markup:
-    """`text` at a place of a drawing; `anchor` is `start`, `middle` or `end`."""
+    """Put `text` at a place of a drawing; `anchor` is `start`, `middle` or `end`."""
     return Markup('<text x="{:.5g}" y="{:.5g}" text-anchor="{}">{}</text>').format(x, y, anchor, text)
 
 

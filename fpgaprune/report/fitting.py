@@ -183,7 +183,7 @@ def _nearest(taken: Occupancy) -> str:
 
 
 def taken_text(row: Taken) -> str:
-    """`LUT 35,390–86,657 of 53,200`."""
+    """Write `LUT 35,390–86,657 of 53,200`."""
     return f"{LABELS[row.resource]} {_range(row.low, row.high)} of {count_text(row.capacity)}"
 
 

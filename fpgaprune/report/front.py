@@ -170,7 +170,7 @@ def layers_table(layers: Sequence[LayerChange]) -> Table:
 
 
 def front_figure(report: FrontReport) -> Markup:
-    """Loss against share of the part, whose scale is logarithmic: a dot for each network, and a line at each limit.
+    """Draw loss against share of the part, on a logarithmic scale: a dot for each network, a line at each limit.
 
     An axis ends where the figures stop to be of interest. What lies beyond is a triangle at that end, which is drawn
     as a broken axis.
@@ -238,7 +238,7 @@ def front_figure(report: FrontReport) -> Markup:
 
 
 def _apart(ticks: Sequence[float], across: Callable[[float], float]) -> list[float]:
-    """Ticks whose numbers do not touch, chosen from the right."""
+    """Choose ticks whose numbers do not touch, from the right."""
     kept: list[float] = []
     for tick in reversed(ticks):
         if not kept or across(kept[-1]) - across(tick) > 1.5 * _APART[0]:
@@ -262,7 +262,7 @@ def _mark(x: float, y: float, kind: str, title: str, beyond: bool) -> Markup:
 
 
 def _break(x: float, y: float, upright: bool) -> Markup:
-    """Two short strokes across an axis: it is broken there."""
+    """Draw two short strokes across an axis: it is broken there."""
     step = "m-5,3l10,-6m-10,10l10,-6" if upright else "m-3,5l6,-10m-2,10l6,-10"
     return Markup('<path class="limit break" d="M{:.5g},{:.5g}{}"/>').format(x, y, step)
 

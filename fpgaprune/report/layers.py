@@ -29,7 +29,7 @@ def layer_reports(
 
 
 def in_names_of(rounded: Arrays, before: Arrays) -> dict[str, Array]:
-    """`before` by the weight paths of `rounded`, the same network as it is trained while it rounds.
+    """Return `before` by the weight paths of `rounded`, the same network as it is trained while it rounds.
 
     There a separable convolution is a layer for each of its two kernels.
     """
@@ -79,7 +79,7 @@ def _layer(
 
 
 def _parameters(arrays: Arrays, kernel: str) -> int:
-    """Number of weights of a layer; with several kernels, the last one's weights are all but the other kernels'."""
+    """Count a layer's weights; of several kernels the last one's are all but the other kernels'."""
     layer = kernel.rpartition("/")[0]
     sizes = {path: array.size for path, array in arrays.items() if path.rpartition("/")[0] == layer}
     kernels = [path for path in sizes if path.endswith("kernel")]

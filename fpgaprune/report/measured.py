@@ -30,7 +30,7 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 520.0, 260.0, 62.0, 40.0, 12.0
 
 
 def measured_tables(found: Measured | None) -> list[Table]:
-    """The tables of the layout, simulation, each synthesised family, and place and route, as far as there are any."""
+    """Make the tables of layout, simulation, each synthesised family, and place and route, as far as there are any."""
     if found is None:
         return []
     tables = [] if found.layout is None else [_layout_table(found.layout)]
@@ -40,7 +40,7 @@ def measured_tables(found: Measured | None) -> list[Table]:
 
 
 def counts_tables(counts: Sequence[StagedCounts]) -> list[Table]:
-    """For each design in one layout, a table with a column for each stage: estimated, synthesised, placed."""
+    """Make for each design in one layout a table with a column for each stage: estimated, synthesised, placed."""
     return [
         Table(
             found.title,
@@ -60,7 +60,7 @@ def _cell(value: str | int | None) -> str:
 
 
 def kernel_plots(report: RunReport) -> list[dict[str, Any]]:
-    """For each family with at least two known convolutions, the figure of LUTs against kept kernels."""
+    """Draw LUTs against kept kernels, for each family with at least two known convolutions."""
     found = report.measured
     if found is None:
         return []
@@ -79,7 +79,7 @@ def kernel_plots(report: RunReport) -> list[dict[str, Any]]:
 
 
 def points_figure(points: Sequence[tuple[float, float, str]], across: str, up: str, label: str) -> Markup:
-    """Named `points` (x, y, name) on axes from 0, with a line from the origin through their centre.
+    """Draw named `points` (x, y, name) on axes from 0, with a line from the origin through their centre.
 
     The layers on the line have LUTs in proportion to their kept kernels.
     """

@@ -67,7 +67,7 @@ def time_text(microseconds: float | None) -> str:
 
 
 def rate_text(per_second: float | None) -> str:
-    """Inferences per second with three significant digits."""
+    """Write inferences per second with three significant digits."""
     return _scaled(per_second, {"/s": 1.0, "k/s": 1e-3, "M/s": 1e-6, "G/s": 1e-9})
 
 
@@ -86,7 +86,7 @@ def range_text(low: float | None, high: float | None) -> str:
 
 
 def _scaled(value: float | None, factors: Mapping[str, float]) -> str:
-    """`value` in the first unit in which it is below 1000, else in the last one."""
+    """Write `value` in the first unit in which it is below 1000, else in the last one."""
     if value is None:
         return DASH
     fitting = [unit for unit, factor in factors.items() if float(f"{value * factor:.3g}") < 1000]

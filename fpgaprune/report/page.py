@@ -157,7 +157,7 @@ def _stages(report: RunReport) -> list[dict[str, Any]]:
 
 
 def _ends(figure: Figure | None) -> tuple[int | None, ...]:
-    """Middle, lower and upper end."""
+    """Return middle, lower and upper end."""
     return (None, None, None) if figure is None else (figure.value, figure.low, figure.high)
 
 

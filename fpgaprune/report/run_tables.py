@@ -12,7 +12,7 @@ from fpgaprune.report.verdict import loss_figure
 
 
 def kernels_table(report: RunReport) -> Table:
-    """Kernels, channels and parameters of each layer that carries weights."""
+    """Make a table of kernels, channels and parameters of each layer that carries weights."""
     layers, counted = report.layers, report.kernel_layers
 
     def with_total(key: str, summed: Sequence[LayerReport]) -> list[int]:
@@ -42,7 +42,7 @@ def kernels_table(report: RunReport) -> Table:
 
 
 def certificate_table(report: RunReport) -> Table:
-    """The links of the certificate: where locked elements were compared, and whether that holds for all inputs."""
+    """Make a table of the certificate's links: where locked elements were compared, and if for all inputs."""
     links = report.certificate
     return Table(
         "Locked elements compared bit for bit",
@@ -58,7 +58,7 @@ def certificate_table(report: RunReport) -> Table:
 
 
 def checks_tables(report: RunReport) -> list[Table]:
-    """The other comparisons, each with its limit: those of zeros and bits, then those of the network's quality."""
+    """Make tables of the other comparisons with their limits: zeros and bits, then the network's quality."""
     kinds = {"bits": "Comparisons of zeros and bits", "metric": "Quality against its limit"}
     rows = {caption: [check for check in report.checks if check.about == about] for about, caption in kinds.items()}
     return [_checks_table(caption, checks) for caption, checks in rows.items() if checks]
@@ -101,7 +101,7 @@ def facts(report: RunReport) -> tuple[str, ...]:
 
 
 def provenance(report: RunReport) -> tuple[tuple[str, str], ...]:
-    """Table of versions and digests that repeat the run."""
+    """Return the part, versions and digests that repeat the run."""
     part = report.target.part
     head = [
         ("part", f"{part.name}, {part.vendor} {part.family}; capacities from {part.source}, checked {part.date}"),

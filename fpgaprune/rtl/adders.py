@@ -79,7 +79,7 @@ class AdderGraph:
 
 
 def share(weights: NDArray[np.int64], search: bool = True) -> AdderGraph:
-    """Adders for `weights` (inputs, outputs), none for zeros; pairs of digits are shared if `search`.
+    """Make adders for `weights` (inputs, outputs), none for zeros; pairs of digits are shared if `search`.
 
     Sharing adds no level of adders. Two orders of the search are tried, and the one with fewer adders is taken: the
     one is better for dense matrices, the other for sparse.
@@ -89,7 +89,7 @@ def share(weights: NDArray[np.int64], search: bool = True) -> AdderGraph:
 
 
 def _shared(weights: NDArray[np.int64], youngest: bool | None) -> AdderGraph:
-    """Adders for `weights`; no pair is shared if `youngest` is None."""
+    """Make adders for `weights`; no pair is shared if `youngest` is None."""
     builder = _Builder(weights.shape[0])
     columns: list[list[Digits]] = [[] for _ in range(weights.shape[1])]
     counts = count_digits(weights).sum(axis=0).tolist()
@@ -110,7 +110,7 @@ def _shared(weights: NDArray[np.int64], youngest: bool | None) -> AdderGraph:
 
 
 def _blocks(weights: NDArray[np.int64]) -> Iterable[range]:
-    """Ranges of inputs; each has at most `MOST_PAIRS` pairs of digits, or is a single input."""
+    """Yield ranges of inputs; each has at most `MOST_PAIRS` pairs of digits, or is a single input."""
     counts = count_digits(weights)
     start, total = 0, np.zeros(weights.shape[1], np.int64)
     for place, row in enumerate(counts):
@@ -142,7 +142,7 @@ class _Builder:
         return self._known[item]
 
     def combined(self, one: tuple[int, int, int], two: tuple[int, int, int], last: bool = False) -> tuple[int, int]:
-        """A node and a sign whose product is `one` plus `two`, each (node, shift, sign), the smaller shift being 0.
+        """Add the sum of `one` and `two`, each (node, shift, sign), the smaller shift 0; return node and sign.
 
         A difference subtracts the shifted operand from the other one, so that its lowest bits are wires. The `last`
         difference of an output subtracts the negative operand instead, so that it needs no change of sign.

@@ -79,7 +79,7 @@ class Bus:
         return Bus(tuple(lanes), None, self.signed)
 
     def contains(self, other: Bus) -> bool:
-        """Whether each value of `other`, repeated as this bus repeats its own, lies within the bounds of this one."""
+        """Return whether each value of `other`, repeated as this bus repeats its own, is within this bus's bounds."""
         count = math.lcm(len(self.lanes), len(other.lanes))
         pairs = ((self.lanes[n % len(self.lanes)], other.lanes[n % len(other.lanes)]) for n in range(count))
         return all(mine.low <= lane.low and lane.high <= mine.high and mine.zeros <= lane.zeros for mine, lane in pairs)

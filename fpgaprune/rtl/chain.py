@@ -101,19 +101,19 @@ class Chain(Datapath):
         self.module("fp_repeat", after, np.repeat(self.need, count), 0, BEATS=count)
 
     def image(self) -> tuple[int, int]:
-        """Rows and columns of the image; from now on each beat is one pixel of it."""
+        """Return rows and columns of the image; from now on each beat is one pixel of it."""
         self.relaid(self.stream.shape[-1])
         return self.stream.sides
 
     def pixels(self) -> tuple[int, int, int]:
-        """Rows and columns of the image, and beats of a pixel: one of all its values, or one for each value."""
+        """Return rows and columns of the image, and beats of a pixel: one of all its values, or one for each value."""
         channels = self.stream.shape[-1]
         if self.stream.lanes != 1:
             self.relaid(channels)
         return *self.stream.sides, channels // self.stream.lanes
 
     def queue_rows(self, count: int, pixels: int) -> None:
-        """So many rows of the image can wait; of an image that is one row, so many pixels."""
+        """Let so many rows of the image wait; of an image that is one row, so many pixels."""
         rows, columns, beats = self.pixels()
         self.queue((min(rows, count) * columns if rows > 1 else min(columns, pixels)) * beats)
 
@@ -209,7 +209,7 @@ class Chain(Datapath):
         )
 
     def pace(self, size: tuple[int, int], stride: tuple[int, int], cycles: int) -> None:
-        """Pixels that complete a window come at least `cycles` cycles apart."""
+        """Let pixels that complete a window come at least `cycles` cycles apart."""
         windows = window_parameters(*self.image(), size, stride)
         self.module("fp_pace", self.stream, self.need, 0, **windows, CLOCKS=cycles)
 

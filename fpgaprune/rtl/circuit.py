@@ -18,7 +18,7 @@ COSTS = {"add": 1, "sub": 1, "max": 1, "min": 1, "clip": 1, "inside": 1, "less":
 
 
 def width_of(low: int, high: int) -> int:
-    """Bits of two's complement that hold every number from `low` to `high`, at least one."""
+    """Count the bits of two's complement that hold every number from `low` to `high`, at least one."""
     return max((-low - 1).bit_length() if low < 0 else 0, max(high, 0).bit_length()) + 1
 
 
@@ -83,7 +83,7 @@ class Circuit:
         return self._add("const", (), (value,), value, value)
 
     def add(self, a: int, b: int, shift_a: int = 0, shift_b: int = 0) -> int:
-        """`(a << shift_a) + (b << shift_b)`."""
+        """Add a node of `(a << shift_a) + (b << shift_b)`."""
         x, y = self.nodes[a], self.nodes[b]
         if x.op == "const":
             return self._raised(b, shift_b, x.low << shift_a)
@@ -93,7 +93,7 @@ class Circuit:
         return self._add("add", (a, b), (shift_a, shift_b), low, high)
 
     def sub(self, a: int, b: int, shift_a: int = 0, shift_b: int = 0) -> int:
-        """`(a << shift_a) - (b << shift_b)`."""
+        """Add a node of `(a << shift_a) - (b << shift_b)`."""
         x, y = self.nodes[a], self.nodes[b]
         if y.op == "const":
             return self._raised(a, shift_a, -(y.low << shift_b))
@@ -103,7 +103,7 @@ class Circuit:
         return self._add("sub", (a, b), (shift_a, shift_b), low, high)
 
     def mul(self, a: int, b: int) -> int:
-        """`a * b`; a constant power of two is wiring."""
+        """Add a node of `a * b`; a constant power of two is wiring."""
         x, y = self.nodes[a], self.nodes[b]
         if x.op == "const":
             (a, x), (b, y) = (b, y), (a, x)
@@ -116,7 +116,7 @@ class Circuit:
         return self._add("mul", (a, b), (), min(corners), max(corners))
 
     def shl(self, a: int, shift: int) -> int:
-        """`a << shift`."""
+        """Add a node of `a << shift`."""
         x = self.nodes[a]
         if shift == 0:
             return a
@@ -127,7 +127,7 @@ class Circuit:
         return self._add("shl", (a,), (shift,), x.low << shift, x.high << shift)
 
     def shr(self, a: int, shift: int) -> int:
-        """`a >> shift`, rounded towards minus infinity."""
+        """Add a node of `a >> shift`, rounded towards minus infinity."""
         x = self.nodes[a]
         if shift == 0:
             return a
@@ -153,7 +153,7 @@ class Circuit:
         return self._add("wrap", (a,), (width, int(signed)), low, high)
 
     def clip(self, a: int, low: int, high: int) -> int:
-        """`a` limited to the range from `low` to `high`."""
+        """Add a node of `a` limited to the range from `low` to `high`."""
         x = self.nodes[a]
         bottom, top = min(max(x.low, low), high), max(min(x.high, high), low)
         if low <= x.low and x.high <= high:
@@ -169,7 +169,7 @@ class Circuit:
         return self._limited(first, bottom, top)
 
     def inside(self, a: int, low: int, high: int) -> int:
-        """`a` if it is from `low` to `high`, else 0."""
+        """Add a node of `a` if it is from `low` to `high`, else 0."""
         x = self.nodes[a]
         if low <= x.low and x.high <= high:
             return a
@@ -178,7 +178,7 @@ class Circuit:
         return self._add("inside", (a,), (low, high), min(max(x.low, low), 0), max(min(x.high, high), 0))
 
     def less(self, a: int, b: int) -> int:
-        """1 if `a < b`, else 0."""
+        """Add a node of 1 if `a < b`, else 0."""
         x, y = self.nodes[a], self.nodes[b]
         if x.high < y.low or x.low >= y.high:
             return self.const(int(x.high < y.low))
@@ -209,7 +209,7 @@ class Circuit:
         return self._add("min", (a, b), (), min(x.low, y.low), min(x.high, y.high))
 
     def select(self, condition: int, a: int, b: int) -> int:
-        """`a` if `condition` (0 or 1) is 1, else `b`."""
+        """Add a node of `a` if `condition` (0 or 1) is 1, else `b`."""
         c, x, y = (self.nodes[i] for i in (condition, a, b))
         if c.op == "const":
             return a if c.low else b
@@ -218,7 +218,7 @@ class Circuit:
         return self._add("select", (condition, a, b), (), min(x.low, y.low), max(x.high, y.high))
 
     def rom(self, address: int, table: Sequence[int]) -> int:
-        """`table[address]`; the caller makes sure that the address is an index of the table."""
+        """Add a node of `table[address]`; the caller makes sure that the address is an index of the table."""
         # A softmax reads one large table for each of its values.
         values = table if isinstance(table, tuple) else tuple(int(v) for v in table)
         x = self.nodes[address]
@@ -230,7 +230,7 @@ class Circuit:
         return self._add("rom", (address,), (self.tables.index(values),), min(values), max(values))
 
     def alive(self) -> list[int]:
-        """Indices of the nodes on which an output depends, in ascending order."""
+        """Return the indices of the nodes on which an output depends, in ascending order."""
         needed: set[int] = set()
         stack = [node for node, _ in self.outputs]
         while stack:
@@ -295,7 +295,7 @@ class Circuit:
         return self._add("clip", (place,), (low, high), max(node.low, low), min(node.high, high))
 
     def _raised(self, place: int, shift: int, value: int) -> int:
-        """`(place << shift) + value`; constants that are added one after another become one."""
+        """Add a node of `(place << shift) + value`; constants added one after another become one."""
         node = self.nodes[place]
         if node.op == "const":
             return self.const((node.low << shift) + value)

@@ -29,7 +29,7 @@ class Builder(Protocol):
     depth: list[int]
 
     def combined(self, one: tuple[int, int, int], two: tuple[int, int, int]) -> tuple[int, int]:
-        """A node and a sign whose product is `one` plus `two`, each (node, shift, sign), the smaller shift being 0."""
+        """Add the sum of `one` and `two`, each (node, shift, sign), the smaller shift 0; return node and sign."""
 
 
 def share_pairs(builder: Builder, columns: list[Digits], room: list[int], youngest: bool) -> None:
@@ -70,7 +70,7 @@ class _Search:
                 self._note(number, node, shift)
 
     def repeated(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Pairs that occur more than once, (a, b, distance of shifts, product of signs), and how often; most first."""
+        """Find pairs (a, b, distance of shifts, product of signs) that occur again, and how often; most first."""
         found = [_keys(column) for column in self.columns if len(column) > 1]
         keys = np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -107,7 +107,7 @@ class _Search:
         return True
 
     def _places(self, number: int, a: int, b: int, distance: int, sign: int) -> list[tuple[int, int]]:
-        """Where the pair occurs in a column: shift and sign of its first digit. No two occurrences share a digit."""
+        """Find the pair in a column: shift and sign of its first digit each time. No two occurrences share a digit."""
         column = self.columns[number]
         taken: set[int] = set()
         found = []

@@ -38,7 +38,7 @@ def version() -> str:
 
 
 def solve(matrix: NDArray[np.int64], low: int, high: int, seconds: float) -> AdderGraph:
-    """da4ml's adders for `matrix` (inputs, outputs).
+    """Make da4ml's adders for `matrix` (inputs, outputs).
 
     Raises:
         ToolError: da4ml is missing, failed, or ran longer than `seconds`.

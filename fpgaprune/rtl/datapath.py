@@ -41,7 +41,7 @@ class Datapath:
         kind: FixedType | None = None,
         period: int | None = None,
     ) -> None:
-        """As `compute`, but `function` also gets the number of the beat in its sample, or in every `period` beats."""
+        """Compute as `compute`, but `function` also gets the beat's number in its sample, or in each `period` beats."""
         s = self.stream
         period = period or s.beats
         bits = max(1, (period - 1).bit_length())
@@ -85,7 +85,7 @@ class Datapath:
     def compute_counted(
         self, sums: Trees | SerialTrees, finish: Callable[[list[Number]], list[Number]], kind: FixedType
     ) -> None:
-        """As `compute` or `compute_serial`, of sums whose adders were counted."""
+        """Compute as `compute` or `compute_serial`, with `sums` whose adders were counted, not made."""
         circuit, fraction = Circuit(), self.stream.fraction
         trees = sums if isinstance(sums, Trees) else None
         if isinstance(sums, SerialTrees):

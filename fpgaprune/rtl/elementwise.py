@@ -56,7 +56,7 @@ def quantise(context: Context, chain: Chain) -> None:
 
 
 def _prelu(context: Context, chain: Chain) -> None:
-    """`nnet::prelu`: one alpha for each value of a sample, from memory if the beats of a sample have different ones."""
+    """Compute `nnet::prelu`: one alpha for each value of a sample, from memory if the beats have different ones."""
     step = context.step
     kind, alphas = step.type("param"), step.weight("param").reshape(chain.stream.beats, chain.stream.lanes)
     channels = step.layer.output_shape[-1]
@@ -82,7 +82,7 @@ def _prelu(context: Context, chain: Chain) -> None:
 
 
 def batch_normalization(context: Context, chain: Chain) -> None:
-    """`nnet::normalize`: all channels at once, or a few values at a time as the layout says, or where that pays.
+    """Compute `nnet::normalize`: all channels at once, or a few values at a time by the layout or where that pays.
 
     It pays where a sample leaves time, and a multiplier that takes scales from memory costs less than its adders.
 
@@ -115,7 +115,7 @@ def batch_normalization(context: Context, chain: Chain) -> None:
 
 
 def _adders(chain: Chain) -> int:
-    """Additions of what `chain` computes, and multiplications as so many additions."""
+    """Count the additions of what `chain` computes; a multiplication counts as several."""
     circuits = [link.circuit for link in chain.links if isinstance(link, Computation)]
     ops = Counter(circuit.nodes[place].op for circuit in circuits for place in circuit.alive())
     return ops["add"] + ops["sub"] + _ADDERS * ops["mul"]

@@ -124,7 +124,7 @@ class Memory:
 
 
 def _lanes(chain: Chain, inputs: int, cycles: int) -> int:
-    """Fewest inputs multiplied at a time with which a sample takes at most `cycles` cycles; at most one beat."""
+    """Return the fewest inputs at a time for which a sample takes at most `cycles` cycles; at most one beat."""
     beat = chain.stream.lanes
     return next(n for n in range(1, beat + 1) if inputs // beat * _cycles(beat, n) <= cycles or n == beat)
 

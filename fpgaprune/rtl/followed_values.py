@@ -94,7 +94,7 @@ class FollowedValues:
         return self._of(tree, width, name)
 
     def bounds(self, base: tuple[tuple[int, int], ...]) -> tuple[int, int]:
-        """Between which a base lies."""
+        """Return the bounds between which a base lies."""
         ends = [(value * self.places[number].low, value * self.places[number].high) for number, value in base]
         return sum(min(pair) for pair in ends), sum(max(pair) for pair in ends)
 
@@ -117,7 +117,7 @@ class FollowedValues:
         return _fitted(value_of(tree, read, self.text.tables), width)
 
     def _delayed(self, name: str) -> None:
-        """The registers behind a value, one after another."""
+        """Follow the registers behind a value, one after another."""
         while name in self._needed:
             name = next(one for one, (_, source) in self.text.registers.items() if source == name)
             width, source = self.text.registers[name]
@@ -205,6 +205,6 @@ class FollowedValues:
 
 
 def _fitted(values: NDArray[np.int64], width: int) -> NDArray[np.int64]:
-    """Numbers as `width` bits of two's complement hold them."""
+    """Return numbers as `width` bits of two's complement hold them."""
     found = values & ((1 << width) - 1)
     return np.where(found & (1 << width >> 1), found - (1 << width), found)

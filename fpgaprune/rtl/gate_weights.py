@@ -38,7 +38,7 @@ def parted_weights(matrix: NDArray[np.int64], layer: LayerSpec, role: str) -> ND
 
 
 def by_unit(weights: NDArray[np.int64], units: int) -> NDArray[np.int64]:
-    """Weights or biases (..., gates * units) in the order unit by unit instead of gate by gate."""
+    """Order weights or biases (..., gates * units) unit by unit instead of gate by gate."""
     return weights.reshape(*weights.shape[:-1], -1, units).swapaxes(-1, -2).reshape(weights.shape)
 
 

@@ -61,7 +61,7 @@ def to_verilog(
 
 
 def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None = None) -> DesignHardware:
-    """What `to_verilog` makes of `design`, as data, without text; with a `counter`, which counts adders, quickly.
+    """Plan what `to_verilog` makes of `design`, as data, without text; a `counter` of adders makes it quick.
 
     Raises:
         UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
@@ -80,7 +80,7 @@ def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None 
 
 @contextmanager
 def _consistent(design: Design) -> Iterator[None]:
-    """A file may hold a design whose sizes contradict each other; no converter makes one."""
+    """Name a design whose sizes contradict each other within the block: a file may hold one, no converter makes it."""
     try:
         yield
     except (FpgaPruneError, OSError):
@@ -216,7 +216,7 @@ class _Network:
         )
 
     def _follower(self, name: str, chain: Chain) -> tuple[str, Chain] | None:
-        """The layer behind `name` that is computed in the same module, and the chain of both; None if there is none."""
+        """Return the layer behind `name` computed in the same module, and the chain of both; None without one."""
         found = next((layer for layer in self.design.layers if name in layer.inputs), None)
         follows = isinstance(self.design[name].operation, FOLLOWED) and self.wiring.readers[name] == 1 and chain.links
         if found is None or not isinstance(found.operation, FOLLOWING) or not follows:
@@ -253,7 +253,7 @@ class _Network:
     def _text(
         self, layer: LayerSpec, last: str, sources: list[Edge], met: Pair | None, chain: Chain, shapes: str
     ) -> LayerText:
-        """Text of the module that computes `layer` and the layers after it up to `last`."""
+        """Write the module that computes `layer` and the layers after it up to `last`."""
         rows = [before.links for before in met.befores] if met else [[]]
         ports = [
             (prefix, edge.stream.bits, row)

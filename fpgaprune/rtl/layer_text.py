@@ -37,7 +37,7 @@ class LayerText:
     parts: tuple[Part, ...]
 
     def datapath_files(self) -> dict[str, str]:
-        """Text of the datapath of the layer, by file name."""
+        """Write the datapath of the layer, by file name."""
         return {name: text for write in self.datapaths for name, text in write().items()}
 
 

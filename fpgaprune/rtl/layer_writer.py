@@ -102,7 +102,7 @@ class LayerWriter:
         )
 
     def _runs_freely(self, link: Link) -> bool:
-        """Whether `link` never stops; the computations behind it, up to the next module, then never stop either."""
+        """Return whether `link` never stops; the computations behind it, up to the next module, then do not either."""
         if isinstance(link, Module | ScheduledSums | Loop):
             return isinstance(link, Module) and link.name == _WINDOW
         if isinstance(link, SerialSums | SerialTrees):
@@ -176,7 +176,7 @@ class LayerWriter:
         return label
 
     def _named(self, role: str) -> tuple[str, str]:
-        """New name for a module of this layer, and the suffix behind the layer's name."""
+        """Find a new name for a module of this layer, and the suffix behind the layer's name."""
         name = f"{self.module}_{role}"
         while name in self._names:
             name += "_again"
@@ -333,7 +333,7 @@ class LayerWriter:
 
 
 def _cycles_of(link: Loop) -> int:
-    """At most so many cycles a sample takes in a loop whose pipelines take a beat in every cycle."""
+    """Bound the cycles of a sample in a loop whose pipelines take a beat in every cycle."""
     of = Instance.of(link.module)
     parts = [one.parameters for one in link.sums if isinstance(one, ScheduledSums)]
     sums = sum(part["STEPS"] + part["TURNS"] for part in parts)

@@ -134,13 +134,13 @@ def rom_text(name: str, circuit: Circuit, table: int, header: str) -> str:
 
 
 def literal(value: int) -> str:
-    """`value` as a signed constant of as many bits as it needs."""
+    """Write `value` as a signed constant of as many bits as it needs."""
     width = max(value.bit_length(), (-value).bit_length()) + 1
     return f"-{width}'sd{-value}" if value < 0 else f"{width}'sd{value}"
 
 
 def sized(value: int, width: int) -> str:
-    """`value` as an unsigned constant of `width` bits; a negative value as its two's complement."""
+    """Write `value` as an unsigned constant of `width` bits; a negative value as its two's complement."""
     return f"{width}'h{value & ((1 << width) - 1):x}"
 
 

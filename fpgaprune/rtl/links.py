@@ -68,13 +68,13 @@ class Stream:
         return Bus(lanes, None if self.packed else self.width, self.signed)
 
     def summed(self, count: int) -> Stream:
-        """Stream of sums of `count` values each: the same beats, with values wide enough."""
+        """Return the stream of sums of `count` values each: the same beats, with values wide enough."""
         low, high = self.low * count, self.high * count
         width = max(max(-low - 1, high).bit_length() + 1, self.width + 1)
         return replace(self, width=width, low=low, high=high)
 
     def beside(self, count: int) -> tuple[Lane, ...] | None:
-        """`each` of a stream in which `count` of these beats are one beat."""
+        """Return `each` of a stream in which `count` of these beats are one beat."""
         return self.each and self.each * count
 
     def kind(self) -> FixedType:
@@ -99,7 +99,7 @@ class Module:
 
     @classmethod
     def of(cls, name: str, before: int, after: int, **parameters: int | str) -> Module:
-        """Module `name`, its parameters as numbers or text."""
+        """Make module `name`, its parameters as numbers or text."""
         return cls(name, tuple((key, str(value)) for key, value in parameters.items()), before, after)
 
 
@@ -194,7 +194,7 @@ class SerialTrees:
         return self.bits + 1
 
     def luts(self) -> float:
-        """As for `SerialSums`."""
+        """Estimate 4-input LUTs as `SerialSums` does."""
         return 2 * self.count + self.width * sum(self.used)
 
 
@@ -284,7 +284,7 @@ def places(through: int, window: Module | None, apart: int = 1) -> int:
 
 
 def completing(of: Callable[[str], int]) -> NDArray[np.bool_]:
-    """For each pixel of an image, whether it completes a window; `of` gives the parameters of `fp_window`."""
+    """Return for each pixel of an image whether it completes a window; `of` gives `fp_window`'s parameters."""
     rows, columns = (
         (np.arange(of(size)) >= of(side) - 1) & ((np.arange(of(size)) - of(side) + 1) % of(step) == 0)
         for size, side, step in (("ROWS", "KH", "SH"), ("COLUMNS", "KW", "SW"))
@@ -293,7 +293,7 @@ def completing(of: Callable[[str], int]) -> NDArray[np.bool_]:
 
 
 def _latest(flags: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
-    """At each place of `flags`, repeated without end: how many of the last `count` are set, this one included."""
+    """Count how many of the last `count` of `flags`, repeated without end, are set at each place, its own included."""
     whole, rest = divmod(count, len(flags))
     sums = np.concatenate(([0], np.cumsum(np.concatenate((flags, flags)), dtype=np.int64)))
     ends = np.arange(len(flags), 2 * len(flags)) + 1

@@ -31,7 +31,7 @@ class Loaded:
 
     @classmethod
     def of(cls, layer: LayerSpec, beat: int) -> Loaded:
-        """Types of the weights and biases of `layer`, with the biases, for loads at run time."""
+        """Return the types of weights and biases of `layer`, with the biases, for loads at run time."""
         biases = np.broadcast_to(layer.weights["bias"].reshape(-1), (layer.output_shape[-1],))
         return cls(layer.types["weight"], layer.types["bias"], tuple(biases.tolist()), beat)
 
@@ -41,7 +41,7 @@ class Loaded:
         return max(2, _signed_bits(self.weight))
 
     def bounds(self, program: Program, low: int, high: int) -> tuple[int, int]:
-        """Between which every raw sum of `program` lies, without its bias, for inputs from `low` to `high`."""
+        """Bound every raw sum of `program`, without its bias, for inputs from `low` to `high`."""
         parts = int(np.bincount(program.places[:, 0], minlength=1).max())
         w, count = self.weight, parts * program.taps
         corners = [x * y for x in (min(low, 0), max(high, 0)) for y in (w.raw_min, w.raw_max)]
@@ -49,7 +49,7 @@ class Loaded:
 
 
 def beat_bits(design: Design, layout: VerilogLayout) -> int:
-    """Bits of a beat of a load, one weight or bias of any layer; 0 where weights cannot be loaded."""
+    """Count the bits of a load's beat, one weight or bias of any layer; 0 where weights cannot be loaded."""
     if not layout.loadable:
         return 0
     kinds = [design[name].types[role] for name in layout.multipliers for role in ("weight", "bias")]

@@ -24,7 +24,7 @@ _LOADED = ("weight", "bias")
 
 
 def weights_stream(design: Design, project: VerilogProject) -> NDArray[np.int64]:
-    """The beats that load the weights and biases of `design` into `project`, each a raw integer; send them in order.
+    """Return the beats, raw integers, that load the weights and biases of `design` into `project`; send them in order.
 
     Layer by layer in the order of the data: the weights of every kernel kept, output by output and input by input, tap
     by tap; then the biases. A locked kernel has no beat.
@@ -75,7 +75,7 @@ def _beats(layer: LayerSpec, project: VerilogProject) -> Iterator[NDArray[np.int
 
 
 def _dense(layer: LayerSpec, weight: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Raw kernels (taps, inputs, outputs); a depthwise kernel is zero between different channels."""
+    """Return raw kernels (taps, inputs, outputs); a depthwise kernel is zero between different channels."""
     if not layer.is_depthwise:
         return weight.reshape(-1, *weight.shape[-2:])
     taps = weight.reshape(-1, layer.output_shape[-1])
@@ -96,12 +96,12 @@ def load_port(design: Design, layout: VerilogLayout) -> RtlPort | None:
 
 
 def loads_of(design: Design, layers: tuple[str, ...], port: RtlPort) -> RtlLoads:
-    """Loads of the weights of `layers` through the stream `port`, and the form that each layer keeps."""
+    """Return the loads of the weights of `layers` by the stream `port`, and the form that each layer keeps."""
     return RtlLoads(port, layers, {layer.name: _form(layer, layer.name in layers) for layer in design.layers})
 
 
 def _form(layer: LayerSpec, loaded: bool) -> str:
-    """A digest of all that decides what `layer` computes, without the values that a load brings if it is `loaded`."""
+    """Digest all that decides what `layer` computes, without the values that a load brings if it is `loaded`."""
     types = sorted((role, str(kind)) for role, kind in layer.types.items())
     digest = hashlib.sha256(repr((layer.operation, layer.inputs, layer.output_shape, types)).encode())
     for role, values in sorted(layer.weights.items()):
@@ -116,7 +116,7 @@ _PARTS = ("data", "valid", "end")
 
 
 def gate_text(port: RtlPort, inputs: Sequence[RtlPort], outputs: Sequence[RtlPort], layers: int) -> str:
-    """Body of the top module before its layers: the path of loads through `layers` layers, and the gate."""
+    """Write the top module's body before its layers: the path of loads through `layers` layers, and the gate."""
     p = port.prefix
     bits = {"data": f"[{port.width_bits - 1}:0] ", "valid": "", "end": ""}
     first = {"data": f"{p}_tdata", "valid": f"{p}_tvalid & {p}_tready", "end": f"{p}_tvalid & {p}_tready & {p}_tlast"}
@@ -144,7 +144,7 @@ def gate_text(port: RtlPort, inputs: Sequence[RtlPort], outputs: Sequence[RtlPor
 
 
 def gate_parts(inputs: Sequence[RtlPort], outputs: Sequence[RtlPort]) -> list[Instance]:
-    """Modules that the text of the gate instantiates."""
+    """Return the modules that the text of the gate instantiates."""
     gate = Instance("fp_gate", {"INPUTS": len(inputs), "OUTPUTS": len(outputs), "COUNT": 16})
     return [gate, *(Instance("fp_last", {"BEATS": port.beats}) for port in inputs)]
 
@@ -155,7 +155,7 @@ def open_input(number: int) -> str:
 
 
 def passed_on(number: int, layers: int) -> str:
-    """The connections of a layer, the one with `number` of those that take loads, to the loads that come and go."""
+    """Write the connections of layer `number`, of those that take loads, to the loads that come and go."""
     ends = ((prefix, number + way) for way, prefix in enumerate("ln"))
     return ",\n".join(
         "        " + ", ".join(f".{prefix}_{part}({_wire(at, layers, part)})" for part in _PARTS) for prefix, at in ends

@@ -23,12 +23,12 @@ def reshape(context: Context, chain: Chain) -> None:
 
 
 def copied(context: Context, chain: Chain) -> None:
-    """`nnet::clone_stream`."""
+    """Compute `nnet::clone_stream`."""
     chain.assign(context.step.result)
 
 
 def zero_padding(context: Context, chain: Chain) -> None:
-    """`nnet::zeropad1d_cl` and `zeropad2d_cl`."""
+    """Compute `nnet::zeropad1d_cl` or `zeropad2d_cl`."""
     _, _, beats = chain.pixels()
     chain.assign(context.step.result)
     sides = context.step.operation(Pad).sides
@@ -39,13 +39,13 @@ def zero_padding(context: Context, chain: Chain) -> None:
 
 
 def cropping(context: Context, chain: Chain) -> None:
-    """`nnet::cropping1d_cl` and `cropping2d_cl`."""
+    """Compute `nnet::cropping1d_cl` or `cropping2d_cl`."""
     chain.crop(context.step.operation(Crop).sides)
     chain.assign(context.step.result)
 
 
 def resize(context: Context, chain: Chain) -> None:
-    """`nnet::resize_nearest` by whole factors."""
+    """Compute `nnet::resize_nearest` by whole factors."""
     step = context.step
     rows, columns = chain.image()
     new = step.layer.output_shape[:-1]

@@ -96,7 +96,7 @@ def of_layer(design: Design, layer: LayerSpec, shapes: str, chain: Chain) -> str
 
 
 def shapes_of(sources: Sequence[tuple[int, ...]], result: tuple[int, ...]) -> str:
-    """Shapes going in and coming out, as `8x8x3 -> 6x6x16`."""
+    """Write the shapes going in and coming out, as `8x8x3 -> 6x6x16`."""
     return f"{' and '.join(_shape(source) for source in sources)} -> {_shape(result)}"
 
 

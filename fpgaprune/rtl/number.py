@@ -73,7 +73,7 @@ class Number:
         return self.circuit.less(self.place, self.circuit.const(0))
 
     def chosen(self, condition: int, other: Number) -> Number:
-        """This number if `condition` is 1, else `other`, which has the same fraction."""
+        """Return this number if `condition` is 1, else `other`, which has the same fraction."""
         return self.on(self.circuit.select(condition, self.place, other.place))
 
     def on(self, place: int) -> Number:
@@ -90,35 +90,35 @@ class Number:
         return Number(self.circuit, node.args[0], self.fraction - node.params[0]) if node.op == "shl" else self
 
     def scaled(self, exponent: int) -> Number:
-        """This number times `2 ** exponent`; only its fraction changes, so no bit is lost."""
+        """Multiply by `2 ** exponent`; only the fraction of this number changes, so no bit is lost."""
         return Number(self.circuit, self.place, self.fraction - exponent)
 
     def shifted(self, exponent: int) -> Number:
-        """This number times `2 ** exponent`, with the same fraction; bits below the fraction are dropped."""
+        """Multiply by `2 ** exponent`, with the same fraction; bits below the fraction are dropped."""
         c = self.circuit
         return self.on(c.shl(self.place, exponent) if exponent >= 0 else c.shr(self.place, -exponent))
 
     def clipped(self, low: int, high: int) -> Number:
-        """This number with its raw value limited to the range from `low` to `high`."""
+        """Return this number with its raw value limited to the range from `low` to `high`."""
         return self.on(self.circuit.clip(self.place, low, high))
 
     def between(self, low: Number, high: Number) -> Number:
-        """This number limited to the range from `low` to `high`; all three have one fraction, and `low` <= `high`."""
+        """Limit this number to the range from `low` to `high`; all three have one fraction, and `low` <= `high`."""
         if low.low == low.high and high.low == high.high:
             return self.clipped(low.low, high.low)
         return self.on(self.circuit.smaller(self.circuit.larger(self.place, low.place), high.place))
 
     def looked_up(self, table: Sequence[int], fraction: int) -> Number:
-        """The entry of `table` at the index that is this raw value; entries are raw, with `fraction` fraction bits."""
+        """Return the raw entry of `table`, with `fraction` fraction bits, at the index that is this raw value."""
         return Number(self.circuit, self.circuit.rom(self.place, table), fraction)
 
     def part(self, lowest: int, bits: int) -> Number:
-        """Bits `lowest` to `lowest + bits - 1` of the raw value, read as a signed number."""
+        """Return bits `lowest` to `lowest + bits - 1` of the raw value, read as a signed number."""
         c = self.circuit
         return self.on(c.wrap(c.shr(self.place, lowest), bits, signed=True))
 
     def quotient(self, divisor: int) -> Number:
-        """This number divided by a positive integer; the raw quotient is rounded towards zero."""
+        """Divide this number by a positive integer; the raw quotient is rounded towards zero."""
         c = self.circuit
         if divisor == 1:
             return self
@@ -134,11 +134,11 @@ class Number:
         return self.on(c.select(sign, c.sub(c.const(0), positive), positive))
 
     def into(self, kind: FixedType) -> Number:
-        """What a variable of type `kind` holds after this number is assigned: rounded, then wrapped or saturated."""
+        """Return what a variable of type `kind` holds if it is assigned this: rounded, then wrapped or saturated."""
         return self.rounded(kind)._overflowed(kind)
 
     def rounded(self, kind: FixedType) -> Number:
-        """This number rounded to the fraction of `kind` in its mode; the result may exceed the range of `kind`."""
+        """Round this number to the fraction of `kind` in its mode; the result may exceed the range of `kind`."""
         drop = self.fraction - kind.fraction
         if drop <= 0:
             return self.at_fraction(kind.fraction)
@@ -184,7 +184,7 @@ class Number:
 
 
 def in_pairs(items: Iterable[Item], joined: Callable[[Item, Item], Item]) -> Item:
-    """`items`, at least one, joined by a tree of the fewest levels: neighbours first, their order kept."""
+    """Join `items`, at least one, by a tree of the fewest levels: neighbours first, their order kept."""
     row = list(items)
     while len(row) > 1:
         row = [joined(a, b) for a, b in zip(row[::2], row[1::2], strict=False)] + row[len(row) // 2 * 2 :]
@@ -192,7 +192,7 @@ def in_pairs(items: Iterable[Item], joined: Callable[[Item, Item], Item]) -> Ite
 
 
 def reciprocal(divisor: int, largest: int) -> tuple[int, int]:
-    """`(m, b)` with `x // divisor == x * m >> b` for every x from 0 to `largest`.
+    """Return `(m, b)` with `x // divisor == x * m >> b` for every x from 0 to `largest`.
 
     Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994), theorem 4.2.
     """

@@ -33,7 +33,7 @@ class Pair:
     places: tuple[NDArray[np.int64], NDArray[np.int64]]
 
     def needs(self, sources: tuple[Mapping[str, Need], Mapping[str, Need]]) -> dict[str, Need]:
-        """For each input of the network and each fork, how many of its beats each beat behind the meeting waits for."""
+        """Return for each network input and fork how many of its beats each beat behind the meeting waits for."""
         found: dict[str, Need] = {}
         count = self.chain.stream.beats
         for place, before, needs in zip(self.places, self.befores, sources, strict=True):

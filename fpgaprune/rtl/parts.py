@@ -44,14 +44,14 @@ class Body:
         return ["input wire clk", f"input wire {self.control}"] if clocked else []
 
     def text(self, lines: Sequence[Line]) -> str:
-        """`lines` as text of a module."""
+        """Write `lines` as text of a module."""
         wires, registers = _texts(lines)
         block = f"    always @(posedge clk) {self.gate}begin\n{registers}    end\n" if registers else ""
         return wires + block
 
 
 def files_of(module: str, body: Body, header: str) -> dict[str, str]:
-    """The files, by name, of `module`: one file, or one for each part of its lines and one that connects the parts."""
+    """Write the files of `module`: one file, or one for each part of its lines and one that connects the parts."""
     files = {}
     ports = body.ports(bool(body.control))
     ports += [f"input wire [{body.bits_in - 1}:0] in_data", f"output wire [{body.bits_out - 1}:0] out_data"]
@@ -110,7 +110,7 @@ class _Part:
         return sum(width for _, width in self.leaves.values())
 
     def text(self) -> str:
-        """Verilog text of the module."""
+        """Write the Verilog text of the module."""
         ports = self.body.ports(self.clocked)
         ports += [f"input wire [{width - 1}:0] {bus}" for bus, width in self.buses.items()]
         ports.append(f"output wire [{self.width - 1}:0] out_data")
@@ -121,7 +121,7 @@ class _Part:
         return _module(self.name, ports, arriving + self.body.text(self.lines) + leaving)
 
     def instance(self) -> str:
-        """Text for the module that connects the parts: the output bus and the instance of this part."""
+        """Write, for the module that connects the parts, the output bus and the instance of this part."""
         control = self.body.control
         ports = [".clk(clk)", f".{control}({control})"] if self.clocked else []
         ports += [f".{bus}({bus})" for bus in self.buses] + [f".out_data({self.name}_data)"]
@@ -135,7 +135,7 @@ def _taken(name: str, bus: str, lowest: int, width: int) -> str:
 
 
 def _parts(module: str, body: Body) -> list[_Part]:
-    """`body.runs` divided into parts of at most `PART_CHARACTERS` characters."""
+    """Divide `body.runs` into parts of at most `PART_CHARACTERS` characters."""
     groups: list[list[Line]] = [[]]
     size = 0
     for line in body.runs:

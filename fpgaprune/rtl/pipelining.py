@@ -135,7 +135,7 @@ class Lives:
         return found
 
     def best_to_move(self, stage: Ints) -> NDArray[np.bool_]:
-        """The smallest set of values that saves the most bits by moving one stage later; none where none saves any.
+        """Return the smallest set of values that saves the most bits by moving one stage later; none where none does.
 
         Values on the source's side of the cut move, and so do the ends of lives on that side. A value that stays costs
         its width, and so does an end that moves; values that must move together are tied by more than all widths.
@@ -226,7 +226,7 @@ class Schedule:
         return cls(stage, depth, delays)
 
     def lag(self, place: int, when: int) -> int:
-        """Behind how many registers the value of `place` is read in stage `when`."""
+        """Count the registers behind which the value of `place` is read in stage `when`."""
         return min(when - self.stage[place], self.delays.get(place, 0))
 
     def settled(self, circuit: Circuit) -> Schedule:
@@ -241,7 +241,7 @@ class Schedule:
         return replace(plan, settles=settles)
 
     def register_bits(self, circuit: Circuit) -> int:
-        """Bits of all registers of `circuit`."""
+        """Count the bits of all registers of `circuit`."""
         return sum(delay * circuit.nodes[place].width for place, delay in self.delays.items())
 
 
@@ -258,7 +258,7 @@ def schedule(circuit: Circuit, levels: int) -> Schedule:
 
 
 def quick_schedule(circuit: Circuit, levels: int) -> Schedule:
-    """The stages of `circuit`, as many as those of `schedule`: as early as can be, if that takes few registers."""
+    """Schedule `circuit` in as many stages as `schedule` does: as early as can be, if that takes few registers."""
     timing = Timing.of(circuit, levels)
     found = Schedule.of(circuit, dict(timing.first), timing.depth)
     return found if found.register_bits(circuit) <= _FEW else schedule(circuit, levels)

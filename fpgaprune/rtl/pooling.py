@@ -17,7 +17,7 @@ from fpgaprune.values import FixedType
 
 
 def pooling(context: Context, chain: Chain) -> None:
-    """`nnet::pooling1d_cl` and `pooling2d_cl`, or over the whole image: `nnet::global_pooling1d_cl` and `2d_cl`."""
+    """Compute `nnet::pooling1d_cl` or `pooling2d_cl`, or `nnet::global_pooling1d_cl` or `2d_cl` for a whole image."""
     pool = context.step.operation(Pooling)
     if pool.window is None:
         _global_pooling(context, chain)
@@ -148,7 +148,7 @@ def _pooled(chain: Chain, size: tuple[int, int], largest: bool) -> None:
 
 
 def _any_order(context: Context, chain: Chain, count: int) -> bool:
-    """Whether `count` values of a window can reach an accumulator one after another with the bits of the template."""
+    """Return whether `count` values of a window can be accumulated one by one with the bits of the template."""
     pool = context.step.operation(Pooling)
     return pool.largest or _exact(chain, context.step.type("accum"), pool.assigns_first, count)
 

@@ -46,7 +46,7 @@ def convolution(context: Context, chain: Chain) -> None:
 
 
 def _depthwise(context: Context, chain: Chain) -> None:
-    """For each channel, the weighted sum of its own taps of the window at every position of the image."""
+    """Sum, for each channel, its own weighted taps of the window at every position of the image."""
     step = context.step
     channels = step.sources[0].output_shape[-1]
     taps = step.weight("weight").reshape(-1, channels)
@@ -124,7 +124,7 @@ def _sums(
 
 
 def _trees(context: Context, chain: Chain, weights: Weights) -> Trees | None:
-    """The adders of `weights` if they are counted; None where they are made, or where an order of additions counts."""
+    """Return the adders of `weights` if they are counted; None where they are made, or an order of additions counts."""
     s = chain.stream
     if context.counter is None or not weights.any_order(s.low, s.high, s.fraction).all():
         return None

@@ -51,7 +51,7 @@ class Program:
 
     @classmethod
     def of(cls, kernels: NDArray[np.int64], multipliers: int) -> Program:
-        """The program of raw kernels (taps, inputs, outputs) for at most so many multipliers; zeros are not in it."""
+        """Make the program of raw kernels (taps, inputs, outputs) for at most so many multipliers, without zeros."""
         taps, inputs, outputs = kernels.shape
         split, groups = _divided(taps, multipliers)
         parts = cls.parts(kernels, split)
@@ -71,7 +71,7 @@ class Program:
 
     @staticmethod
     def parts(kernels: NDArray[np.int64], split: int) -> NDArray[np.int64]:
-        """Kernels (taps, inputs, outputs) as parts (input * split + part, taps of a part, outputs)."""
+        """Return kernels (taps, inputs, outputs) as parts (input * split + part, taps of a part, outputs)."""
         taps, inputs, outputs = kernels.shape
         rows = kernels.reshape(split, taps // split, inputs, outputs).transpose(2, 0, 1, 3)
         return rows.reshape(inputs * split, taps // split, outputs)
@@ -137,7 +137,7 @@ class Program:
 
 
 def _divided(taps: int, multipliers: int) -> tuple[int, int]:
-    """Into how many parts kernels of so many taps are split, and how many parts are multiplied in a cycle."""
+    """Return into how many parts kernels of so many taps are split, and how many are multiplied in a cycle."""
     if multipliers >= 2 * taps:
         return 1, multipliers // taps
     splits = [split for split in range(1, taps + 1) if taps % split == 0 and taps // split <= multipliers]
@@ -148,5 +148,5 @@ def _divided(taps: int, multipliers: int) -> tuple[int, int]:
 
 
 def _needed(groups: int, places: NDArray[np.int64]) -> int:
-    """Number of the `groups` that get a kernel: one for each of `places` at most."""
+    """Count those of the `groups` that get a kernel: one for each of `places` at most."""
     return max(1, min(groups, len(places)))

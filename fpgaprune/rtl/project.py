@@ -176,7 +176,7 @@ class VerilogProject(Summarised):
         self.save()
 
     def save(self) -> Path:
-        """`project.json` in the project's folder lists the project; equal projects give equal bytes."""
+        """List the project in `project.json` in its folder; equal projects give equal bytes."""
         document: dict[str, Any] = {
             "format": FORMAT,
             "name": self.name,

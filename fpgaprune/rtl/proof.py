@@ -112,7 +112,7 @@ def _proofs(project: VerilogProject, design: Design, row: RtlLayer, proven: Coll
 
 
 def _arriving(project: VerilogProject, design: Design, row: RtlLayer, proven: Collection[str]) -> Bus | None:
-    """The inputs of the sums of `row`: within the bounds of the layer before if it was proven, else of its types."""
+    """Return the inputs of the sums of `row`, in the bounds of the layer before if proven, else of its types."""
     if row.reads is None:
         return None
     rows, name = _senders(project), design[row.layer].inputs[0]
@@ -125,7 +125,7 @@ def _arriving(project: VerilogProject, design: Design, row: RtlLayer, proven: Co
 
 
 def _senders(project: VerilogProject) -> dict[str, RtlLayer]:
-    """For each layer whose values leave a module, the row of that module."""
+    """Map each layer whose values leave a module to the row of that module."""
     also = ((name, row) for row in project.layers for names in row.joined.values() for name in names)
     return {**{row.layer: row for row in project.layers}, **dict(also)}
 
@@ -170,7 +170,7 @@ def _readers(design: Design, name: str) -> list[LayerSpec]:
 
 
 def _prove_sums(text: DatapathText, design: Design, row: RtlLayer, reads: Bus) -> str:
-    """That a layer's sums are its matrix, and what is computed behind them, for all inputs."""
+    """Prove that a layer's sums are its matrix, and what is computed behind them, for all inputs."""
     layer, steps = design[row.layer], {step.layer.name: step for step in steps_of(design)}
     if not isinstance(layer.operation, Dense | Convolution):
         raise UndecidedError("no layer of weighted sums")
@@ -196,7 +196,7 @@ def _prove_sums(text: DatapathText, design: Design, row: RtlLayer, reads: Bus) -
 
 
 def _prove_both_sums(text: DatapathText, design: Design, layer: LayerSpec, reads: Bus) -> str:
-    """That the sums of the inputs and of the state of a recurrent layer are its two matrices, for all inputs."""
+    """Prove that a recurrent layer's sums of inputs and of state are its two matrices, for all inputs."""
     matrix, types = joined_weights(layer), layer.types
     accum, units = types["accum"], units_of(layer)
     source = design[layer.inputs[0]].types["result"]
@@ -312,7 +312,7 @@ def _matrix(layer: LayerSpec) -> NDArray[np.int64]:
 
 
 def _prove_function(text: DatapathText, design: Design, row: RtlLayer, layer: LayerSpec) -> str:
-    """That a function of one input is that of the layer, and of those that it computes too, for all numbers."""
+    """Prove that a function of one input is that of the layer, and of those that it computes too, for all numbers."""
     kind = design[layer.inputs[0]].types["result"]
     if len(text.outputs) != 1 or text.bits_in != kind.width or kind.width > MOST_VALUES.bit_length() - 1:
         raise UndecidedError("it takes more than one input at once")

@@ -58,7 +58,7 @@ def check_verilog(project: VerilogProject, design: Design, masks: MaskSet) -> Li
 
 
 def read_weights(project: VerilogProject, layer: LayerSpec, role: str = "weight") -> NDArray[np.int64]:
-    """The raw weights of a layer as its Verilog has them, in the design's shape; each output's times some power of two.
+    """Read the raw weights of a layer from its Verilog, in the design's shape; each output's times a power of two.
 
     Args:
         project: the Verilog.
@@ -115,7 +115,7 @@ def _scheduled(project: VerilogProject, row: RtlLayer, layer: LayerSpec) -> NDAr
 
 
 def _sums(project: VerilogProject, row: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:
-    """The coefficient of each input of a layer's sums in each output, (inputs, outputs); 0 for what is always 0."""
+    """Return each input's coefficient in each output of a layer's sums (inputs, outputs); 0 for what is always 0."""
     leaving = list(range(outputs))
     if row.leaves is not None:
         leaving = [number for number, place in enumerate(row.leaves.places(outputs)) if place.bits]

@@ -210,6 +210,6 @@ def value_of(
 
 
 def sliced(values: NDArray[np.int64], high: int, low: int, signed: bool) -> NDArray[np.int64]:
-    """Bits `high` to `low` of numbers in two's complement."""
+    """Return bits `high` to `low` of numbers in two's complement."""
     found = values >> low & ((1 << (high - low + 1)) - 1)
     return np.where(found >> (high - low), found - (1 << (high - low + 1)), found) if signed else found

@@ -116,7 +116,7 @@ class _Reader:
         return UndecidedError(f"module {self._module} is in another form than to_verilog writes: {text}")
 
     def _body(self, module: str) -> tuple[dict[str, int], int, str, list[str]]:
-        """Width of each input bus, bits of the output, the lines, and the names on the output, highest first."""
+        """Read the width of each input bus, the output's bits, the lines, and the output's names, highest first."""
         found = _HEADER.search(self._text_of(module))
         if found is None or found[1] != module:
             raise self._problem(f"{module} has other ports")
@@ -160,7 +160,7 @@ class _Reader:
         self._whole.registers[name] = (int(found[1]) + 1, self._whole.registers[name][1])
 
     def _declared(self, found: re.Match[str]) -> None:
-        """A name that a memory or another part drives."""
+        """Read a name that a memory or another part drives."""
         name, width = found[2], int(found[1]) + 1
         known = self._widths.setdefault(name, width)
         if known != width:
@@ -180,7 +180,7 @@ class _Reader:
         self._new(name, width, ("rom", rom, parse_expression(padded[1] if padded else address)))
 
     def _taken(self, found: re.Match[str]) -> None:
-        """A value that comes from another part lies there under its own name."""
+        """Check that a value that comes from another part lies there under its own name."""
         name, bus, high, low = found[1], found[2], int(found[3]), int(found[4])
         place = low, self._widths.get(name)
         if self._leaving.get(bus.removesuffix("_data"), {}).get(name) != place or high != low + (place[1] or 0) - 1:

@@ -95,7 +95,7 @@ class _Reader:
     memories: Mapping[str, _Memory]
 
     def rows(self, output: str, beats: int) -> list[tuple[int, NDArray[np.int64]]]:
-        """For every product in `output`: the lane of its input, and the weight in each beat."""
+        """Return for every product in `output` the lane of its input, and the weight in each beat."""
         wires = self.datapath.wires
         source = _TAKEN.match(wires.get(output, ""))
         if source is None:

@@ -34,7 +34,7 @@ def read_program(project: VerilogProject, layer: RtlLayer, inputs: int, outputs:
 
 
 def read_split(project: VerilogProject, layer: RtlLayer) -> int:
-    """Into how many parts a scheduled layer splits each kernel.
+    """Return into how many parts a scheduled layer splits each kernel.
 
     Raises:
         CertificateError: as for `read_program`.
@@ -43,7 +43,7 @@ def read_split(project: VerilogProject, layer: RtlLayer) -> int:
 
 
 def _parameters(project: VerilogProject, layer: RtlLayer) -> tuple[dict[str, int], int]:
-    """Parameters of the module that computes the sums, and the start of each group."""
+    """Read the parameters of the module that computes the sums, and the start of each group."""
     found = _SUMS.search(_text(project, layer, layer.module))
     given = {name: int(value) for name, value in _PARAMETER.findall(found[1])} if found else {}
     starts = _STARTS.search(found[1]) if found else None
@@ -130,7 +130,7 @@ def _sums_of(words: list[int], given: dict[str, int], group: int, starts: int) -
 
 
 def _kernels(project: VerilogProject, layer: RtlLayer, given: dict[str, int]) -> list[int]:
-    """Word of each step; for loadable weights, the words with which the memory starts."""
+    """Return the word of each step; for loadable weights, the words with which the memory starts."""
     words = _words(project, layer, "kernels", given["STEPS"])
     if "weights[" not in _text(project, layer, f"{layer.module}_kernels"):
         return words

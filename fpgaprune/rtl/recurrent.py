@@ -126,7 +126,7 @@ class _Products:
         return bool(x.all() and self.h.any_order(*self.h_bounds, self.h_fraction).all())
 
     def bounds(self) -> tuple[int, int]:
-        """Between which every sum lies."""
+        """Bound every sum."""
         pairs = (self.x.bounds(*self.x_bounds), self.h.bounds(*self.h_bounds))
         return min(low for low, _ in pairs), max(high for _, high in pairs)
 
@@ -228,7 +228,7 @@ def _gates(step: Step, sums: Chain, products: _Products, gates: int, raw: bool) 
 
 
 def _states(step: Step, sums: Chain) -> Chain:
-    """From the gates of a unit and its state of the step before to its output, and its state where that is another."""
+    """Compute a unit's output from its gates and its state of the step before, and its state where that is another."""
     operation, accum, result = step.operation(Recurrent), step.type("accum"), step.result
     lanes = (*(sums.stream.each or ()), Lane(result.raw_min, result.raw_max, 0))
     chain = Chain.begin(replace(sums.stream, lanes=len(lanes), each=lanes))
@@ -270,7 +270,7 @@ def gate_tables(step: Step) -> dict[str, Exact]:
 
 
 def _proposes(gates: int, period: int) -> list[int]:
-    """For each of `period` gates, whether it is the proposal."""
+    """Return for each of `period` gates whether it is the proposal."""
     return [int(number % gates == _PROPOSES) for number in range(period)]
 
 

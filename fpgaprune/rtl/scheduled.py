@@ -41,7 +41,7 @@ def scheduled_sums(
     stride: tuple[int, int] = (1, 1),
     pad: tuple[int, int, int, int] = NO_PAD,
 ) -> bool:
-    """The sums of every window of `size` are made by a schedule, if the layout gives the layer multipliers.
+    """Make the sums of every window of `size` by a schedule, if the layout gives the layer multipliers.
 
     Raises:
         RtlError: the layout gives it some, and the order of additions counts.
@@ -145,7 +145,7 @@ def program_of(layer: LayerSpec, multipliers: int) -> Program:
 
 
 def is_schedulable(design: Design, layer: LayerSpec) -> bool:
-    """Whether a schedule can make the sums of a layer: it multiplies by weights, and any order gives the same bits."""
+    """Return whether a schedule can make a layer's sums: it has weights, and any order gives the same bits."""
     if not isinstance(layer.operation, Dense | Convolution | Recurrent) or not layer.weights["weight"].any():
         return False
     types, source = layer.types, design[layer.inputs[0]].types["result"]
@@ -166,7 +166,7 @@ def may_be_paired(design: Design, layer: LayerSpec) -> bool:
 
 
 def _pair_bits(width: int, signed: bool, weight_bits: int) -> int:
-    """Bits of a factor that holds two values and the room for the product of one."""
+    """Count the bits of a factor that holds two values and the room for the product of one."""
     return 2 * width + weight_bits + (0 if signed else 1)
 
 
@@ -184,7 +184,7 @@ def _require_room_for_two(sums: ScheduledSums) -> None:
 def _rows_wait(
     context: Context, chain: Chain, size: tuple[int, int], pad: tuple[int, int, int, int], comes_serially: bool
 ) -> None:
-    """As many rows of the image can wait as complete no window, so that the multipliers have work meanwhile."""
+    """Let as many rows of the image wait as complete no window, so that the multipliers have work meanwhile."""
     padded_before = comes_serially and isinstance(context.step.sources[0].operation, Pad) and not any(pad)
     if not padded_before:
         chain.queue_rows(max(1, size[0] - 1 - pad[0]), max(1, size[1] - 1 - pad[2]))

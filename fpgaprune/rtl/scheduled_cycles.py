@@ -18,7 +18,7 @@ def pads(layer: LayerSpec) -> bool:
 
 
 def _sides(layer: LayerSpec) -> tuple[int, int, int, int]:
-    """Rows and columns that a layer puts around its image: top, bottom, left, right."""
+    """Return the rows and columns that a layer puts around its image: top, bottom, left, right."""
     operation = layer.operation
     if isinstance(operation, Pad):
         return operation.sides
@@ -27,7 +27,7 @@ def _sides(layer: LayerSpec) -> tuple[int, int, int, int]:
 
 
 def padded_sides(design: Design, layer: LayerSpec) -> tuple[int, int]:
-    """Rows and columns of the image that a layer reads, with the border that it puts around it."""
+    """Return rows and columns of the image that a layer reads, with the border that it puts around it."""
     *positions, _ = design[layer.inputs[0]].output_shape
     rows, columns = (1, 1, *positions)[-2:]
     top, bottom, left, right = _sides(layer)
@@ -54,7 +54,7 @@ _SAMPLES = 3
 
 
 def cycles_of(design: Design, layer: LayerSpec, layout: VerilogLayout) -> int:
-    """Cycles that a scheduled layer takes for a sample if it never waits for its values, and none of its sums waits.
+    """Count a scheduled layer's cycles for a sample if it never waits for its values, and none of its sums waits.
 
     Its values come one a cycle, also those that complete no window. The places of a row of the image may come faster
     than its multipliers take them; what does not fit into its memory then holds all later values up.
@@ -83,7 +83,7 @@ def cycles_of(design: Design, layer: LayerSpec, layout: VerilogLayout) -> int:
 
 
 def _ends(design: Design, layer: LayerSpec) -> tuple[NDArray[np.int64], int]:
-    """For each place of a layer the number of its last beat, and the beats of a sample."""
+    """Return for each place of a layer the number of its last beat, and the beats of a sample."""
     channels = layer.weights["weight"].shape[-2]
     rows, columns = padded_sides(design, layer)
     pixels = np.arange(np.prod(layer.output_shape[:-1], dtype=np.int64))
@@ -95,7 +95,7 @@ def _ends(design: Design, layer: LayerSpec) -> tuple[NDArray[np.int64], int]:
 
 
 def _interval(groups: list[tuple[int, int, int]], beats: int, sums: ScheduledSums) -> int:
-    """Cycles between two samples of so many `beats`.
+    """Count the cycles between two samples of so many `beats`.
 
     A group of places begins when its beats have come, the steps of the group before are done, and there is a memory
     for its sums. Its beats come when there is a memory for them.

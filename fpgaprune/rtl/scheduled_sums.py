@@ -191,7 +191,7 @@ class ScheduledSums:
         return found
 
     def _by_step(self, values: Sequence[int], width: int) -> list[int]:
-        """A word for each step, with a value of `width` bits for each group, the first group in the lowest bits."""
+        """Return a word for each step, with a `width`-bit value for each group, the first group in the lowest bits."""
         words = [0] * self.program.steps
         for number, value in enumerate(values):
             group, step = divmod(number, self.program.steps)
@@ -222,5 +222,5 @@ def _piece_bits(program: Program) -> int:
 
 
 def _bits_of(value: int) -> int:
-    """Bits that hold `value`, at least one."""
+    """Count the bits that hold `value`, at least one."""
     return max(1, value.bit_length())

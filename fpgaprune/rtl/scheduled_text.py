@@ -13,7 +13,7 @@ _LOAD_PORTS = (("l", "input"), ("n", "output"))
 
 
 def scheduled_text(module: str, sums: ScheduledSums, before: str, after: str) -> str:
-    """Text that makes `sums` of the stream `before`, in the layer `module`."""
+    """Write the text that makes `sums` of the stream `before`, in the layer `module`."""
     p, loaded = sums.parameters, sums.loaded is not None
     word, turn = sums.word_bits, sums.turn_bits
     given = _given({**p, "STARTS": sums.starts})
@@ -33,7 +33,7 @@ def scheduled_text(module: str, sums: ScheduledSums, before: str, after: str) ->
 
 
 def _loaded_text(module: str, sums: ScheduledSums, after: str) -> str:
-    """Text of the modules that load the memories of `sums` and put a bias above each sum."""
+    """Write the modules that load the memories of `sums` and put a bias above each sum."""
     p = sums.load_parameters
     return (
         f"    wire [{p['GROUPS'] - 1}:0] load_writes;\n    wire [{p['STEP'] - 1}:0] load_at;\n"
@@ -56,7 +56,7 @@ def _loaded_text(module: str, sums: ScheduledSums, after: str) -> str:
 
 
 def load_ports(sums: ScheduledSums) -> list[str]:
-    """The ports of a layer's module through which a load comes and goes on; none where weights are not loaded."""
+    """Return the ports of a layer's module by which a load comes and goes on; none where weights are not loaded."""
     if sums.loaded is None:
         return []
     return [

@@ -142,7 +142,7 @@ class SerialSums:
         return sum(stream >= self.lanes for stream in self.stage)
 
     def luts(self) -> int:
-        """4-input LUTs, estimated: two for each adder, and one for each bit of each input that is loaded."""
+        """Estimate 4-input LUTs: two for each adder, and one for each bit of each input that is loaded."""
         return 2 * self.count + self.width * (len(self.stage) - self.count)
 
 
@@ -160,7 +160,7 @@ class _Build:
         self._known: dict[SerialAdder, int] = {}
 
     def sum(self, a: _Term, b: _Term) -> _Term:
-        """`a + b`: the term that is shifted less keeps its sign, and the other is added to it or subtracted."""
+        """Add `a` and `b`: the term that is shifted less keeps its sign, the other is added to it or subtracted."""
         if a[0] < 0 or b[0] < 0:
             return b if a[0] < 0 else a
         plain, shifted = sorted((a, b), key=lambda term: (term[1], term[2], term[0]))
@@ -177,7 +177,7 @@ class _Build:
 def _stages(
     lanes: int, adders: Sequence[SerialAdder], exits: Sequence[SerialExit]
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """When each stream that an output needs is made, and for how long it is kept: with the fewest registers."""
+    """Find when each stream that an output needs is made, and how long it is kept, with the fewest registers."""
     leaving = {item.stream for item in exits if item.stream >= 0}
     needed = set(leaving)
     for place in range(len(adders) - 1, -1, -1):

@@ -55,7 +55,7 @@ class Solved:
 
 
 def solve(matrix: NDArray[np.int64], low: int, high: int, solver: Solver) -> Solved:
-    """Adders that multiply integers from `low` to `high` by `matrix` (inputs, outputs), made by `solver`.
+    """Find adders that multiply integers from `low` to `high` by `matrix` (inputs, outputs), made by `solver`.
 
     They are kept in its cache, with their note.
 
@@ -119,10 +119,10 @@ class Counter(Protocol):
     """Counter of the adders of weighted sums, for estimates that search for none."""
 
     def trees(self, matrix: NDArray[np.int64], stream: Stream) -> Trees:
-        """Adders that multiply each beat of `stream` by `matrix` (inputs, outputs) in one pipeline."""
+        """Count adders that multiply each beat of `stream` by `matrix` (inputs, outputs) in one pipeline."""
 
     def serial(self, matrix: NDArray[np.int64], lane: tuple[int, bool, int, int], wanted: int | None) -> SerialTrees:
-        """Adders that multiply bit by bit; arguments as for `SerialSums.of`."""
+        """Count adders that multiply bit by bit; arguments as for `SerialSums.of`."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Context:
     notes: list[str] = field(default_factory=list)
 
     def solve(self, matrix: NDArray[np.int64], low: int, high: int) -> AdderGraph:
-        """Adders that multiply integers from `low` to `high` by `matrix` (inputs, outputs).
+        """Find adders that multiply integers from `low` to `high` by `matrix` (inputs, outputs).
 
         Raises:
             RtlError, ToolError: as in `fpgaprune.rtl.solve.solve`.

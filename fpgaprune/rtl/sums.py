@@ -43,16 +43,16 @@ class Run:
     high: Number
 
     def after(self, total: Number) -> Number:
-        """`total` after the additions."""
+        """Return `total` after the additions."""
         return (total + self.addend).between(self.low, self.high)
 
     def then(self, later: Run) -> Run:
-        """These additions and then those of `later`."""
+        """Return these additions and then those of `later`."""
         return Run(self.addend + later.addend, later.after(self.low), later.after(self.high))
 
 
 def saturated(start: Number, addends: Sequence[Number], accum: FixedType, sums: int) -> Number:
-    """`start` plus `addends` one after another, each sum saturated to `accum`, which has all of their fraction bits.
+    """Add `addends` to `start` one by one, each sum saturated to `accum`, which has all of their fraction bits.
 
     Exact: the same bits as the additions in their order.
 
@@ -107,20 +107,20 @@ class Weights:
         return [int(value) for value in np.broadcast_to(raw.integers().reshape(-1), (self.matrix.shape[1],))]
 
     def with_bias(self, output: int, total: Number, negate: bool) -> Number:
-        """The accumulator of `output`: its bias plus `total`, the sum of raw products, or minus that if `negate`."""
+        """Return the accumulator of `output`: its bias plus (minus, if `negate`) `total`, the sum of raw products."""
         start = Number.constant(total.circuit, self.starts[output], self.accum.fraction)
         total = total.scaled(-self.kind.fraction)
         return (start - total if negate else start + total).into(self.accum)
 
     def bounds(self, low: int, high: int) -> tuple[int, int]:
-        """Between which every raw sum lies, without its bias, for inputs from `low` to `high`, zero among them."""
+        """Bound every raw sum, without its bias, for inputs from `low` to `high`, zero among them."""
         low, high = min(low, 0), max(high, 0)
         positive = np.where(self.matrix > 0, self.matrix, 0).sum(axis=0)
         negative = np.where(self.matrix < 0, self.matrix, 0).sum(axis=0)
         return int((positive * low + negative * high).min()), int((positive * high + negative * low).max())
 
     def any_order(self, low: int, high: int, fraction: int) -> NDArray[np.bool_]:
-        """For each output, whether inputs from `low` to `high` can be added in any order."""
+        """Return for each output whether inputs from `low` to `high` can be added in any order."""
         shift = self.accum.fraction - fraction - self.kind.fraction
         count = self.matrix.shape[1]
         if shift < 0:
@@ -138,7 +138,7 @@ class Weights:
 
 
 def weighted(values: Sequence[Number], weights: Weights, solve: Solver) -> list[Number]:
-    """Bias plus weighted `values` for each output, as the accumulator holds them."""
+    """Return bias plus weighted `values` for each output, as the accumulator holds them."""
     low, high = min(v.low for v in values), max(v.high for v in values)
     free = weights.any_order(low, high, values[0].fraction)
     found: dict[int, Number] = {}
@@ -219,7 +219,7 @@ def _in_order(values: Sequence[Number], weights: Weights, outputs: list[int], so
 
 
 def _one_after_another(total: Number, addends: Sequence[Number], accum: FixedType, sums: int) -> Number:
-    """`total` after each of `addends` was added and assigned to `accum`, in order; one of `sums` of the same inputs."""
+    """Add each of `addends` to `total` in order, each sum assigned to `accum`; one of `sums` of the same inputs."""
     if accum.overflow != "SAT_ZERO" and all(addend.fraction <= accum.fraction for addend in addends):
         return saturated(total, addends, accum, sums)
     if len(addends) > LONGEST_CHAIN:
@@ -233,7 +233,7 @@ def _one_after_another(total: Number, addends: Sequence[Number], accum: FixedTyp
 
 
 def _products(values: Sequence[Number], pairs: Sequence[tuple[int, int]], solve: Solver) -> list[Number]:
-    """`values[place] * factor` for each (place, factor), adders shared between those of one place."""
+    """Compute `values[place] * factor` for each (place, factor), adders shared between those of one place."""
     matrix = np.zeros((len(values), len(pairs)), np.int64)
     for column, (place, factor) in enumerate(pairs):
         matrix[place, column] = factor
@@ -242,7 +242,7 @@ def _products(values: Sequence[Number], pairs: Sequence[tuple[int, int]], solve:
 
 
 def matrix_product(values: Sequence[Number], matrix: NDArray[np.int64], solve: Solver) -> list[tuple[Number, bool]]:
-    """`values @ matrix`, exact: for each output a number, and whether that is the negative of the output."""
+    """Compute `values @ matrix`, exact: for each output a number, and whether that is the negative of the output."""
     circuit = values[0].circuit
     values, matrix = _without_zeros(values, matrix)
     graph = solve(matrix, min(v.low for v in values), max(v.high for v in values))
@@ -261,7 +261,7 @@ def matrix_product(values: Sequence[Number], matrix: NDArray[np.int64], solve: S
 
 
 def _without_zeros(values: Sequence[Number], matrix: NDArray[np.int64]) -> tuple[list[Number], NDArray[np.int64]]:
-    """`values` without lowest bits that are always zero, and the matrix of the same products; 0 for values always 0."""
+    """Cut lowest bits that are always zero off `values`; also return the matrix of the same products."""
     shifts = [v.node.params[0] if v.node.op == "shl" else 0 for v in values]
     short = [v.on(v.node.args[0]) if shift else v for v, shift in zip(values, shifts, strict=True)]
     live = np.array([not (v.low == v.high == 0) for v in values])

@@ -63,7 +63,7 @@ def centred(step: Step, x: Number, function: ScalarFunction, kind: FixedType) ->
 
 
 def _negative(step: Step, x: Number, function: ScalarFunction) -> Number:
-    """`nnet::elu` and `nnet::selu`: a table below zero."""
+    """Compute `nnet::elu` or `nnet::selu`: a table below zero."""
     circuit, size, kind = x.circuit, size_of(step), step.result
     negative = x.on(circuit.select(x.negative(), x.place, circuit.const(0)))
     index = _index(negative, size, table_of(function).reach)
@@ -104,7 +104,7 @@ _BY_FORM = {CENTRED: _centred, NEGATIVE: _negative, RECTIFIED: _rectified}
 
 
 def _index(x: Number, size: int, span: int) -> Number:
-    """`int(x * size / span)`, where division and conversion round towards zero."""
+    """Compute `int(x * size / span)`, where division and conversion round towards zero."""
     scaled = x.on(x.circuit.mul(x.place, x.circuit.const(size))).quotient(span)
     whole = scaled.into(_INT)
     if (max(-scaled.low, scaled.high) >> max(scaled.fraction, 0)) << max(-scaled.fraction, 0) >= 1 << 31:
@@ -113,7 +113,7 @@ def _index(x: Number, size: int, span: int) -> Number:
 
 
 def softmax(context: Context, chain: Chain) -> None:
-    """`nnet::softmax_stable` over the last axis: value by value with one table where there is time, else at once."""
+    """Compute `nnet::softmax_stable` over the last axis: value by value with one table if there is time, or at once."""
     step = context.step
     count = step.layer.output_shape[-1]
     norm, accum, sum_type = difference_type(step), step.type("accum"), sum_type_of(step)

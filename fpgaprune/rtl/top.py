@@ -16,7 +16,7 @@ class Wire:
     bits: int
 
     def text(self) -> str:
-        """Declaration of the wires of the stream."""
+        """Write the declaration of the wires of the stream."""
         n = self.name
         return f"    wire [{self.bits - 1}:0] {n}_data;\n    wire {n}_valid;\n    wire {n}_ready;\n"
 
@@ -30,7 +30,7 @@ class Placed:
 
     @classmethod
     def entry(cls, port: RtlPort, wire: str, gate: str = "") -> Placed:
-        """An input port feeds `wire`, while the condition `gate` holds if there is one."""
+        """Write what feeds `wire` from an input port, while the condition `gate` holds if there is one."""
         p, is_open = port.prefix, f"~starting & {gate}" if gate else "~starting"
         return cls(
             f"    assign {wire}_data = {p}_tdata;\n    assign {wire}_valid = {p}_tvalid & {is_open};\n"
@@ -51,7 +51,7 @@ class Placed:
 
     @classmethod
     def fork(cls, name: str, bits: int, source: str, one: str, two: str) -> Placed:
-        """`source` goes to `one` and to `two`."""
+        """Write the fork of `source` to `one` and `two`."""
         return cls(
             f"    fp_fork #(.WIDTH({bits})) {name} (\n        .clk(clk), .rst(reset_{name}),\n"
             f"{_stream('s', source)},\n{_stream('a', one)},\n{_stream('b', two)}\n    );\n",
@@ -60,7 +60,7 @@ class Placed:
 
     @classmethod
     def queue(cls, module: str, name: str, source: str, target: str) -> Placed:
-        """Beats of `source` wait before `target`, in an instance of `module`."""
+        """Write the queue of `module` in which beats of `source` wait before `target`."""
         return cls(
             f"    {module} {name} (\n        .clk(clk), .rst(reset_{name}),\n"
             f"{_stream('s', source)},\n{_stream('m', target)}\n    );\n",
@@ -97,7 +97,7 @@ def top_text(
 
 
 def _reset(names: Sequence[str]) -> str:
-    """Each part is reset a cycle after the one before it, so that no net of the reset spans the device.
+    """Write a reset that takes each part a cycle after the one before it, so that no net of it spans the device.
 
     A part gets no old data after its reset, because the part before it was reset earlier. The ports open
     after the last reset.

@@ -123,11 +123,11 @@ class Wiring:
         self._branches[name] = [*found, replace(edge, wire=rest)]
 
     def held(self, chain: Chain) -> int:
-        """Beats that `chain` holds beside those in the registers of its computations."""
+        """Count the beats that `chain` holds beside those in the registers of its computations."""
         return 0 if self.waits else chain.held
 
     def with_room(self, layer: LayerSpec, sources: list[Edge], met: Pair, together: Mapping[str, Need]) -> list[Edge]:
-        """`sources` behind queues that are deep enough for beats that wait and for unequal delays."""
+        """Put `sources` behind queues that are deep enough for beats that wait and for unequal delays."""
         held = [edge.held + self.held(before) for edge, before in zip(sources, met.befores, strict=True)]
         roomy = []
         for place, edge in enumerate(sources):

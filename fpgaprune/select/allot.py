@@ -138,7 +138,7 @@ def lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
 
 
 def _members(units: Units, paths: list[str]) -> tuple[slice, NDArray[np.bool_]]:
-    """Range of all units that covers the weights `paths`, and a flag for each unit in it that belongs to them."""
+    """Return the range of all units that covers the weights `paths`, and a flag for each unit that is theirs."""
     numbers = [units.numbers[path] for path in paths]
     rows = [row for row in numbers if isinstance(row, slice)]
     whole = len(rows) < len(numbers)
@@ -213,7 +213,7 @@ def norm(scores: Scores) -> Scores:
 
 
 def lamp(scores: Scores) -> Scores:
-    """The square of each score divided by the sum of the squares that are not smaller: the best of a layer gets 1.
+    """Divide the square of each score by the sum of the squares that are not smaller: a layer's best gets 1.
 
     The k-th best unit of each layer gets about 1/k, so that a small layer keeps its units. If the lowest score is below
     zero, all scores are first raised by its size; the order within the layer stays.

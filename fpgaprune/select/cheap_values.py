@@ -48,7 +48,7 @@ class Digits:
         return np.array(sorted(value for value in found if kind.raw_min <= value <= kind.raw_max), dtype=np.int64)
 
     def nearest(self, weights: Array, kind: FixedType) -> Array:
-        """The nearest such value of type `kind` for each of `weights`, in their dtype; of two the smaller in size."""
+        """Return the nearest value of so few digits in type `kind` to each weight, in its dtype; of two the smaller."""
         choices = self.raws(kind).astype(np.float64) * kind.lsb
         given = np.asarray(weights, dtype=np.float64)
         above = np.clip(np.searchsorted(choices, given), 1, len(choices) - 1)
@@ -80,7 +80,7 @@ def hold_largest(
     cheap: str | Digits = "digits(1)",
     held: HeldValues | None = None,
 ) -> HeldValues:
-    """`share` of the kept weights, held at their nearest cheap values: those of `held`, and the largest of the others.
+    """Hold `share` of the kept weights at their nearest cheap values: those of `held`, and the largest of the others.
 
     Args:
         weights: weight path to array.

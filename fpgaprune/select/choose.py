@@ -59,7 +59,7 @@ def select(
     protect: Protection | Sequence[str] = (),
     progress: OnStep | None = None,
 ) -> MaskSet:
-    """Masks that lock the least important units up to `sparsity`, and the elements that `base` locks.
+    """Select the least important units up to `sparsity`; return masks that lock them and what `base` locks.
 
     Of the kernels of convolutions `round(sparsity * kernels)` are locked, and separately the same share of the weights
     of Dense and recurrent layers; units that `base` locks count. Equal scores are locked in the order of their index,
@@ -159,7 +159,7 @@ def _shares(
     variables: Mapping[str, object],
     paths: Sequence[str],
 ) -> dict[str, tuple[str, float]]:
-    """For each chosen weight path its group (the glob that chose it, and its pool) and its sparsity."""
+    """Map each chosen weight path to its group (the glob that chose it, and its pool) and its sparsity."""
     chosen: dict[str, tuple[str, float]] = {}
     if isinstance(sparsity, Mapping):
         if paths:

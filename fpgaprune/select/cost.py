@@ -68,7 +68,7 @@ class Adders:
 
 
 def parse_cost(value: str | Adders | None) -> Adders | None:
-    """The cost that the text `value` names: `none`, `adders(6)` or `adders(6, 3)`; an `Adders` is returned as it is.
+    """Parse the cost that `value` names: `none`, `adders(6)` or `adders(6, 3)`; an `Adders` is returned as it is.
 
     Raises:
         MaskError: there is no such cost; the message lists the forms.

@@ -85,7 +85,7 @@ def bn_scale(question: Question) -> Scores:
 
 
 def geometric_median(question: Question) -> Scores:
-    """The sum of the distances from each filter to all others of its weight: lowest for the most replaceable filter.
+    """Sum the distances from each filter to all others of its weight: lowest for the most replaceable filter.
 
     Source: He, Liu, Wang, Hu, Yang, "Filter Pruning via Geometric Median for Deep Convolutional Neural Networks
     Acceleration", 2019, section 3.3.
@@ -105,7 +105,7 @@ def geometric_median(question: Question) -> Scores:
 
 
 def _norm_behind(step: FlatStep, network: Network) -> Any:
-    """The first batch normalization with a scale that reads the step's channels unmixed; None if there is none."""
+    """Find the first batch normalization with a scale that reads the step's channels unmixed; None without one."""
     tensors = [step.outputs[0]]
     while tensors:
         readers = network.consumers(tensors.pop(0))

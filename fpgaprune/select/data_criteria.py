@@ -46,7 +46,7 @@ class Question:
 def batches(
     data: object, batch_size: int, progress: OnStep | None = None, note: str = ""
 ) -> Iterator[tuple[Any, Any, Any]]:
-    """Up to `batch_size` samples at a time, in order, as `(x, y, sample_weight)`; what the data lack is None.
+    """Yield up to `batch_size` samples at a time, in order, as `(x, y, sample_weight)`; what the data lack is None.
 
     Args:
         data: arrays `(x, y)` or `(x, y, sample_weight)`, one array `x`, or an iterable of such batches, which keep
@@ -96,7 +96,7 @@ def _source(data: object, batch_size: int) -> tuple[Iterable[Any], int]:
 
 
 def _are_arrays(data: Sequence[Any]) -> bool:
-    """Whether `data` are whole arrays and not batches; several inputs or outputs are a list or a dict of arrays."""
+    """Return whether `data` are whole arrays, not batches; several inputs or outputs are a list or a dict."""
     several = isinstance(data, tuple) and not all(isinstance(part, tuple) for part in data)
     leaves = [leaf for part in data for leaf in _leaves(part)]
     arrays = all(hasattr(leaf, "shape") and len(leaf.shape) for leaf in leaves)
@@ -127,7 +127,7 @@ def _length(data: Any) -> int:
 
 
 def taylor(question: Question) -> Scores:
-    """`(gradient * weight) ** 2`, averaged over batches, with the gradient of the loss of one batch: first order.
+    """Average `(gradient * weight) ** 2` over batches, with the gradient of the loss of one batch: first order.
 
     The batch size matters, because the gradient of all samples together is nearly zero in a trained network.
 
@@ -138,7 +138,7 @@ def taylor(question: Question) -> Scores:
 
 
 def fisher(question: Question) -> Scores:
-    """`weight ** 2 / 2` times the mean square of the gradients of single samples: the loss to second order.
+    """Multiply `weight ** 2 / 2` by the mean square of the gradients of single samples: the loss to second order.
 
     Source: Theis, Korshunova, Tejani, Huszar, "Faster gaze prediction with dense networks and Fisher pruning", 2018,
     section 3.1.
@@ -214,7 +214,7 @@ def _mean_square_change(question: Question, name: str, *, single: bool) -> Score
 def _gradients(
     model: keras.Model, paths: Sequence[str], source: Iterator[tuple[Any, Any, Any]], who: str, *, single: bool = False
 ) -> Iterator[tuple[int, dict[str, Array]]]:
-    """Samples and the gradients of their mean loss: for each batch, or for each sample where `single`."""
+    """Yield samples and the gradients of their mean loss: for each batch, or for each sample where `single`."""
     import tensorflow as tf
 
     if not getattr(model, "compiled", False):

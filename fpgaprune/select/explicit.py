@@ -19,7 +19,7 @@ KERNELS = ("*kernel",)
 
 
 def from_zeros(model: keras.Model, paths: Sequence[str] = KERNELS) -> MaskSet:
-    """Masks that lock exactly the elements of `model` that are zero now, including -0.0.
+    """Return masks that lock exactly the elements of `model` that are zero now, including -0.0.
 
     Args:
         model: a Keras model.
@@ -37,7 +37,7 @@ def from_zeros(model: keras.Model, paths: Sequence[str] = KERNELS) -> MaskSet:
 
 
 def from_fixed(model: keras.Model, types: str | FixedType | Mapping[str, str | FixedType]) -> MaskSet:
-    """Masks that lock exactly the elements that the type rounds to zero, so that no weight in that type changes.
+    """Return masks that lock exactly the elements that the type rounds to zero, so that no weight in it changes.
 
     The hardware stays the same where it holds the weights in that type, and no BatchNorm is folded into them. An
     element that overflow wraps to zero stays free, because it is not small.

@@ -38,7 +38,7 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         regrow_fraction: float = 0.0,
         **options: Any,
     ) -> None:
-        """A callback for `model.fit`.
+        """Make a callback for `model.fit`.
 
         Args:
             schedule: step to `(prune now, sparsity)`: a schedule of `fpgaprune.select.schedules`, or one of TF-MOT's.
@@ -66,7 +66,7 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         self._step = 0
 
     def initial_masks(self, model: keras.Model) -> MaskSet:
-        """Masks for every weight that may be locked later; only `base` is locked."""
+        """Make masks for every weight that may be locked later; only `base` is locked."""
         free = select(model, 0.0, **self._options)
         return free if self._base is None else free & self._base.fitted(model)
 
@@ -97,7 +97,7 @@ _LAST = 0.65
 
 
 def hold_schedule(epochs: int, rounds: int) -> dict[int, float]:
-    """The epoch at which each round of a hold starts, to the share of the weights that it holds: 1/2, 3/4, ..., 1.
+    """Map the epoch at which each round of a hold starts to the share of weights that it holds: 1/2, 3/4, ..., 1.
 
     Raises:
         MaskError: there are fewer epochs than rounds, or no round.
@@ -129,7 +129,7 @@ class GradualHold(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         types: Mapping[str, FixedType],
         cheap: str | Digits = "digits(1)",
     ) -> None:
-        """A callback for `model.fit`.
+        """Make a callback for `model.fit`.
 
         Args:
             schedule: epoch to the share of the kept weights that is held from then on, as `hold_schedule` gives it.
@@ -152,7 +152,7 @@ class GradualHold(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         return MaskSet({**{path: np.ones(weights[path].shape, bool) for path in self._types}, **self._masks})
 
     def initial_values(self, model: keras.Model) -> dict[str, Any]:
-        """Zeros for each of these masks; a lock that began with values can be given others later."""
+        """Return zeros for each weight of `initial_masks`; a lock that began with values can be given others later."""
         weights = weight_arrays(model)
         return {path: np.zeros_like(weights[path]) for path in self.initial_masks(model)}
 
@@ -166,7 +166,7 @@ class GradualHold(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
             self._lock()
 
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:  # noqa: ARG002
-        """As many weights are held as the schedule asks for at this epoch."""
+        """Hold as many weights as the schedule asks for at this epoch."""
         if epoch in self._schedule:
             share = self._schedule[epoch]
             weights = weight_arrays(self.model)

@@ -133,7 +133,7 @@ def _advice(masks: MaskSet, scope: str, normalize: str) -> Callable[[str], str]:
 
 
 def _filters_left(model: keras.Model, masks: MaskSet, alive: Alive) -> Alive:
-    """For each layer of `alive`, the output channels that have a free element in the layer's kernel."""
+    """Return for each layer of `alive` the output channels that have a free element in the layer's kernel."""
     found = {layer: np.ones(len(flags), dtype=bool) for layer, flags in alive.items()}
     for path, weight in weights_of(model).items():
         if path in masks and weight.layer_path in found and weight.kind != "other":
@@ -159,7 +159,7 @@ def _output_layers(model: keras.Model) -> set[str]:
 
 
 def _shares(model: keras.Model, masks: MaskSet) -> dict[str, tuple[str, float, float]]:
-    """For each kernel that is not depthwise: its layer, its free share, and the free share of its whole pool."""
+    """Return for each kernel that is not depthwise its layer, its free share, and the free share of its whole pool."""
     weights = weights_of(model)
     network = network_of(model)
     layers = {} if network is None else {id(step.layer): step.path for step in network.steps}

@@ -65,7 +65,7 @@ class Sensitivity:
         return list(dict.fromkeys(point.path for point in self.points))
 
     def curve(self, path: str) -> list[tuple[float, float]]:
-        """`(sparsity, accuracy)` of one weight, ascending."""
+        """Return `(sparsity, accuracy)` of one weight, ascending."""
         return [(point.sparsity, point.accuracy) for point in self.points if point.path == path]
 
     def largest_sparsity(self, path: str, lost: float) -> float | None:
@@ -83,7 +83,7 @@ class Sensitivity:
         return {"format": FORMAT, "measure": self.measure, "baseline": self.baseline, "points": rows}
 
     def to_markdown(self) -> str:
-        """A line that names the measure, and a table with a row for each weight and a column for each sparsity."""
+        """Write a line that names the measure, and a table with a row for each weight, a column for each sparsity."""
         sparsities = sorted({point.sparsity for point in self.points})
         lines = [
             f"{self.measure[:1].upper()}{self.measure[1:]}, by the sparsity of one weight alone:",
@@ -98,7 +98,7 @@ class Sensitivity:
         return "\n".join(lines) + "\n"
 
     def save_plot(self, path: str | os.PathLike[str]) -> Path:
-        """`path` (.svg, .png or .pdf) is a figure of accuracy against sparsity, one line for each weight."""
+        """Draw accuracy against sparsity, one line for each weight, to `path` (.svg, .png or .pdf)."""
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

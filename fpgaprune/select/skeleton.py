@@ -48,7 +48,7 @@ def skeleton(
     locked: Mapping[str, Flags],
     share: float,
 ) -> dict[str, Flags]:
-    """For each weight the units that must stay free so that `share` of the channels of each layer stays alive.
+    """Return for each weight the units that must stay free so that `share` of each layer's channels stays alive.
 
     At least one channel of each layer stays alive, and every output channel of the model. A layer that cannot be read
     in the model's graph is treated alone. Units that are locked already cannot be chosen.
@@ -159,7 +159,7 @@ def _staying(network: Network | None, channels: Groups, pairs: Mapping[str, _Pai
 
 
 def _best(groups: Ids, wanted: Flags, fits: Flags, scores: Scores) -> Ids:
-    """For each wanted group its best free pair that fits, or its best free pair if none fits; of equals the last."""
+    """Return each wanted group's best free pair that fits, else its best free pair; of equals the last."""
     found = np.full(len(wanted), -1, dtype=np.intp)
     possible = wanted[groups] & (scores > -np.inf)
     for rows in (np.flatnonzero(possible & fits), np.flatnonzero(possible & ~fits)):

@@ -62,13 +62,13 @@ class Partition:
         return found
 
     def all(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """True for units whose elements are all flagged."""
+        """Return True for units whose elements are all flagged."""
         whole = np.ones(self.count, dtype=bool)
         whole[self.flat[~np.broadcast_to(flags, self.shape).ravel()]] = False
         return whole
 
     def spread(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """For each element the flag of its unit."""
+        """Return for each element the flag of its unit."""
         of_labels = flags.reshape(self.labels.shape) if self.in_order else flags[self.labels]
         return np.broadcast_to(of_labels, self.shape).copy()
 

@@ -22,7 +22,7 @@ class Frozen(keras.layers.Wrapper):
     """
 
     def __init__(self, layer: keras.Layer, move_statistics: bool = False, **kwargs: object) -> None:
-        """A frozen layer.
+        """Make a frozen layer.
 
         Args:
             layer: any Keras layer or model, built or not.

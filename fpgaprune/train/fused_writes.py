@@ -53,7 +53,7 @@ class FusedWrites:
 
     @contextmanager
     def of(self, optimizers: Sequence[object]) -> Iterator[None]:
-        """Fuses the writes of `optimizers` inside the block."""
+        """Fuse the writes of `optimizers` inside the block."""
         ways: dict[str, Callable[[Any, Any], Any]] = {
             "assign": lambda _, value: value,
             "assign_add": tf.add,
@@ -91,6 +91,6 @@ class FusedWrites:
         return write
 
     def _touches(self, variable: keras.Variable) -> frozenset[Any]:
-        """Operations of this graph that may have changed `variable`."""
+        """Return the operations of this graph that may have changed `variable`."""
         handle = self._graph.capture(variable.handle)
         return frozenset(operation.name for operation in handle.consumers() if operation.type not in _READS)

@@ -41,7 +41,7 @@ class Hold:
 
 @contextmanager
 def held(holds: Sequence[Hold], optimizers: Sequence[object], strategy: object) -> Iterator[None]:
-    """After the block, locked elements of weights have their held values, and those of slots the bits from before.
+    """Restore the locked elements after the block: weights to their held values, slots to their bits from before.
 
     Args:
         holds: the held weights.

@@ -71,7 +71,7 @@ class Plan:
     """A lock as data: its masks and values, and after `build` the variables that hold it."""
 
     def __init__(self, masks: MaskSet, values: Values, weights: Mapping[str, object]) -> None:
-        """A lock that holds nothing yet; `weights` may be empty if the model is unknown."""
+        """Make a lock that holds nothing yet; `weights` may be empty if the model is unknown."""
         self.masks = masks
         self.weights = weights
         self.zero = isinstance(values, str) and values == "zero"
@@ -81,7 +81,7 @@ class Plan:
         self._encoded: dict[str, str] = {}
 
     def arrays(self, weights: Mapping[str, object]) -> dict[str, Any]:
-        """Weight path to the array with the values of its locked elements."""
+        """Map weight path to the array with the values of its locked elements."""
         if self._encoded:
             return {
                 path: decode_values(path, text, self.masks[path], read(weights[path]).dtype)

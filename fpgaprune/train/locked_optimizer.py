@@ -51,7 +51,7 @@ def divides_by_gradients(optimizer: keras.optimizers.Optimizer) -> bool:
 
 
 def zero_locked(gradient: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """`gradient` where `mask` is True, and +0.0 where it is False, even in place of NaN.
+    """Return `gradient` where `mask` is True, and +0.0 where it is False, even in place of NaN.
 
     Args:
         gradient: a tensor of the weight's shape, or `tf.IndexedSlices` over its first axis.
@@ -93,7 +93,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         weights: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> None:
-        """A lock that takes effect when the optimizer is built.
+        """Make a lock that takes effect when the optimizer is built.
 
         Args:
             inner_optimizer: any Keras optimizer but a `LossScaleOptimizer`; it may be built already.
@@ -258,16 +258,16 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         return held(self._plan.holds, fused, self._distribution_strategy)
 
     def finalize_variable_values(self, var_list: Sequence[Any]) -> None:
-        """As `inner_optimizer` does (it may copy its EMA into the weights), but locked elements keep their bits."""
+        """Finalize as `inner_optimizer` does (perhaps by its EMA), but locked elements keep their bits."""
         with self._held():
             self.inner_optimizer.finalize_variable_values(var_list)
 
     def scale_loss(self, loss: tf.Tensor) -> tf.Tensor:
-        """As `inner_optimizer` does."""
+        """Scale the loss as `inner_optimizer` does."""
         return self.inner_optimizer.scale_loss(loss)
 
     def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
-        """As `inner_optimizer` does."""
+        """Exclude variables as `inner_optimizer` does."""
         self.inner_optimizer.exclude_from_weight_decay(var_list=var_list, var_names=var_names)
 
     @property

@@ -178,7 +178,7 @@ def _inner(optimizer: keras.Optimizer) -> keras.Optimizer:
 
 
 def _usable(optimizer: keras.Optimizer) -> keras.Optimizer:
-    """`optimizer`, or a copy if its slots have no values because its first step was refused in tracing."""
+    """Return `optimizer`, or a copy if its slots have no values because its first step was refused in tracing."""
     if all(bool(tf_variable(variable).is_initialized()) for variable in optimizer.variables):
         return optimizer
     return type(optimizer).from_config(optimizer.get_config())

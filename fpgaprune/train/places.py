@@ -29,7 +29,7 @@ def place_of(variable: keras.Variable) -> int:
 def resolve_places(
     masks: MaskSet, variables: Sequence[Any], weights: Mapping[str, Any], positions: Mapping[str, int]
 ) -> dict[str, int]:
-    """Weight path to index in `variables`, for each path in `masks`.
+    """Map weight path to index in `variables`, for each path in `masks`.
 
     Args:
         masks: the masks of the lock.
@@ -62,7 +62,7 @@ def resolve_places(
 
 
 def known_variables(variables: Mapping[str, object]) -> NamedWeights[Any]:
-    """`variables` by the names that a lock gives them; Keras's own paths find them too."""
+    """Return `variables` by the names that a lock gives them; Keras's own paths find them too."""
     return NamedWeights(variables, {path: [_keras_path(variable)] for path, variable in variables.items()})
 
 
@@ -85,7 +85,7 @@ def _by_name(path: str, variables: Sequence[object]) -> int:
 
 
 def find_slots(optimizer: keras.optimizers.Optimizer, variables: Sequence[object]) -> list[list[Any]]:
-    """For each of `variables`, the slots in which `optimizer` keeps one number for each element.
+    """Find for each of `variables` the slots in which `optimizer` keeps one number for each element.
 
     A slot is a variable of the optimizer that `add_variable_from_reference` made for a weight (moments,
     EMA average, gradient accumulator). Keras names it `{path of the weight}_{name of the slot}` and gives it the
@@ -108,7 +108,7 @@ def find_slots(optimizer: keras.optimizers.Optimizer, variables: Sequence[object
 
 
 def members(optimizer: keras.optimizers.Optimizer) -> Iterator[Any]:
-    """`optimizer` and every optimizer inside it."""
+    """Yield `optimizer` and every optimizer inside it."""
     yield optimizer
     for inner in getattr(optimizer, "optimizers", ()):
         yield from members(inner)
@@ -117,7 +117,7 @@ def members(optimizer: keras.optimizers.Optimizer) -> Iterator[Any]:
 
 
 def _attribute(owner: Any, trained: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    """Pairs of a slot and the weight that it belongs to."""
+    """Yield pairs of a slot and the weight that it belongs to."""
     by_name: dict[str, list[Any]] = {}
     for variable in trained:
         by_name.setdefault(_slot_prefix(variable), []).append(variable)

@@ -18,7 +18,7 @@ Values = Literal["zero", "current"] | Mapping[str, ArrayLike]
 
 
 def held_values(values: Values, masks: MaskSet, weights: Mapping[str, object]) -> dict[str, Array]:
-    """Weight path to an array of the weight's shape and dtype; only its locked elements matter.
+    """Map weight path to an array of the weight's shape and dtype; only its locked elements matter.
 
     Args:
         values: "zero", "current" (the current values of `weights`), or weight path (or Keras's own path) to an array

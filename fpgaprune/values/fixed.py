@@ -123,7 +123,7 @@ class FixedType:
         return best
 
     def _squared_error(self, values: Array, most: float) -> float:
-        """The sum of squared errors of `values` (N,) in a type that rounds and saturates; `most` or more if so large.
+        """Sum the squared errors of `values` (N,) in a type that rounds and saturates; stop once at `most` or more.
 
         A part of the values at a time stays in the processor's cache, and a type that is worse ends early: that takes a
         tenth of the time of `to_raw` and `to_float`. What `scaled + 0.5` rounds here changes no error.
@@ -171,7 +171,7 @@ class FixedType:
         return float(max(-self.raw_min, self.raw_max) * self.lsb)
 
     def to_raw(self, values: ArrayLike) -> NDArray[np.int64]:
-        """Raw integers of real `values` after rounding and overflow; exact for finite float64 input.
+        """Return the raw integers of real `values` after rounding and overflow; exact for finite float64 input.
 
         Raises:
             DesignError: a value is NaN or infinite, or too large for a 64-bit intermediate.
@@ -185,13 +185,13 @@ class FixedType:
         return self.overflowed(self.rounded(scaled).astype(np.int64))
 
     def rounded(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
-        """`scaled`, in units in the last place, rounded to integers by this type's rounding mode; exact."""
+        """Round `scaled`, in units in the last place, to integers by this type's rounding mode; exact."""
         whole = np.trunc(scaled)
         # The fraction of a float is itself a float, while `scaled + 0.5` may not be.
         return np.asarray(whole + _ROUND[self.rounding](scaled - whole, whole))
 
     def overflowed(self, raw: NDArray[np.int64]) -> NDArray[np.int64]:
-        """`raw` reduced to this type's range by its overflow mode."""
+        """Reduce `raw` to this type's range by its overflow mode."""
         low, high = self.raw_min, self.raw_max
         if self.overflow == "SAT_ZERO":
             return np.where((raw < low) | (raw > high), 0, raw)
@@ -210,7 +210,7 @@ class FixedType:
 
 
 def integer_bits(magnitude: float) -> int:
-    """Bits left of the binary point that an unsigned number of this size needs."""
+    """Count the bits left of the binary point that an unsigned number of this size needs."""
     return math.floor(math.log2(magnitude)) + 1 if magnitude > 0 else 0
 
 

@@ -64,7 +64,7 @@ class MaskSet(Summarised, Mapping[str, Mask]):
 
     @classmethod
     def from_slices(cls, model: keras.Model | Mapping[str, Any], slices: Iterable[str]) -> MaskSet:
-        """A set that locks exactly what `slices` name, such as `conv2/kernel[:, :, 29, 13]`; a path may be a glob.
+        """Make a set that locks exactly what `slices` name, such as `conv2/kernel[:, :, 29, 13]`; a path may be a glob.
 
         Args:
             model: a Keras model, or a mapping of weight path to shape.
@@ -158,7 +158,7 @@ class MaskSet(Summarised, Mapping[str, Mask]):
         return self.locked_count / self.size if self.size else 0.0
 
     def digest(self) -> str:
-        """SHA-256 over paths, shapes and bits; independent of the order of the paths."""
+        """Return the SHA-256 over paths, shapes and bits; independent of the order of the paths."""
         digest = hashlib.sha256()
         for path in sorted(self):
             mask = self[path]

@@ -19,7 +19,7 @@ MOST_CLASSES = 1 << 20
 
 
 def real_array(values: object, what: str) -> Array:
-    """`values` as an array of finite real numbers within float32; a type of bool, whole or float numbers stays.
+    """Return `values` as an array of finite reals within float32; a type of bool, whole or float numbers stays.
 
     A type that NumPy itself does not have, such as bfloat16, becomes float32.
 
@@ -66,7 +66,7 @@ def in_order(samples: Any, names: Sequence[str], taker: str) -> Any:
 
 
 def sample_arrays(samples: object, shapes: Sequence[tuple[int, ...]], taker: str) -> list[Array]:
-    """`samples` as one array (N, ...) for each input.
+    """Return `samples` as one array (N, ...) for each input.
 
     Args:
         samples: an array (N, ...), or one for each input.
@@ -86,7 +86,7 @@ def sample_arrays(samples: object, shapes: Sequence[tuple[int, ...]], taker: str
 
 
 def class_numbers(labels: Array, what: str, classes: int | None = None) -> NDArray[np.int64]:
-    """`labels` as int64, each from 0 to `classes` - 1.
+    """Return `labels` as int64, each from 0 to `classes` - 1.
 
     Args:
         labels: whole numbers of any shape.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 
 def spread(kernel: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """`kernel`, (KH, KW, C_in / groups, C_out), among zeros in the plain kernel of `shape`.
+    """Spread `kernel`, (KH, KW, C_in / groups, C_out), among zeros in the plain kernel of `shape`.
 
     A depthwise kernel of (KH, KW, C, multiplier) becomes one of (..., C, C * multiplier).
     """
@@ -27,7 +27,7 @@ def spread(kernel: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def gathered(plain: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """The kernel of `shape` of which `spread` made `plain`; else `plain` itself, as if a weight is beside the taps."""
+    """Return the kernel of `shape` of which `spread` made `plain`; else `plain`, as if weights lie beside taps."""
     places = None if plain.shape == shape else _places(shape, plain.shape)
     if places is None or np.count_nonzero(plain[places]) != np.count_nonzero(plain):
         return plain

@@ -89,7 +89,7 @@ class Summarised:
 
 
 def _short(text: str, most: int) -> str:
-    """`text` in one line of at most `most` printable characters."""
+    """Return `text` in one line of at most `most` printable characters."""
     printable = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
     return printable if len(printable) <= most else f"{printable[: most - 3]}..."
 
@@ -123,7 +123,7 @@ def _image(shares: NDArray[np.float64], shows: str) -> str:
 
 
 def _fewer(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """At most `_PIXELS` rows: each is the mean of neighbouring ones."""
+    """Return at most `_PIXELS` rows: each is the mean of neighbouring ones."""
     if len(shares) <= _PIXELS:
         return shares
     starts = np.arange(_PIXELS) * len(shares) // _PIXELS

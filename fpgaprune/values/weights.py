@@ -37,7 +37,7 @@ class NamedWeights(dict[str, T]):
     """
 
     def __init__(self, values: Mapping[str, T], names: Mapping[str, Iterable[str]]) -> None:
-        """Maps weight paths to `values`; `names` maps them to Keras's own paths."""
+        """Map weight paths to `values`; `names` maps them to Keras's own paths."""
         super().__init__(values)
         self.keras_paths: dict[str, list[str]] = {}
         for path, own in names.items():
@@ -85,7 +85,7 @@ def weight_path(name: str, known: Collection[str]) -> str | None:
 
 
 def by_weight_path(given: Mapping[str, V], known: Collection[str]) -> dict[str, V]:
-    """`given` with weight paths as keys; a key that is Keras's path of a weight in `known` is replaced, others stay.
+    """Return `given` with weight paths as keys; Keras's path of a weight in `known` is replaced, others stay.
 
     Raises:
         MaskError: two keys name one weight, or Keras gives several weights one of them.
@@ -105,7 +105,7 @@ def _keras_paths(known: Collection[str]) -> Mapping[str, list[str]]:
 
 
 def named_weights(model: Any) -> NamedWeights[Any]:
-    """Weight path to variable for every variable of `model`, in the model's order; a shared variable appears once.
+    """Map weight path to variable for every variable of `model`, in its order; a shared variable appears once.
 
     Raises:
         MaskError: `model` is no Keras model or not built yet, or two variables would share a path.
@@ -171,7 +171,7 @@ def uncomputed_names(model: object) -> list[str]:
 
 
 def weight_arrays(model: keras.Model) -> NamedWeights[NDArray[Any]]:
-    """Weight path to a copy of the values, for every variable of `model`.
+    """Map weight path to a copy of the values, for every variable of `model`.
 
     Examples:
         >>> {path: array.shape for path, array in fp.weight_arrays(model).items()}["conv1/kernel"]
@@ -181,7 +181,7 @@ def weight_arrays(model: keras.Model) -> NamedWeights[NDArray[Any]]:
 
 
 def match_paths(pattern: str, known: Collection[str]) -> list[str]:
-    """The weight paths that the glob `pattern` matches, in their order: `conv*/kernel`, `*/kernel`, `conv2/kernel`.
+    """Return the weight paths that the glob `pattern` matches, in their order: `conv*/kernel`, `*/kernel`.
 
     If it matches no weight path, Keras's own paths are tried: `sequential/conv*/kernel`.
 
@@ -218,7 +218,7 @@ def near_misses(name: str, known: Iterable[str]) -> str:
 
 
 def weight_shapes(model_or_shapes: object) -> NamedWeights[tuple[int, ...]]:
-    """Weight path to shape, from a Keras model or from such a mapping."""
+    """Map weight path to shape, from a Keras model or from such a mapping."""
     if isinstance(model_or_shapes, NamedWeights):
         return model_or_shapes.map(tuple)
     if isinstance(model_or_shapes, Mapping):

@@ -26,7 +26,7 @@ _TIME_NS = {"ps": 1e-3, "ns": 1.0, "us": 1e3, "ms": 1e6}
 
 
 def parse_count(text: str, where: str) -> int | None:
-    """The whole number in `text`, without percentages and `/ capacity`; None if `text` states that there is none.
+    """Parse the whole number in `text`, without percentages and `/ capacity`; None if `text` says there is none.
 
     Raises:
         ReportError: `text` is something else, or larger than any device.
@@ -57,7 +57,7 @@ def parse_number(text: str, where: str) -> float | None:
 
 
 def parse_range(text: str, where: str) -> tuple[int | None, int | None]:
-    """The two ends of a range as `2 ~ 53`; a single number is both ends.
+    """Parse the two ends of a range as `2 ~ 53`; a single number is both ends.
 
     An unknown end is None. The tools print it as `?`, `undef` or -1, or they print an upper end below the lower one
     (`3 ~ 0`, in a file that states elsewhere that the upper end is `undef`).
@@ -87,7 +87,7 @@ def parse_time_ns(text: str, where: str) -> float | None:
 
 
 def shorten(text: str) -> str:
-    """`text` as a message quotes it: on one line, and no longer than a cell."""
+    """Return `text` as a message quotes it: on one line, and no longer than a cell."""
     bare = text.strip()
     return repr(bare if len(bare) <= _LONGEST else f"{bare[:_LONGEST]}...")
 

@@ -84,7 +84,7 @@ def compare(
     estimates: Mapping[str, Estimate],
     modules: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Comparison:
-    """Estimates and reports of the same designs, figure by figure.
+    """Compare estimates and reports of the same designs, figure by figure.
 
     Rows without any known figure are left out. Reports on modules inside a design are no part of its totals. The
     latency and interval of an estimate are compared with the longest ones of csynth.

@@ -35,7 +35,7 @@ class PrintedTable:
         return next((known.index(_plain(name)) for name in names if _plain(name) in known), None)
 
     def require(self, *names: str) -> int:
-        """As `index`, for a column that must be there.
+        """Return the `index` of a column that must be there.
 
         Raises:
             ReportError: the table has no such column.

@@ -104,7 +104,7 @@ def _cycles(node: _Node) -> Cycles:
 
 
 def _rows(file: _Node) -> tuple[ModuleRow, ...]:
-    """One row for each instance in the top module if the file has the hierarchy, else for each module below the top."""
+    """List each instance in the top module if the file has the hierarchy, else each module below the top."""
     modules: dict[str, ModuleRow] = {}
     for element in file.element.iterfind("ModuleInformation/Module"):
         node = _Node(element, f"{file.where}, a <Module>")

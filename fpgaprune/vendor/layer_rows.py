@@ -88,13 +88,13 @@ def match_layers(
 
 
 def _mixes_scales(names: Sequence[str]) -> bool:
-    """Whether hls4ml made some of the layers itself, as `fc1_alpha`, the scale of `fc1`; it numbers those last."""
+    """Return whether hls4ml made some of the layers, as `fc1_alpha`, the scale of `fc1`; it numbers those last."""
     made = [name.endswith("_alpha") for name in names]
     return any(made) and not all(made)
 
 
 def _rows_of(family: str, families: Mapping[str, list[str]], rows: Sequence[ModuleRow]) -> list[ModuleRow]:
-    """Rows of this kind.
+    """Return the rows of this kind.
 
     hls4ml replaces a convolution of width 1 by a pointwise one with a new number. So the numbers give the order of
     convolutions only if none or all of them were replaced.

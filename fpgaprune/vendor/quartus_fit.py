@@ -148,7 +148,7 @@ def _entities(table: PrintedTable) -> tuple[ModuleRow, ...]:
 
 
 def _check_end(lines: Sequence[str], source: Path) -> None:
-    """The last section in the table of contents follows."""
+    """Check that the last section in the table of contents follows."""
     start = next((at for at, line in enumerate(lines) if line.strip(" ;") == "Table of Contents"), None)
     if start is None:
         raise ReportError(f"{source} has no table of contents; the report is cut off; wanted the whole .fit.rpt")

@@ -101,7 +101,7 @@ def read_reports(folder: str | os.PathLike[str]) -> Reports:
 
 
 def find_reports(folder: str | os.PathLike[str]) -> Reports:
-    """As `read_reports`, but empty if there is no report or none can be read.
+    """Read as `read_reports`, but return no report if there is none or none can be read.
 
     Raises:
         ReportError: there is no such folder, or it is a file that is no report or cannot be read.

@@ -38,7 +38,7 @@ def run_tool(
     timeout_s: float,
     on_line: Callable[[str], None] | None = None,
 ) -> ToolRun:
-    """As `processes.run_tool`; the message about a missing tool names its product and how to make it visible."""
+    """Run as `processes.run_tool`; a missing tool's message names its product and how to make it visible."""
     name = Path(command[0]).name if command else ""
     product, advice = TOOLS.get(name, ("no tool known here", "add its folder to PATH"))
     return processes.run_tool(command, folder, timeout_s, on_line, product=product, advice=advice)

@@ -120,7 +120,7 @@ def _flat(tables: Sequence[PrintedTable], source: Path) -> tuple[Resources[int],
 
 
 def _blocks(large: Number, small: Number) -> Number:
-    """Blocks of 18 Kb: two for each of 36 Kb; None if neither number is known."""
+    """Count blocks of 18 Kb: two for each of 36 Kb; None if neither number is known."""
     return None if large is None and small is None else 2 * (large or 0) + (small or 0)
 
 
@@ -153,7 +153,7 @@ def _hierarchy(table: PrintedTable) -> tuple[Resources[int], tuple[ModuleRow, ..
 
 
 def _check_contents(lines: Sequence[str], source: Path) -> None:
-    """Every section in the table of contents follows."""
+    """Check that every section in the table of contents follows."""
     starts = [at for at, line in enumerate(lines) if line.strip() == "Table of Contents"]
     if not starts:
         raise ReportError(f"{source} has no table of contents; the report is cut off or not {_KIND}")

@@ -74,7 +74,7 @@ def choose_masks(
 def first_masks(
     model: keras.Model, settings: SelectConfig, data: Data | None, seed: int, on_step: OnStep | None = None
 ) -> tuple[MaskSet, list[dict[str, Any]]]:
-    """Lock what is locked before `sparsity` counts: named elements, whole filters, and what follows from filters.
+    """Return the locks set before `sparsity` counts: named ones, whole filters, and what follows from filters.
 
     Raises:
         MaskError: as `choose_masks`.

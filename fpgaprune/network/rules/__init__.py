@@ -14,5 +14,5 @@ RULES: dict[type, LayerRule] = {kind: rule for family in _FAMILIES for kind, rul
 
 
 def rule_of(kind: type) -> LayerRule | None:
-    """Rule of this class, or of the class of Keras that it computes as; None if there is no rule."""
+    """Return the rule of this class, or of the class of Keras that it computes as; None if there is no rule."""
     return RULES.get(class_of_keras(kind) or kind) or vars(kind).get("channel_rule")

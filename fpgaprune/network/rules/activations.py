@@ -18,7 +18,7 @@ from fpgaprune.network.site import LayerRule, Site
 
 
 def apply_elementwise(function: Callable[[Any], Any], channels: Channels) -> Channels:
-    """`channels` after the element-wise `function`, which is applied to every constant in float64."""
+    """Apply the element-wise `function` to `channels`, in float64 to every constant."""
     if not channels.known.any():
         return channels
     inside = keras.ops.convert_to_tensor(channels.value[channels.known], dtype="float64")
@@ -28,7 +28,7 @@ def apply_elementwise(function: Callable[[Any], Any], channels: Channels) -> Cha
 
 
 def activate(site: Site, line: AxisChannels, axis: int, function: object) -> Channels:
-    """The output of a layer whose linear part makes `line` along `axis`, after the layer's activation `function`."""
+    """Return the output of a layer whose linear part makes `line` along `axis`, after its activation `function`."""
     channels = line.over(site.shape, axis % len(site.shape))
     return channels if function is None else _applied(site, channels, function)
 
@@ -68,7 +68,7 @@ def softmax(site: Site) -> Channels:
 
 
 def prelu(site: Site) -> Channels:
-    """The rule of `PReLU`: a constant stays constant unless it is negative and its alphas differ between positions."""
+    """Apply the rule of `PReLU`: a constant stays one unless it is negative and its alphas differ by position."""
     channels, alpha = site.inputs[0], value_of(site.layer.alpha, np.float64)
     if len(channels.varying) > 1:
         site.hold(channels.ids, "layout")
@@ -86,7 +86,7 @@ def prelu(site: Site) -> Channels:
 
 
 def elementwise_of(activation: Any) -> Callable[[Any], Any] | None:
-    """What computes `activation` of a tensor of any dtype; None if a number may depend on others, or on its place."""
+    """Return what computes `activation` of any dtype; None if a number may depend on others, or on its place."""
     known = activation_of(activation)
     if known is None or known.name not in FUNCTIONS or known.name == "prelu":
         return None

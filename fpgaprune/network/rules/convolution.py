@@ -76,7 +76,7 @@ def depthwise_convolution(site: Site) -> Channels:
 
 
 def separable_convolution(site: Site) -> Channels:
-    """The rule of `SeparableConv1D`, `SeparableConv2D`: depthwise without a bias, then 1x1, which pads nothing."""
+    """Apply the rule of `SeparableConv1D` and `2D`: depthwise without a bias, then 1x1, which pads nothing."""
     layer, axis = site.layer, channel_axis(site.layer)
     inner = _filtered(site, site.line(axis), layer.depthwise_kernel)
     ids = site.own(layer.filters)
@@ -90,7 +90,7 @@ def _positions(site: Site) -> int:
 
 
 def _filtered(site: Site, line: AxisChannels, variable: keras.Variable, bias: object = None) -> AxisChannels:
-    """`line` after a kernel (..., C_in, m) and a bias: constant if the kernel is zero or its input is constant."""
+    """Apply a kernel (..., C_in, m) and a bias to `line`: a zero kernel or a constant input makes a constant."""
     kernel = value_of(variable)
     site.weight(variable, *(None,) * (kernel.ndim - 2), line.ids, None, uses=_positions(site))
     flat = kernel.reshape(-1, kernel.shape[-2] * kernel.shape[-1])

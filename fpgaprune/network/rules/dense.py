@@ -29,7 +29,7 @@ def dense(site: Site) -> Channels:
 
 
 def einsum_dense(site: Site) -> Channels:
-    """The rule of an `EinsumDense` that sums over one axis: `...x,xy->...y` is a `Dense`; others keep all outputs."""
+    """Apply the rule of an `EinsumDense` that sums over one axis: `...x,xy->...y` is a `Dense`; others keep outputs."""
     layer = site.layer
     source, kernel, result = _letters(layer.equation, len(site.inputs[0].shape) + 1)
     made = kernel[1:]

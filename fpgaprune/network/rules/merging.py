@@ -59,7 +59,7 @@ def coupled(site: Site, sources: Sequence[Channels], join: Join, absorbing_zero:
 
 
 def merge(join: Join, kind: str = "", absorbing_zero: bool = False) -> Values:
-    """The rule of an element-wise layer of any number of tensors; a function linear in each of them has a `kind`."""
+    """Make the rule of an element-wise layer of any number of tensors; one linear in each of them has a `kind`."""
 
     def rule(site: Site) -> Channels:
         found = collapsed(site, site.inputs, kind) if kind else None

@@ -72,7 +72,7 @@ def rescaling(site: Site) -> Channels:
 
 
 def input_normalization(site: Site) -> Channels:
-    """The rule of `Normalization`: (x - mean) / sqrt(variance), or its inverse, with fixed statistics on one axis."""
+    """Apply the rule of `Normalization`: (x - mean) / sqrt(variance), or its inverse, with fixed statistics."""
     layer, channels = site.layer, site.inputs[0]
     given = layer.input_mean is not None
     if len(layer._keep_axis) > 1 or (given and np.ndim(layer.input_mean) > 1):
@@ -93,7 +93,7 @@ def input_normalization(site: Site) -> Channels:
 
 
 def _keep_listed(site: Site, line: AxisChannels, **entries: Any) -> None:
-    """Config entries with a number for each channel of `line` keep the numbers of the channels that stay."""
+    """Keep, in config entries with a number for each channel of `line`, the numbers of the channels that stay."""
     site.shrinks(
         **{key: Listed(line.ids, tuple(x.tolist())) for key, x in entries.items() if x.shape == line.ids.shape}
     )

@@ -54,7 +54,7 @@ def bidirectional(site: Site) -> list[Channels]:
 
 
 def time_distributed(site: Site) -> list[Channels]:
-    """The rule of `TimeDistributed` around a `Dense`, which keeps its units, or around a layer that does nothing."""
+    """Apply the rule of `TimeDistributed` around a `Dense`, which keeps its units, or a layer that does nothing."""
     inner = site.layer.layer
     known = keras_class(inner)
     if known is not None and known.__name__ in IDENTITIES:

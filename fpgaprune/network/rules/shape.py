@@ -23,7 +23,7 @@ def flatten(site: Site) -> Channels:
 
 
 def reshape(site: Site) -> Channels:
-    """The rule of `Reshape`: row-major order into a new shape, whose entries shrink with the channels on them."""
+    """Apply the rule of `Reshape`: row-major order into a new shape, whose entries shrink with their channels."""
     result = _reshaped(site, site.inputs[0])
     site.shrinks(target_shape=tuple(_size(result, axis) for axis in range(len(result.shape))))
     return result
@@ -71,7 +71,7 @@ def global_pooling(site: Site) -> Channels:
 
 
 def resampling(site: Site) -> Channels:
-    """The rule of `UpSampling`, `Cropping`: values are copied, or are weighted means whose weights are rounded."""
+    """Apply the rule of `UpSampling`, `Cropping`: values are copied, or are weighted means with rounded weights."""
     axis = channel_axis(site.layer) if hasattr(site.layer, "data_format") else -1
     line = site.line(axis)
     if getattr(site.layer, "interpolation", "nearest") != "nearest":

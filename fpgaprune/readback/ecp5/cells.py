@@ -18,7 +18,7 @@ def carry(table: int, *, injects: bool) -> int:
 
 
 def small_content(words: int, bit: int) -> int:
-    """Bit `bit` of sixteen words of four, as the sixteen bits of the table that holds it."""
+    """Return bit `bit` of sixteen words of four, as the sixteen bits of the table that holds it."""
     found = 0
     for address in range(16):
         place = sum((address >> at & 1) << position for at, position in enumerate(ADDRESS))

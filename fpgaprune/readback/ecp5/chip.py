@@ -64,7 +64,7 @@ class Ecp5:
         return found
 
     def block(self, row: int, col: int, kind: str) -> tuple[list[Tile], int]:
-        """The tiles of nine columns that share settings, around a cell in one of them, and its column among these.
+        """Return the tiles of nine columns that share settings, around a cell in one of them, and its column there.
 
         Some columns belong to the clock's tree too, and have other names.
 
@@ -158,7 +158,7 @@ class Ecp5:
         return ReadbackError(f"the bits of {name} at {place} are none that Trellis knows")
 
     def way(self, tile: Tile, name: str) -> str | None:
-        """The wire that a switch leads to a wire of the tile; None if its bits are none that the database knows."""
+        """Return the wire that a switch leads to a wire of the tile; None if the database does not know its bits."""
         about = self.db.type_of(tile)
         used = about.bits_of(name) & self.ones(tile)
         return next((source for source, bits in about.muxes.get(name, {}).items() if used and bits.ones == used), None)

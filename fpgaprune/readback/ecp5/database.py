@@ -184,7 +184,7 @@ class Database:
             yield from ((tile, name, source) for tile in tiles if tile.kind == kind)
 
     def pin(self, package: str, pin: str) -> tuple[int, int, str]:
-        """Row, column and letter of the buffer at a pin of a package."""
+        """Return row, column and letter of the buffer at a pin of a package."""
         place = self._pins[package][pin]
         return int(place["row"]), int(place["col"]), str(place["pio"])
 
@@ -225,7 +225,7 @@ class Database:
 
 
 def _stepped(name: str) -> tuple[int, int, str]:
-    """Rows and columns to the tile in which a wire begins, and its name there: `N1E2_JA0` is the `JA0` of another."""
+    """Return rows and columns to the tile where a wire begins, and its name there: `N1E2_JA0` is another's `JA0`."""
     found = _RELATIVE.fullmatch(name)
     if found is None:
         return 0, 0, name

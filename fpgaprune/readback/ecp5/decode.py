@@ -228,7 +228,7 @@ class _Walk:
         return {0: ZERO, 0xFFFF: ONE}.get(reduced(table, tied)[0], cell)
 
     def _made(self, cell: Cell, table: int, inputs: Iterable[Cell | int], place: str) -> None:
-        """A table of what it depends on: other inputs are not decoded."""
+        """Make a table of what it depends on: other inputs are not decoded."""
         given = list(inputs)
         given += [ZERO] * (4 - len(given))
         known = [one if isinstance(one, int) else OPEN for one in given]
@@ -323,7 +323,7 @@ class _Walk:
         self._output(cell, lambda row, col: self._multipliers.read(self._parts, row, col, self._value, self._clocked))
 
     def _output(self, cell: Cell, decoded: Callable[[int, int], list[int]]) -> None:
-        """One of the outputs of a cell that is decoded once."""
+        """Make one of the outputs of a cell that is decoded once."""
         kind, row, col, number = cell
         if (kind, row, col) not in self._outputs:
             self._outputs[kind, row, col] = decoded(row, col)
@@ -335,7 +335,7 @@ class _Walk:
         self._parts.netlist.pins[self._pins.input(wire)] = self._net[cell]
 
     def _lock(self, cell: Cell) -> None:
-        """1: the netlist begins when the PLL is locked."""
+        """Make a 1: the netlist begins when the PLL is locked."""
         self._plls.ratio(cell[1], cell[2])
         self._parts.table(0xFFFF, (), f"{_place(cell)}/lock", self._net[cell])
 

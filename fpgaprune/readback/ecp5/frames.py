@@ -19,7 +19,7 @@ WORD, WORDS = 9, 2048
 def read_frames(
     data: bytes, identity: int, frames: int, frame_bits: int
 ) -> tuple[NDArray[np.uint8], dict[int, bytearray]]:
-    """Bits (frames, bits of each), and number of a memory -> its bits, word by word of 9.
+    """Read the bits (frames, bits of each), and each memory's bits by its number, word by word of 9.
 
     Args:
         data: the file.
@@ -85,7 +85,7 @@ class _Reader:
                 self._check()
 
     def checked(self, size: int, count: int, fill: int) -> Iterator[bytes]:
-        """Parts of the file, each with its checksum and fillers behind it."""
+        """Yield parts of the file, each with its checksum and fillers behind it."""
         for _ in range(count):
             yield self._take(size)
             self._check()

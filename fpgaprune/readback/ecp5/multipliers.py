@@ -33,7 +33,7 @@ def multiply(parts: Parts, registered: Collection[str], wire: Wires, place: str)
         return ReadbackError(f"the multiplier at {place} {what}; fpgaprune does not decode that")
 
     def held(nets: Sequence[int], stage: str) -> list[int]:
-        """Registers, which begin at 0: one that takes 0 stays at it."""
+        """Put registers, which begin at 0, behind `nets`; one that takes 0 stays at it."""
         if stage not in registered:
             return list(nets)
         return [net and parts.register(net, ONE, ZERO, 0, f"{place}/{stage}{at}") for at, net in enumerate(nets)]

@@ -43,7 +43,7 @@ class Plls:
         return Wire(row, col, "CLKFB_PLL")
 
     def ratio(self, row: int, col: int) -> Fraction:
-        """Frequency of a PLL's output, which feeds itself back, / frequency at its reference.
+        """Return the frequency of the output of a PLL, which feeds itself back, over that of its reference.
 
         Raises:
             ReadbackError: it is set in a way that fpgaprune does not decode.

@@ -67,7 +67,7 @@ class Ecp5Cells(SynthesisReader[Parts]):
         yield place
 
     def _product(self, name: str, cell: SynthesisedCell) -> None:
-        """A multiplier; its registers are those of synthesis before its factors and behind its product."""
+        """Make a multiplier; its registers are those of synthesis before its factors and behind its product."""
         stages = _stages(cell)
         if "PIPELINE" in stages:
             raise ReadbackError(f"cell {name!r} has registers within its product; fpgaprune does not compare those")

@@ -39,7 +39,7 @@ class PortFuses:
 
 @lru_cache(maxsize=8)
 def _table(device: str, tiles: tuple[int, int, int]) -> Mapping[tuple[str, str], Fuses]:
-    """Attribute and value -> its fuses in the three tiles of a memory."""
+    """Map attribute and value to its fuses in the three tiles of a memory."""
     db, attributes = database(device), apycula("attrids")
     names = {code: name for name, code in attributes.bsram_attrids.items()}
     values = {code: name for name, code in attributes.bsram_attrvals.items()}
@@ -67,7 +67,7 @@ class Blocks:
         self._outputs: dict[tuple[int, int], dict[Wire, int]] = {}
 
     def output(self, wire: Wire) -> tuple[int, int, int] | None:
-        """Row and column of the memory that drives a wire, and which of its 36 outputs that is: 18 of A, 18 of B."""
+        """Return row and column of the memory that drives a wire, and which of its 36 outputs: 18 of A, 18 of B."""
         for col in range(wire.col, max(wire.col - 3, -1), -1):
             bels = self._chip.db[wire.row, col].bels
             if "BSRAM" in bels:

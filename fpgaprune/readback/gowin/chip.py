@@ -45,7 +45,7 @@ def apycula(module: str) -> Any:
 
 @lru_cache(maxsize=2)
 def database(device: str) -> Any:
-    """Apycula's description of a device.
+    """Load Apycula's description of a device.
 
     Raises:
         ReadbackError: it has none.
@@ -60,7 +60,7 @@ def database(device: str) -> Any:
 
 @lru_cache(maxsize=2)
 def _nodes(device: str) -> Mapping[Wire, tuple[Wire, ...]]:
-    """Wire -> all wires that are always joined to it."""
+    """Map each wire to all wires that are always joined to it."""
     db = database(device)
     found: dict[Wire, tuple[Wire, ...]] = {}
     for wires in (*([Wire(*wire) for wire in sorted(joined)] for _, joined in db.nodes.values()), *_long(db)):
@@ -99,7 +99,7 @@ def _begin(db: Any, wire: Wire) -> Wire:
 
 
 def _switch(tile: Any, wire: str, source: str) -> frozenset[tuple[int, int]]:
-    """The fuses that lead `source` to a wire: those of the switch, and those that cut the wire off other sources."""
+    """Return the fuses that lead `source` to a wire: the switch's, and those that cut the wire off other sources."""
     cut = (fuses for others, fuses in tile.alonenode.get(wire, ()) if source not in others)
     return frozenset(tile.pips[wire][source]).union(*cut)
 
@@ -155,7 +155,7 @@ class Chip:
         return cls(device, rows)
 
     def origin_of(self, row: int, col: int) -> tuple[int, int]:
-        """Row and column of a tile's first fuse in `rows`."""
+        """Return row and column of a tile's first fuse in `rows`."""
         return self._top[row], self._left[col]
 
     def is_set(self, row: int, col: int, fuse: tuple[int, int]) -> bool:

@@ -150,7 +150,7 @@ class _Walk:
     # Cells.
 
     def _lut(self, table: int, inputs: tuple[Cell | int, ...], cell: Cell) -> None:
-        """A table of what it depends on: constant inputs and those that change nothing are left out."""
+        """Make a table of what it depends on: constant inputs and those that change nothing are left out."""
         for at, net in enumerate(inputs):
             if net in (0, 1):
                 table = fixed(table, at, int(net == 1))
@@ -180,7 +180,7 @@ class _Walk:
         self._lut(0b0110, (self._own(row, col, n), self._carry_into(row, col, n)), cell)
 
     def _carry(self, cell: Cell) -> None:
-        """The carry goes on where the table is 1; else it is what the table's first four bits make of A and B."""
+        """Make a carry: where the table is 1 it goes on, else it is the first four table bits' function of A and B."""
         _, row, col, n = cell
         table = self._slices.table(row, col, n)
         own = (table & 15) * 0x1111
@@ -190,7 +190,7 @@ class _Walk:
         self._lut(whole, (self._own(row, col, n), self._carry_into(row, col, n), a, b), cell)
 
     def _own(self, row: int, col: int, n: int) -> Cell | int:
-        """What table `n` of a carry chain makes of its inputs, as a cell of its own; a number if it is constant."""
+        """Return what table `n` of a carry chain makes of its inputs, as a cell of its own, or as a constant number."""
         table = self._slices.table(row, col, n)
         for at, net in enumerate(self._inputs(row, col, n, table)):
             if net in (0, 1):
@@ -233,7 +233,7 @@ class _Walk:
         self._netlist.pins[self._pins.name(cell[3])] = self._net[cell]
 
     def _lock(self, cell: Cell) -> None:
-        """1: the netlist begins when the PLL is locked."""
+        """Make a 1: the netlist begins when the PLL is locked."""
         output = PllOutput(cell[1], cell[2], "LOCK")
         self._plls.ratio(output)
         self._lut(0xFFFF, (), cell)

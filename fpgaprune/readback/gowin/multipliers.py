@@ -27,7 +27,7 @@ class Product(NamedTuple):
 
 @lru_cache(maxsize=128)
 def _settings(device: str, tiles: tuple[int, ...], macro: int) -> Mapping[frozenset[tuple[int, int, int]], str]:
-    """Fuses of a macro in its nine tiles -> what its halves hold, as `18,9:01`."""
+    """Map a macro's fuses in its nine tiles to what its halves hold, as `18,9:01`."""
     db, pack, chipdb = database(device), apycula("gowin_pack"), apycula("chipdb")
     pack.device = device
     found = {}

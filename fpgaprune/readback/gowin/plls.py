@@ -58,7 +58,7 @@ class Plls:
         return self._wire(output.row, output.col, "CLKIN")
 
     def ratio(self, output: PllOutput) -> Fraction:
-        """Frequency of a PLL's clock / frequency that goes in.
+        """Return the frequency of a PLL's clock over that of its input.
 
         Raises:
             ReadbackError: the PLL is reset, or its fuses are not those of plain dividers for its input: a bypass,

@@ -39,7 +39,7 @@ class RegisterFuses:
 
 @lru_cache(maxsize=64)
 def _fields(device: str, tile_type: int, half: int) -> dict[str, frozenset[tuple[int, int]]]:
-    """Field -> its fuses in a type of tile."""
+    """Map field to its fuses in a type of tile."""
     db, attributes = database(device), apycula("attrids")
     names = {code: name for name, code in attributes.cls_attrids.items()}
     values = {code: name for name, code in attributes.cls_attrvals.items()}

@@ -62,7 +62,7 @@ class Cells(Parts):
 
 
 def _groups(mode: int) -> list[tuple[int, range]]:
-    """For each bit of a port: its number among 16, and the bits of a word that it may be.
+    """Return for each bit of a port its number among 16, and the bits of a word that it may be.
 
     A port of 8 bits has them at 0, 2, 4 and so on; one of 4 at 1, 5, 9 and 13; one of 2 at 3 and 11.
     """

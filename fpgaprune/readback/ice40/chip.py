@@ -187,7 +187,7 @@ class Wiring:
             self._require_buffer(wire, switch)
 
     def _require_buffer(self, wire: int, switch: int) -> None:
-        """A global net reaches a tile through the buffers of its column."""
+        """Check that a global net reaches a tile through the buffers of its column."""
         chip = self._chip
         net = chip.db.name(wire).rpartition("/")[2]
         if not net.startswith(_GLOBAL):

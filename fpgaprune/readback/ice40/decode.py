@@ -135,7 +135,7 @@ class _Walk:
         return self._db.wire(place.x, place.y, f"lutff_{place.z}:in_{at}")
 
     def _table(self, place: Place) -> tuple[int, list[int]]:
-        """The sixteen bits of a table, and the wires that it depends on, or 0 for those that nothing is led to."""
+        """Return a table's sixteen bits, and the wires that it depends on, or 0 for those that nothing is led to."""
         bits = self._chip.entry(place.x, place.y, f"LC_{place.z}")
         table = sum((bits >> bit & 1) << at for at, bit in enumerate(_TABLE))
         wires = [self._input(place, at) for at in range(4)]
@@ -173,7 +173,7 @@ class _Walk:
         self._cells.table(CARRY, (first, second, into), f"{where}/carry", self._net[wire])
 
     def _require_one_carry(self, place: Place) -> None:
-        """Into the first cell of a tile goes the carry of the tile below, or a 1, or a 0."""
+        """Check that one carry goes into the first cell of a tile: that of the tile below, or a 1, or a 0."""
         x, y, z = place
         if not z and self._chip.entry(x, y, "CarryInSet") and self._wiring.is_led(self._db.wire(x, y, "carry_in_mux")):
             raise ReadbackError(f"two carries go into {_named(place)}; fpgaprune does not decode that")
@@ -240,7 +240,7 @@ class _Walk:
         return multiply(self._cells, settings, value, where)
 
     def _output(self, wire: int, place: Place, decoded: Callable[[Place], list[int]]) -> None:
-        """One of the outputs of a cell that is decoded once."""
+        """Make one of the outputs of a cell that is decoded once."""
         if place not in self._outputs:
             self._outputs[place] = decoded(place)
         name = self._db.name(wire)
@@ -251,7 +251,7 @@ class _Walk:
         self._cells.netlist.pins[self._pins.input(wire)] = self._net[wire]
 
     def _lock(self, wire: int, place: Place) -> None:
-        """1: the netlist begins when the PLL is locked."""
+        """Make a 1: the netlist begins when the PLL is locked."""
         self._pins.pll_ratio(place)
         self._cells.table(0xFFFF, (), self._db.name(wire), self._net[wire])
 

@@ -105,7 +105,7 @@ class Pins:
         return next((place for place in found if self._plls[place]["PLLTYPE"]), None)
 
     def pll_ratio(self, pll: Place) -> Fraction:
-        """Frequency of a PLL's clock / frequency at its pin.
+        """Return the frequency of a PLL's clock over that at its pin.
 
         Raises:
             ReadbackError: its bits are not those of plain dividers: a bypass, another feedback, a shifted clock.

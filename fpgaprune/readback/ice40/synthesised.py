@@ -67,6 +67,6 @@ class Ice40Cells(SynthesisReader[Cells]):
 
 
 def _content(cell: SynthesisedCell) -> bytes:
-    """The bits of a memory after configuration, word by word; place and route makes a 0 of one that is undefined."""
+    """Return a memory's bits after configuration, word by word; place and route makes a 0 of an undefined bit."""
     rows = (cell.parameters.get(f"INIT_{row:X}", "").rjust(_ROW_BITS, "0") for row in range(_ROWS))
     return bytes(int(bit == "1") for row in rows for bit in reversed(row))
