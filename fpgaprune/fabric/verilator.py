@@ -143,7 +143,7 @@ def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) ->
 
 
 def _units(model: Path) -> list[str]:
-    """Write files that include the generated ones, because most of a small file's compilation is its headers.
+    """Join the generated files in fewer ones, so that headers are compiled less often; return their names.
 
     The code in files that Verilator calls slow runs once: it comes last, without optimisation.
     """

@@ -255,7 +255,7 @@ def _multipliers(layer: LayerHardware) -> int:
 
 
 def _with_more(design: Design, ways: Candidates, chosen: ChosenLayout) -> ChosenLayout:
-    """Add to `chosen` how many multipliers more for its slowest layer would make the whole design faster, if any do."""
+    """Return `chosen` with how many more multipliers for its slowest layer make the design faster, if any do."""
     slowest = chosen.slowest
     if slowest is None or (slowest.cycles or 0) * _CLOSE < chosen.interval:
         # Something else holds the design up.

@@ -75,7 +75,7 @@ class _Graph:
 
 
 def _leave_out_reshapes(graph: _Graph) -> None:
-    """Leave out each reshape: none is an output; its shape stands in the model alone."""
+    """Make no reshape an output, and leave it out if nothing reads it; its shape stands in the model alone."""
     for layer in reversed(list(graph.layers)):
         if not isinstance(layer.operation, op.Reshape):
             continue

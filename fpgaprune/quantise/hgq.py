@@ -189,7 +189,7 @@ _KINDS: Mapping[str, Callable[[Any], _Made]] = {
 
 
 def with_bits(model: keras.Model, masks: MaskSet) -> MaskSet:
-    """Add to `masks` the bits of every kernel that they lock: a locked weight then has no bits and no price.
+    """Add masks for the bits of every kernel that `masks` lock: a locked weight then has no bits and no price.
 
     HGQ2's price counts the bits of a weight and not its value: a weight that is locked at zero costs as much as before,
     until its bits are zero too.

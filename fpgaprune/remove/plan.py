@@ -177,7 +177,7 @@ class RemovalPlan(Summarised):
         return not (self.deltas or self.made or self.collapsed)
 
     def spread(self, small: Mapping[str, Array], whole: Mapping[str, Array]) -> dict[str, Array]:
-        """Put the elements of `small`, by weight path, in the places of `whole` that the plan kept.
+        """Return `whole`, weight path to array, with the elements of `small` in the places that the plan kept.
 
         Raises:
             RemovalError: the plan adds constants to weights, or an array of `small` has another shape than the plan's.

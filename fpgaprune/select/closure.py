@@ -68,7 +68,7 @@ def close(
     dead_inputs: bool = True,
     constants: bool = False,
 ) -> Closure:
-    """Add to `masks` all locks at zero that follow from them; the rules are applied until nothing changes.
+    """Close `masks`: add all locks at zero that follow from them, until nothing changes.
 
     There are four rules. If no consumer reads a channel, the weights that make it are locked. If a channel is always
     zero, the weights that read it are locked. These two do not change what the model computes over the reals. If all

@@ -188,7 +188,7 @@ def criterion_data(settings: SelectConfig, data: Data) -> Any:
 
 
 def close_masks(model: keras.Model, settings: SelectConfig, masks: MaskSet) -> tuple[MaskSet, list[dict[str, Any]]]:
-    """Add to `masks` the locks that follow from them, if `settings` ask for these; also return a list of these locks.
+    """Return `masks` with the locks that follow from them, if `settings` ask for these, and a list of those locks.
 
     Raises:
         UnsupportedLayerError: the model's graph cannot be read.

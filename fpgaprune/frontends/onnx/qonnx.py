@@ -298,7 +298,7 @@ def _is_channels_last(node: onnx.NodeProto) -> bool:
 
 
 def _ranks(graph: onnx.GraphProto) -> dict[str, int]:
-    """Count the axes of each input, output, intermediate value and constant whose shape is known."""
+    """Count the axes of inputs, outputs, values in between and constants; 0 where a shape is not known."""
     found = {tensor.name: len(tensor.dims) for tensor in graph.initializer}
     return found | {
         value.name: len(value.type.tensor_type.shape.dim) for value in (*graph.input, *graph.output, *graph.value_info)
