@@ -48,7 +48,8 @@ def export(
 
     Its README is one page in the order of the commands. Its check.py, run first, needs nothing of fpgaprune. The folder
     is written whole or not at all. A network that would nearly fill a board gets a slower and smaller layout. The
-    option --interval sets the cycles of a sample instead, and a run that was measured with an interval keeps it.
+    option --interval sets the cycles of a sample instead, and a run that was measured with an interval keeps it
+    if the tools find a place for it.
     If place and route of a layout does not end in time, the next smaller one is tried.
     """
     from fpgaprune.flow import hand_over, require_kind
