@@ -101,7 +101,7 @@ def _lines(netlist: Netlist, input_net: int) -> Iterator[str]:
     """Yield the netlist as the program reads it."""
 
     def row(kind: str, *numbers: int | Iterable[int]) -> str:
-        """Return a group of numbers follows its count."""
+        """Return a line of the program's input; a group of numbers stands behind its count."""
         said = [kind]
         for number in numbers:
             if isinstance(number, int):

@@ -39,7 +39,7 @@ class Placed:
 
     @classmethod
     def exit(cls, port: RtlPort, wire: str) -> Placed:
-        """Return an output port carries `wire`."""
+        """Assign the stream `wire` to an output port."""
         p = port.prefix
         return cls(
             f"    assign {p}_tdata = {wire}_data;\n    assign {p}_tvalid = {wire}_valid & ~starting;\n"
