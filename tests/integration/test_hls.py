@@ -143,7 +143,7 @@ def test_bad_input_is_named_and_nothing_is_written(tmp_path):
     (tmp_path / "mine" / "notes.txt").write_text("keep")
     with pytest.raises(HlsError, match="holds other files"):
         to_hls(model, TARGET, samples(), tmp_path / "mine")
-    with pytest.raises(HlsError, match="weight_bits is 1; wanted 2 to 32"):
+    with pytest.raises(HlsError, match="weight_bits is 1; wanted a whole number from 2 to 32"):
         fp.Precision(weight_bits=1)
     kernel = model.get_layer("conv").kernel
     kernel.assign(kernel.numpy() * np.nan)

@@ -44,8 +44,8 @@ def test_a_count_that_is_no_whole_number_is_refused(value):
 
 def test_counts_are_compared_with_the_capacity_that_is_known():
     intel = find_part("agfb014")
-    assert capacity_of(intel).lut is None
-    used = Resources(lut=1, dsp=3, bram18=None, uram=4)
+    assert capacity_of(intel).ff is None
+    used = Resources(ff=1, dsp=3, bram18=None, uram=4)
     assert list(used.against(capacity_of(intel))) == [("dsp", 3, 4510), ("uram", 4, 0)]
 
 
