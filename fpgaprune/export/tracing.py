@@ -128,15 +128,26 @@ def _translated(functional: keras.Model, variables: list[Any], batch: int | None
     with tf.device("/cpu:0"):
         frozen = tf_loader.from_function(function, inputs, outputs)
         with tf.Graph().as_default() as graph:
-            tf.import_graph_def(frozen, name="")
+            tf.import_graph_def(_inlined(frozen, inputs, outputs), name="")
             return process_tf_graph(
                 graph,
                 continue_on_error=True,
                 opset=opset,
-                custom_op_handlers={"Erfc": (_complement, [])},
+                custom_op_handlers={"Erfc": (_complement, []), "Conv3D": (_volume_convolution, [])},
                 input_names=inputs,
                 output_names=outputs,
             )
+
+
+def _inlined(frozen: Any, inputs: list[str], outputs: list[str]) -> Any:
+    """Replace calls of functions that XLA has to compile by their nodes; Keras puts a grouped convolution in one."""
+    from tf2onnx import tf_loader
+
+    marked = [node for node in (*frozen.node, *frozen.library.function) if "_XlaMustCompile" in node.attr]
+    for node in marked:
+        for mark in ("_XlaMustCompile", "_noinline"):
+            node.attr.pop(mark, None)
+    return tf_loader.tf_optimize(inputs, outputs, frozen) if marked else frozen
 
 
 def _complement(context: Any, node: onnx.NodeProto, name: str, _: Any) -> None:
@@ -145,6 +156,16 @@ def _complement(context: Any, node: onnx.NodeProto, name: str, _: Any) -> None:
     one = context.make_const(f"{name}_one", np.ones(1, np.float32))
     context.remove_node(name)
     context.make_node("Sub", [one.output[0], erf.output[0]], name=name, outputs=node.output)
+
+
+def _volume_convolution(context: Any, node: Any, *_: object) -> None:
+    """Translate TensorFlow's `Conv3D`; tf2onnx counts the groups of a convolution in one or two dimensions only."""
+    from tf2onnx.onnx_opset.nn import ConvOp
+
+    first = node.attr["data_format"].s.startswith(b"NC")
+    channels, read = context.get_shape(node.input[0])[1 if first else -1], context.get_shape(node.input[1])[-2]
+    ConvOp.any_version(context.opset, context, node)
+    node.set_attr("group", channels // read)
 
 
 def _require_translated(exported: onnx.ModelProto, functional: keras.Model, opset: int) -> None:
@@ -156,13 +177,9 @@ def _require_translated(exported: onnx.ModelProto, functional: keras.Model, opse
             # Keras adds a number to the names of traced layers.
             found = [layer for layer in functional.layers if {layer.name, f"{layer.name}_1"} & set(parts)]
             where = f"layer {found[0].name!r} ({type(found[0]).__name__})" if found else f"node {node.name!r}"
-            groups = getattr(found[0], "groups", 1) if found else 1
-            instead = (
-                "split it with split_groups of fpgaprune.remove" if groups > 1 else "use another layer or activation"
-            )
             raise ExportError(
                 f"{where} of model {functional.name!r} needs an operation {node.op_type!r}, which ONNX does not have "
-                f"in opset {opset}: {instead}"
+                f"in opset {opset}: use another layer or activation"
             )
 
 
