@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -87,7 +87,8 @@ def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_la
             share a unit are one group in any case.
 
     Raises:
-        UnreachableSparsityError: a group cannot reach its share; if `per_layer`, no group with free units can.
+        UnreachableSparsityError: a group cannot reach its share; if `per_layer`, no group with free units can. Or all
+            units of a pattern have to stay free.
         MaskError: coupled weights have different shares.
     """
     asked = [_Demand(units, paths, share) for paths, share in _groups(units, shares, per_layer)]
@@ -99,8 +100,27 @@ def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_la
             f"sparsity {first.share} cannot be reached in {_names(first.paths)}: what must stay free leaves "
             f"{np.floor(first.reachable * 1e4) / 1e4:.4f} at most; ask for less or protect less"
         )
+    by_pattern: dict[str, list[_Demand]] = {}
+    for demand in asked:
+        if demand.share > 0:
+            pattern = "" if per_layer else shares[demand.paths[0]][0].rpartition(" ")[0]
+            by_pattern.setdefault(pattern, []).append(demand)
+    for demands in by_pattern.values():
+        _require_possible(demands)
     for demand in asked:
         demand.lock(units)
+
+
+def _require_possible(demands: Sequence[_Demand]) -> None:
+    """Raise `UnreachableSparsityError` if all units of `demands` stay free; rounding to 0 units would hide that."""
+    if not demands or any(demand.reachable for demand in demands):
+        return
+    first = demands[0]
+    stays = "the only unit there has" if first.members == 1 else f"all {first.members} units there have"
+    raise UnreachableSparsityError(
+        f"sparsity {first.share} locks nothing in {_names(first.paths)}: {stays} to stay free; take a finer "
+        "granularity or protect less"
+    )
 
 
 class UnreachableSparsityError(MaskError):
@@ -114,10 +134,10 @@ class _Demand:
         self.paths, self.share = paths, share
         self._span, is_member = _members(units, paths)
         now_locked = units.locked[self._span]
-        members, locked = int(is_member.sum()), int((is_member & now_locked).sum())
+        self.members, locked = int(is_member.sum()), int((is_member & now_locked).sum())
         self.eligible = np.flatnonzero(is_member & ~(now_locked | units.kept[self._span]))
-        self.missing = round(share * members) - locked
-        self.reachable = (locked + len(self.eligible)) / members
+        self.missing = round(share * self.members) - locked
+        self.reachable = (locked + len(self.eligible)) / self.members
 
     def lock(self, units: Units) -> None:
         """Lock the units with the lowest scores: as many as are missing, or all that may be locked."""
