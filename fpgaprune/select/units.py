@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import MaskError
-from fpgaprune.network import ChannelAxes
+from fpgaprune.network import DEPTHWISE, TRANSPOSED, ChannelAxes
 from fpgaprune.select.multipliers import check_sharing, multiplier_labels, used_reuse_factor
 from fpgaprune.values import Array
 
@@ -129,6 +129,11 @@ class Block:
         return Partition(shape, labels, math.prod(-(-n // s) for n, s in zip(shape, sides, strict=True)))
 
 
+# Layers whose channels are not counted by the last two axes of their weight, by the axes that count them.
+_OTHER_LAYERS = {DEPTHWISE: "a depthwise layer", TRANSPOSED: "a transposed convolution"}
+_SEVERAL_AXES = "an attention or EinsumDense layer"
+
+
 @dataclass(frozen=True)
 class Multiplier:
     """The weights that share one hardware multiplier of hls4ml: if all are zero, the multiplier can be removed.
@@ -159,7 +164,8 @@ class Multiplier:
             raise MaskError(f"weight {path!r} of shape {shape} is not multiplied; use granularity 'weight'")
         if axes != ChannelAxes():
             raise MaskError(
-                f"weight {path!r} belongs to a depthwise or transposed layer, which hls4ml does not share out"
+                f"weight {path!r} belongs to {_OTHER_LAYERS.get(axes, _SEVERAL_AXES)}, whose products hls4ml does not "
+                "share out among multipliers: leave it out with paths, or use granularity 'kernel'"
             )
         reuse = used_reuse_factor(path, shape, self.strategy, self.reuse_factor, self.io_type)
         return Partition(shape, multiplier_labels(shape, reuse), math.prod(shape) // reuse)

@@ -4,6 +4,7 @@ import math
 import warnings
 from itertools import product
 
+import keras
 import numpy as np
 import pytest
 
@@ -209,8 +210,25 @@ def test_a_filter_of_a_depthwise_layer_is_one_kernel():
     weight = np.arange(1.0, 13.0).reshape(1, 1, 6, 2)
     model = FakeModel([DepthwiseConv2D("dw", [FakeVariable("dw/kernel", weight)])])
     assert select(model, 0.5, "filter", paths=["dw/kernel"])["dw/kernel"].ravel().tolist() == [False] * 6 + [True] * 6
-    with pytest.raises(MaskError, match="depthwise or transposed"):
-        select(model, 0.5, Multiplier("resource", 2), paths=["dw/kernel"])
+
+
+@pytest.mark.parametrize(
+    ("layer", "path", "named"),
+    [
+        (keras.layers.DepthwiseConv2D(2, name="l"), "l/kernel", "a depthwise layer"),
+        (keras.layers.Conv2DTranspose(4, 2, name="l"), "l/kernel", "a transposed convolution"),
+        (keras.layers.EinsumDense("abcd,dhs->abchs", (None, None, 2, 3), name="l"), "l/kernel", "an attention or Ein"),
+        (keras.layers.MultiHeadAttention(2, 3, name="l"), "l/query/kernel", "an attention or EinsumDense layer"),
+        (keras.layers.MultiHeadAttention(2, 3, name="l"), "l/attention_output/kernel", "an attention or EinsumDense"),
+    ],
+)
+def test_multipliers_of_layers_that_hls4ml_does_not_share_out_are_refused_by_what_the_layer_is(layer, path, named):
+    image = keras.Input((4, 4, 4))
+    twice = isinstance(layer, keras.layers.MultiHeadAttention)
+    model = keras.Model(image, layer(image, image) if twice else layer(image))
+    with pytest.raises(MaskError, match=rf"weight '{path}' belongs to {named}.*: leave it out with paths, or use gran"):
+        select(model, 0.5, Multiplier("resource", 2), paths=[path])
+    select(model, 0.0, "kernel", paths=[path])
 
 
 @pytest.mark.parametrize(
