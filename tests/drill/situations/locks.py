@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import pytest
 from keras import layers
 
 import fpgaprune as fp
@@ -59,6 +60,20 @@ def lora_is_enabled_after_the_lock(folder: Path) -> None:
     assert fp.certify(plain, _MASKS).violations == np.count_nonzero(used[~_FREE])
     fp.finetune(plain, _MASKS, *_data())
     fp.certify(plain, _MASKS).require()
+
+
+def lora_is_enabled_on_a_locked_model(folder: Path) -> None:
+    """Keras refuses it because of the lock's constraint, as the page on locks says; the lock still holds after that."""
+    model = _model()
+    fp.lock(model, _MASKS)
+    with pytest.raises(ValueError, match="Lora is incompatible with kernel constraints"):
+        model.get_layer("a").enable_lora(2)
+    model.fit(*_data(), verbose=0)
+    fp.certify(model, _MASKS).require()
+    fp.unlock(model)
+    model.get_layer("a").enable_lora(2)
+    model.compile("adam", "mse")
+    model.fit(*_data(), verbose=0)
 
 
 def lora_in_a_file(folder: Path) -> None:
