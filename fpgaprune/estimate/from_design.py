@@ -78,13 +78,18 @@ def design_features(design: Design, target: Target | None = None) -> DesignFeatu
     A layer that no model prices is left out, and `left_out` names it.
 
     Raises:
-        EstimateError: no layer has a hardware model, a layer lacks what its model needs, or the backend was never
-            calibrated.
+        EstimateError: no layer has a hardware model, a layer lacks what its model needs, the backend was never
+            calibrated, or the design or the part is for our Verilog, which `verilog_price` estimates.
     """
     if design.backend == VERILOG:
         raise EstimateError(
             f"design {design.name!r} was made for our Verilog, which is no hls4ml project: estimate it with "
-            "verilog_price, or fpgaprune estimate --verilog"
+            "fp.verilog_price(design, family), or fpgaprune estimate --verilog"
+        )
+    if target is not None and not target.part.compiles_hls:
+        raise EstimateError(
+            f"no tool of {target.part.vendor} builds an hls4ml project for {target.part.name}: estimate our Verilog of "
+            f"design {design.name!r} with fp.verilog_price(design, family), or fpgaprune estimate --verilog"
         )
     tool = _TOOLS.get(design.backend.lower())
     if tool is None:

@@ -43,7 +43,8 @@ def estimate(design: Design, target: Target | None = None, *, calibrated: Calibr
         calibrated: coefficients to use in place of the shipped ones.
 
     Raises:
-        EstimateError: no layer has a hardware model, or the design names no part and no target is given.
+        EstimateError: no layer has a hardware model, the design names no part and no target is given, or the design
+            or the part is for our Verilog, which `verilog_price` estimates.
 
     Examples:
         >>> price = fp.estimate(fp.make_design(model, target, x), target)

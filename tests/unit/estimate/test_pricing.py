@@ -122,6 +122,16 @@ def test_a_backend_without_reports_is_refused():
         fp.estimate(replace(mlp(), backend="oneAPI"), TARGET)
 
 
+def test_what_only_our_verilog_can_be_names_the_function_that_estimates_it():
+    verilog = replace(mlp(), backend="Verilog")
+    with pytest.raises(
+        EstimateError, match=r"was made for our Verilog, .*: estimate it with fp\.verilog_price\(design"
+    ):
+        fp.estimate(verilog, TARGET)
+    with pytest.raises(EstimateError, match=r"no tool of Lattice builds an hls4ml .* with fp\.verilog_price\(design"):
+        fp.estimate(mlp(), Target.of("lfe5u-25f"))
+
+
 def test_a_reuse_factor_that_does_not_divide_is_moved_and_said():
     moved, legal = (fp.estimate(mlp(reuse=reuse, strategy="resource"), TARGET) for reuse in (7, 8))
     assert moved.layers[1] == legal.layers[1]
