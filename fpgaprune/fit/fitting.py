@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +22,7 @@ from fpgaprune.fit.route import find_route
 from fpgaprune.fit.search import FitSearch
 from fpgaprune.fit.tracking import Tracker, find_tracker
 from fpgaprune.fit.workers import WorkerOptions
-from fpgaprune.flow import Flow, Progress, Silent, TargetConfig, parse_config
+from fpgaprune.flow import Flow, Progress, Silent, TargetConfig, check_data, parse_config
 from fpgaprune.network import save_keras
 from fpgaprune.target import Target, require_target
 from fpgaprune.values import Array
@@ -65,22 +67,33 @@ def fit_flow(
         RunError: `out` holds something else or a search of another network, or is in use.
         ToolError: Dask, TensorBoard or MLflow is missing, or a scheduler is gone.
     """
-    limits = limits or Limits()
+    return _ended(*_prepared(config, out, limits or Limits(), progress, route, options, on_trial, replace, log_trials))
+
+
+def _prepared(
+    config: Flow,
+    out: Path,
+    limits: Limits,
+    progress: Progress | None,
+    route: str | None,
+    options: WorkerOptions | None,
+    on_trial: OnTrial | None,
+    replace: bool,
+    log_trials: str | None,
+) -> tuple[FitSearch, Tracker | None]:
+    """Return the search, and the tracker that learns of its trials; arguments and errors are those of `fit_flow`."""
     tracker = None if log_trials is None else find_tracker(log_trials, out)
     target = config[TargetConfig]
     way = find_route(route or (None if target.route == "auto" else target.route), target.target(), limits.share)
     # Every run of the search makes what the route needs, and nothing else.
     settled = config.model_copy(update={"target": target.model_copy(update={"route": way.name})})
-    found = FitSearch(
-        way,
-        settled,
-        out,
-        limits,
-        progress or Silent(),
-        options or WorkerOptions(),
-        partial(_report, on_trial, tracker),
-        replace,
-    ).run()
+    report = partial(_report, on_trial, tracker)
+    search = FitSearch(way, settled, out, limits, progress or Silent(), options or WorkerOptions(), report, replace)
+    return search, tracker
+
+
+def _ended(search: FitSearch, tracker: Tracker | None) -> Fit:
+    found = search.run()
     if tracker is not None:
         tracker.log("best", found.best)
     return found
@@ -163,28 +176,55 @@ def fit(
     """
     require_target(target)
     options = WorkerOptions(workers, scheduler, memory_gib)
-    folder = make_folder(Path(out))
-    document: dict[str, Any] = {
-        "name": "fit",
-        "seed": seed,
-        "data": {"source": data_source(data, folder)},
-        "train": {"model": str(_model_file(model, folder, replace))},
-        "target": {
-            "part": target.board or target.order_number,
-            "clock_ns": target.clock_ns,
-            "io_type": target.io_type,
-            "strategy": target.strategy,
-            "reuse_factor": target.reuse_factor,
-        },
-        "hls": {} if target.backend == VERILOG else {"backend": target.backend},
-    }
-    if target.backend == VERILOG:
-        document["target"]["route"] = "verilog"
-    if epochs is not None:
-        document["finetune"] = {"epochs": epochs}
     limits = Limits(max_loss, share, latency_us, interval_cycles, samples_per_s, minutes)
-    config = parse_config(document, "fit")
-    return fit_flow(config, folder, limits, progress, route, options, replace=replace, log_trials=log_trials)
+    folder = Path(out)
+    with _as_before(folder):
+        document: dict[str, Any] = {
+            "name": "fit",
+            "seed": seed,
+            "data": {"source": data_source(data, folder)},
+            "train": {"model": str(_model_file(model, folder, replace))},
+            "target": {
+                "part": target.board or target.order_number,
+                "clock_ns": target.clock_ns,
+                "io_type": target.io_type,
+                "strategy": target.strategy,
+                "reuse_factor": target.reuse_factor,
+            },
+            "hls": {} if target.backend == VERILOG else {"backend": target.backend},
+        }
+        if target.backend == VERILOG:
+            document["target"]["route"] = "verilog"
+        if epochs is not None:
+            document["finetune"] = {"epochs": epochs}
+        config = parse_config(document, "fit")
+        search, tracker = _prepared(config, folder, limits, progress, route, options, None, replace, log_trials)
+        _ = search.checked
+    return _ended(search, tracker)
+
+
+_DATA, _MODEL = "data.npz", "model.keras"
+
+
+@contextmanager
+def _as_before(folder: Path) -> Iterator[None]:
+    """Put the data and the network in `folder` back as they were if the block ends in an error: no search begins."""
+    is_new = not folder.exists()
+    with TemporaryDirectory(prefix=".before-", dir=make_folder(folder), ignore_cleanup_errors=True) as scratch:
+        files = {folder / name: Path(scratch) / name for name in (_DATA, _MODEL)}
+        for path, kept in files.items():
+            if path.exists():
+                shutil.copy2(path, kept)
+        try:
+            yield
+        except BaseException:
+            for path, kept in files.items():
+                path.unlink(missing_ok=True)
+                if kept.exists():
+                    kept.replace(path)
+            if is_new:
+                shutil.rmtree(folder)
+            raise
 
 
 def data_source(data: object, folder: Path) -> str:
@@ -192,6 +232,7 @@ def data_source(data: object, folder: Path) -> str:
 
     Raises:
         ConfigError: it is no path, no name and no mapping.
+        DataError: the arrays do not fit each other, or hold NaN; nothing is written.
     """
     if isinstance(data, str | Path):
         return str(data)
@@ -199,8 +240,10 @@ def data_source(data: object, folder: Path) -> str:
         raise ConfigError(
             f"data is a {type(data).__name__}; wanted a path, or a mapping with x_train, y_train, x_test and y_test"
         )
-    write_npz(folder / "data.npz", dict(_named_arrays(data)))
-    return str(folder / "data.npz")
+    arrays = dict(_named_arrays(data))
+    check_data("in memory", arrays)
+    write_npz(folder / _DATA, arrays)
+    return str(folder / _DATA)
 
 
 def _named_arrays(data: Mapping[Any, Any]) -> Iterator[tuple[str, Array]]:
@@ -217,7 +260,7 @@ def _named_arrays(data: Mapping[Any, Any]) -> Iterator[tuple[str, Array]]:
 def _model_file(model: object, folder: Path, replace: bool) -> Path:
     if isinstance(model, str | Path):
         return Path(model)
-    path = folder / "model.keras"
+    path = folder / _MODEL
     with TemporaryDirectory() as scratch:
         # Only a file shows whether this is the network that the folder is of.
         draft = Path(scratch) / path.name

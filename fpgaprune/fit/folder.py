@@ -51,6 +51,20 @@ def locked_folder(folder: Path) -> Iterator[None]:
         yield
 
 
+def require_samples(data: Dataset) -> None:
+    """Check that `data` can be split.
+
+    Raises:
+        DataError: there are too few training samples.
+    """
+    count = count_of(data.x_train)
+    if data.x_valid is None and count < _FEWEST:
+        raise DataError(
+            f"data {data.name!r} have {count} training samples; wanted {_FEWEST} or more, because the search judges by "
+            "samples that it does not train on; or add x_valid and y_valid"
+        )
+
+
 def write_split(path: Path, data: Dataset, seed: int, most: int) -> None:
     """Write the samples of a search to the `.npz` at `path`: `x_train` to train on, `x_test` to judge by.
 
@@ -62,19 +76,11 @@ def write_split(path: Path, data: Dataset, seed: int, most: int) -> None:
         data: the data of the flow.
         seed: of the choice.
         most: samples to train on.
-
-    Raises:
-        DataError: there are too few training samples.
     """
     order = np.random.default_rng(seed).permutation(count_of(data.x_train))
     if data.x_valid is not None and data.y_valid is not None:
         source, judging = "valid", np.arange(min(count_of(data.x_valid), _MOST))
     else:
-        if len(order) < _FEWEST:
-            raise DataError(
-                f"data {data.name!r} have {len(order)} training samples; wanted {_FEWEST} or more, because the "
-                "search judges by samples that it does not train on; or add x_valid and y_valid"
-            )
         count = min(max(len(order) // _SHARE, min(_WANTED, len(order) // _LARGEST_SHARE)), _MOST)
         judging, order = order[:count], order[count:]
         source = "train"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,16 @@ from fpgaprune.files import write_bytes
 from fpgaprune.fit.budget import Training, expected_seconds, most_samples, run_seconds, seconds_of_training
 from fpgaprune.fit.estimates import Estimates
 from fpgaprune.fit.finalists import Finalists
-from fpgaprune.fit.folder import BEST, FRONT, SPLIT, TRIALS, locked_folder, require_search_folder, write_split
+from fpgaprune.fit.folder import (
+    BEST,
+    FRONT,
+    SPLIT,
+    TRIALS,
+    locked_folder,
+    require_samples,
+    require_search_folder,
+    write_split,
+)
 from fpgaprune.fit.knobs import FILTER, Knobs, recipe_suits
 from fpgaprune.fit.limits import Limits, Ranking
 from fpgaprune.fit.log import OnTrial, SearchLog, few_networks, few_samples, unmeasured_samples
@@ -35,6 +44,7 @@ from fpgaprune.flow import (
     TargetConfig,
     TrainConfig,
     check_flow,
+    check_task,
     count_of,
     flow_key,
     load_data,
@@ -90,16 +100,28 @@ class FitSearch:
             RunError: `out` holds something else or is in use, or no network was found.
             ToolError: a package or a scheduler for workers is missing.
         """
+        document, data, model = self.checked
         log = SearchLog(Ranking(self.limits, self.config[TargetConfig].clock_ns), self.progress, self.on_trial)
-        require_search_folder(self.out)
-        config, data = self.config, check_flow(self.config, self.progress)
-        if not self.replace and (best := self.out / BEST).is_dir():
-            Origin.of(config, data).require_same(RunDirectory(best))
-        start_session(config.seed)
-        model = starting_model(config[TrainConfig].model, data)
-        document = search_document(config, model, self.notes)
         with locked_folder(self.out), closing(self.options.executor(self.progress)) as executor:
             return self._run(executor, log, document, data, model)
+
+    @cached_property
+    def checked(self) -> tuple[dict[str, Any], Dataset, keras.Model]:
+        """The flow of every trial, the data and the network, which fit each other and the folder; nothing is written.
+
+        Raises:
+            ConfigError, DataError: they do not.
+            RunError: the folder holds something else, or the answer of a search of another network.
+        """
+        require_search_folder(self.out)
+        data = check_flow(self.config, self.progress)
+        require_samples(data)
+        if not self.replace and (best := self.out / BEST).is_dir():
+            Origin.of(self.config, data).require_same(RunDirectory(best))
+        start_session(self.config.seed)
+        model = starting_model(self.config[TrainConfig].model, data)
+        check_task(self.config, data, model)
+        return search_document(self.config, model, self.notes), data, model
 
     def _run(
         self, executor: Executor, log: SearchLog, document: dict[str, Any], data: Dataset, model: keras.Model

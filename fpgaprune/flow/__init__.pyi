@@ -1,4 +1,5 @@
 from .engine.checking import check_flow as check_flow
+from .engine.checking import check_task as check_task
 from .engine.command_line import as_options as as_options
 from .engine.command_line import flow_from_options as flow_from_options
 from .engine.config import parse_config as parse_config
@@ -55,6 +56,7 @@ from .stages.order import missing_extras as missing_extras
 from .task.column_ranges import unlike_columns as unlike_columns
 from .task.data import OPTIONAL as OPTIONAL
 from .task.data import Dataset as Dataset
+from .task.data import check_data as check_data
 from .task.data import load_data as load_data
 from .task.samples import Samples as Samples
 from .task.samples import arrays_of as arrays_of
