@@ -165,3 +165,15 @@ class ToolExitError(ToolError):
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
         self.code = code
+
+
+# A network cannot be as it is wanted, or cannot become hardware: of several, the others may.
+NETWORK_ERRORS = (
+    DesignError,
+    EstimateError,
+    HlsError,
+    MaskError,
+    RemovalError,
+    RtlError,
+    UnsupportedLayerError,
+)

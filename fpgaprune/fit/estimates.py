@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.advice import with_widths
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.errors import MaskError
+from fpgaprune.errors import NETWORK_ERRORS, MaskError
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.limits import Limits, Ranking, size_of
 from fpgaprune.fit.result import FitPoint
@@ -52,6 +52,8 @@ class Estimates:
         """
         self._document, self._data, self._model, self._route = document, data, model, route
         self.ranking = Ranking(limits, self._config(Knobs("weight"))[TargetConfig].clock_ns)
+        self.impossible: dict[Knobs, str] = {}
+        """Locks to why the network with them cannot become hardware, where other locks may."""
         self._designs: Callable[[Knobs], Design | None] = cache(self._design)
         self.layouts: Callable[[Knobs], dict[str, DesignLayout]] = cache(self._layouts)
         """Name to layout for some knobs; empty if the network cannot have them."""
@@ -146,6 +148,11 @@ class Estimates:
             return untrained_design(self._config(wide), self._data, self._model)
         except MaskError:
             # What must stay free leaves no such sparsity.
+            return None
+        except NETWORK_ERRORS as error:
+            if not (wide.sparsity or wide.filters):
+                raise
+            self.impossible[wide] = str(error)
             return None
 
     def _config(self, knobs: Knobs) -> Flow:

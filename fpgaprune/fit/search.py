@@ -147,6 +147,7 @@ class FitSearch:
                     log.progress.stage("route", "warning", sentence)
         phases = Phases(trials, estimates, log, names, self.notes)
         self._train(phases, start, split, model, more, seen=data.x_valid is None)
+        trials.impossible.update(estimates.impossible)
         points = tuple(log.points.values())
         if not points:
             reason = "; ".join(trials.left_out()) or "no trial came to its end"

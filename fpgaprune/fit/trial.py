@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 from msgspec import Struct, structs
 
 from fpgaprune.design import Design, ReuseWarning
-from fpgaprune.errors import EstimateError, HlsError, MaskError, RemovalError, RunError
+from fpgaprune.errors import NETWORK_ERRORS, RunError
 from fpgaprune.files import locked_file, make_folder, read_json, write_bytes
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.limits import Limits, Ranking, Sized
@@ -25,8 +25,6 @@ from fpgaprune.hls import StrategyWarning
 from fpgaprune.layout import DesignLayout, joined
 from fpgaprune.measure import ESTIMATED, from_plain, occupancy_of, to_plain
 
-# A network that cannot have these knobs; anything else ends the search.
-_IMPOSSIBLE = (MaskError, HlsError, EstimateError, RemovalError)
 _REASON = "impossible"
 # The network of a run before channels are removed: a later trial can start from it.
 _TRAINED = "finetuned.keras"
@@ -116,7 +114,7 @@ def outcome_of(trial: Trial, progress: Progress, run: RunTrial) -> Outcome:
             try:
                 outcome = _with_verdicts(run(trial, progress), trial)
                 content = to_plain(outcome)
-            except _IMPOSSIBLE as error:
+            except NETWORK_ERRORS as error:  # anything else ends the search
                 outcome = str(error)
                 if trial.judged_on != VALIDATION:
                     # A whole run also uses tools, and the next time they may be there.

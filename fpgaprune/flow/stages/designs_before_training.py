@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fpgaprune.advice import OwnFlow, with_keys
 from fpgaprune.design import Design, ReuseWarning
-from fpgaprune.errors import DesignError, HlsError, MaskError, RemovalError, UnsupportedLayerError
+from fpgaprune.errors import NETWORK_ERRORS
 from fpgaprune.flow.file import MULTIPLIER, FinetuneConfig, Flow, SelectConfig, TargetConfig
 from fpgaprune.flow.stages.hls import HlsStage
 from fpgaprune.flow.stages.hls_config import HlsConfig, hardware_of
@@ -38,8 +38,6 @@ def untrained_design(config: Flow, data: Dataset, model: keras.Model) -> Design:
     return hardware_of(config, data).design(network_before_finetuning(config, data, model))
 
 
-# Why an edited flow may have no hardware.
-_IMPOSSIBLE = (MaskError, HlsError, RemovalError, UnsupportedLayerError, DesignError)
 # The keys of a layer that leave its numbers as they are.
 _LAYOUT = {"strategy", "reuse_factor"}
 
@@ -69,7 +67,7 @@ class _Edits:
                 warnings.simplefilter("ignore", kind)
             try:
                 return self._made(config)
-            except _IMPOSSIBLE:
+            except NETWORK_ERRORS:
                 return None
 
     def _made(self, config: Flow) -> Design:

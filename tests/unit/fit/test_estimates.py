@@ -1,9 +1,12 @@
 """What is foreseen before anything is trained: what locks and few bits save."""
 
+from importlib import import_module
+
 import keras
 import numpy as np
 import pytest
 
+from fpgaprune.errors import DesignError, EstimateError, HlsError, RemovalError, RtlError, UnsupportedLayerError
 from fpgaprune.fit import POWERS_OF_TWO, Estimates, Knobs, Limits, Ranking, find_route, size_of
 from fpgaprune.flow import Dataset
 from fpgaprune.lowering import Precision, make_design
@@ -66,6 +69,32 @@ def test_powers_of_two_are_priced_in_a_type_that_holds_them():
 def test_a_network_with_too_few_channels_is_none_that_can_be_had(estimates):
     assert estimates.is_possible(Knobs("weight", filters=0.5))
     assert not estimates.is_possible(Knobs("weight", filters=0.95))
+
+
+@pytest.mark.parametrize("kind", [HlsError, DesignError, RtlError, RemovalError, UnsupportedLayerError, EstimateError])
+def test_locks_whose_network_cannot_become_hardware_are_left_out_with_the_reason(monkeypatch, kind):
+    module = import_module("fpgaprune.fit.estimates")
+    design = module.untrained_design
+
+    def refused(*_):
+        raise kind("no such layer")
+
+    def made(config, data, model):
+        filters = config.model_dump()["select"]["filters"]
+        return refused() if filters else design(config, data, model)
+
+    monkeypatch.setattr(module, "untrained_design", made)
+    x, y = np.zeros((64, 6, 6, 1), "float32"), np.arange(64) % 3
+    route = find_route("verilog", Target.of("xc7z020clg400-1"))
+    found = Estimates(route, {"name": "fit"}, Dataset("mine", x, y, x, y), image_network(), Limits())
+    assert found.is_possible(Knobs("weight", 0.5))
+    assert not found.is_possible(Knobs("weight", filters=0.5))
+    assert list(found.impossible.values()) == ["no such layer"]
+    # Nothing comes of a search if the network as it is cannot become hardware.
+    untouched = Estimates(route, {"name": "fit"}, Dataset("mine", x, y, x, y), image_network(), Limits())
+    monkeypatch.setattr(module, "untrained_design", refused)
+    with pytest.raises(kind, match="no such layer"):
+        untouched.is_possible(Knobs("weight"))
 
 
 @pytest.mark.parametrize("rounds", [False, True])

@@ -9,7 +9,15 @@ from importlib import import_module
 import pytest
 
 from fpgaprune import __version__
-from fpgaprune.errors import ConfigError, EstimateError, RunError, ToolError
+from fpgaprune.errors import (
+    ConfigError,
+    DesignError,
+    EstimateError,
+    RtlError,
+    RunError,
+    ToolError,
+    UnsupportedLayerError,
+)
 from fpgaprune.fit import (
     InProcess,
     Knobs,
@@ -68,9 +76,10 @@ def test_a_point_is_judged_by_the_limits_of_the_search_that_reads_it(tmp_path):
     assert (strict.fits, strict.in_time) == (False, False)
 
 
-def test_what_cannot_be_is_remembered_unless_tools_decided_it(tmp_path):
+@pytest.mark.parametrize("kind", [EstimateError, DesignError, RtlError, UnsupportedLayerError])
+def test_what_cannot_be_is_remembered_unless_tools_decided_it(tmp_path, kind):
     def impossible(one, progress):
-        raise EstimateError("no price")
+        raise kind("no price")
 
     assert outcome_of(of_sparsity(tmp_path), None, impossible) == "no price"
     assert outcome_of(of_sparsity(tmp_path), None, lambda *_: pytest.fail("done twice")) == "no price"
