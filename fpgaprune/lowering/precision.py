@@ -101,7 +101,7 @@ def choose_types(
         observed: layer name to the layer's output for some data; read where `precision` clips.
 
     Raises:
-        HlsError: an accumulator would need more than 64 bits.
+        HlsError: an accumulator would need more than 64 bits, or a scaled input more than an emulation has.
     """
     chooser = _Chooser(ranges, precision, options or {}, _padded_sources(folded), backend, observed or {})
     chooser.scales, chooser.read = scales_of_inputs(folded), read_by_products(folded)
@@ -199,6 +199,11 @@ class _Chooser:
                     factor = self.ranges[source].magnitude if role == "scale" else 1.0
                     kind = finer(kind, factor, self._step(layer))
                 found[role] = kind
+            if source is not None and (bits := scaled_bits(found["scale"], found["bias"], incoming)) > _EMULATED_BITS:
+                raise HlsError(
+                    f"layer {layer.name!r} scales values of input {source!r} whose ranges are so unlike that one type "
+                    f"for all of them makes products of {bits} bits, more than {_EMULATED_BITS}: {SCALE_COLUMNS}"
+                )
             return found
         if is_softmax(layer):
             found = softmax_layer_types(layer, self.backend)
@@ -338,6 +343,19 @@ def fitting(values: Range, width: int, signed: bool | None = None) -> FixedType:
 # for the second. So an input that is scaled first, and its scales, get types as fine as the scaled result has with the
 # same bits, up to so many.
 _WIDEST = 32
+
+
+# An emulation computes in integers of so many bits and a sign.
+_EMULATED_BITS = 63
+SCALE_COLUMNS = (
+    "scale the columns of the data alike, as (x - x.mean(axis=0)) / x.std(axis=0), and train the network on those"
+)
+
+
+def scaled_bits(scale: FixedType, shift: FixedType, incoming: FixedType) -> int:
+    """Return the bits of a value of `incoming` times one of `scale`, plus one of `shift`, without the sign."""
+    largest = scale.magnitude * incoming.magnitude + shift.magnitude
+    return math.ceil(math.log2(largest)) + max(scale.fraction + incoming.fraction, shift.fraction)
 
 
 def scales_of_inputs(folded: keras.Model) -> dict[str, Any]:

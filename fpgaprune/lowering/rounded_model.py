@@ -18,7 +18,7 @@ from fpgaprune.lowering.folding import DEPTHWISE, fold, quantise_weights
 from fpgaprune.lowering.gru_lstm import RECURRENT
 from fpgaprune.lowering.lowered import AnyPrecision, LayerSettings, make_design
 from fpgaprune.lowering.plain_convolutions import depthwise_names
-from fpgaprune.lowering.precision import AVERAGES, MOVES, Precision
+from fpgaprune.lowering.precision import AVERAGES, MOVES, SCALE_COLUMNS, Precision, scaled_bits
 from fpgaprune.lowering.ranges import Samples, trained_types
 from fpgaprune.lowering.width_search import Labels
 from fpgaprune.network import copied, producer
@@ -269,14 +269,11 @@ def _recurrent(layer: LayerSpec) -> dict[str, Any]:
 def _require_exact_scale(layer: keras.Layer, types: Mapping[str, FixedType], incoming: FixedType) -> None:
     """Check that double precision holds what a BatchNorm, a LeakyReLU or a PReLU computes."""
     scale = types.get("scale") or types["param"]
-    shift = types.get("bias", scale)
-    largest = scale.magnitude * incoming.magnitude + shift.magnitude
-    bits = math.ceil(math.log2(largest)) + max(scale.fraction + incoming.fraction, shift.fraction)
+    bits = scaled_bits(scale, types.get("bias", scale), incoming)
     if bits > _FLOAT64_BITS:
         raise UnsupportedLayerError(
             f"layer {layer.name!r} scales values of {incoming.width} bits by factors of {scale.width}, whose products "
-            f"take {bits} bits, more than the {_FLOAT64_BITS} that quantize computes with: scale the data before the "
-            "network reads them"
+            f"take {bits} bits, more than the {_FLOAT64_BITS} that quantize computes with: {SCALE_COLUMNS}"
         )
 
 

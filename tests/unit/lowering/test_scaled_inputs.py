@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.lowering import finer
+from fpgaprune.errors import FpgaPruneError
+from fpgaprune.lowering import Precision, finer, quantize
 from fpgaprune.values import FixedType
 
 TARGET = fp.Target.of("xc7z020clg400-1", clock_ns=10.0)
@@ -41,3 +42,24 @@ def test_a_type_gets_finer_only_as_far_as_needed():
     assert finer(kind, 2.0, 1 / 32, np.arange(5.0)) == kind
     assert finer(kind, 0.0, 1 / 32) == kind
     assert finer(kind, 1e12, 1.0).width == 32
+
+
+@pytest.mark.parametrize(
+    ("scales", "make"),
+    [
+        ((1e-8, 1e8), lambda model, x: fp.make_design(model, TARGET, x)),
+        ((1.0, 1e8), lambda model, x: quantize(model, TARGET, x, Precision(8, 8))),
+    ],
+)
+def test_columns_too_unlike_for_one_type_are_refused_with_what_to_do(scales, make):
+    x = (np.random.default_rng(0).normal(size=(400, 2)) * scales).astype("float32")
+    norm = keras.layers.Normalization(name="norm")
+    norm.adapt(x)
+    model = keras.Sequential([keras.Input((2,)), norm, keras.layers.Dense(1)])
+    with pytest.raises(
+        FpgaPruneError, match=r"layer 'norm' scales .* bits, more than (the )?\d+.*: scale the columns of the da"
+    ):
+        make(model, x)
+    alike = ((x - x.mean(axis=0)) / x.std(axis=0)).astype("float32")
+    norm.adapt(alike)
+    make(model, alike)
