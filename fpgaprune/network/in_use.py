@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +36,7 @@ class _Traced:
 
     meetings: Meetings
     values: Mapping[str, Array]
+    _sessions: dict[int, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, model: keras.Model) -> _Traced:
@@ -73,13 +74,20 @@ class _Traced:
             if operation.type == "ReadVariableOp"
             for name in self.meetings.variables(operation.outputs[0])
         }
-        with tf.Graph().as_default() as graph:
-            tf.import_graph_def(tensor.graph.as_graph_def(), name="")
-            try:
-                with tf.compat.v1.Session(graph=graph) as session:
-                    return np.asarray(session.run(tensor.name, feed_dict=given))
-            except tf.errors.OpError:
-                return None
+        try:
+            return np.asarray(self._session(tensor.graph).run(tensor.name, feed_dict=given))
+        except tf.errors.OpError:
+            return None
+
+    def _session(self, graph: Any) -> Any:
+        """Return a session on a copy of `graph`, made once: a copy takes far longer than a tensor's value."""
+        import tensorflow as tf
+
+        if id(graph) not in self._sessions:
+            with tf.Graph().as_default() as copy:
+                tf.import_graph_def(graph.as_graph_def(), name="")
+                self._sessions[id(graph)] = tf.compat.v1.Session(graph=copy)
+        return self._sessions[id(graph)]
 
 
 def _copies(variable: keras.Variable) -> Sequence[Any]:

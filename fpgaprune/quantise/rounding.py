@@ -29,14 +29,13 @@ def rounded(values: tf.Tensor, kind: FixedType, *, trains: bool = False) -> tf.T
         trains: whether `values` are weights. Of a weight that was cut off the gradient still passes if a step against
             it brings the weight back; otherwise it would stay where it is for ever.
     """
-    unit = ops.cast(2.0**-kind.fraction, values.dtype)
-    low, high = (ops.cast(float(end), values.dtype) for end in (kind.raw_min, kind.raw_max))
-    return rounded_between(values, unit, low, high, kind.rounding, kind.overflow, trains=trains)
+    ends = float(kind.raw_min), float(kind.raw_max)
+    return rounded_between(values, 2.0**-kind.fraction, *ends, kind.rounding, kind.overflow, trains=trains)
 
 
 def on_grid(values: tf.Tensor, kind: FixedType) -> tf.Tensor:
     """Round `values`, all in the range of `kind`; the gradient passes as if nothing was rounded."""
-    unit = ops.cast(2.0**-kind.fraction, values.dtype)
+    unit = 2.0**-kind.fraction
 
     @keras.ops.custom_gradient  # type: ignore[untyped-decorator, unused-ignore]
     def held(given: tf.Tensor) -> tf.Tensor:
@@ -46,7 +45,7 @@ def on_grid(values: tf.Tensor, kind: FixedType) -> tf.Tensor:
 
 
 def rounded_between(
-    values: tf.Tensor, unit: Any, low: tf.Tensor, high: tf.Tensor, rounding: str, overflow: str, *, trains: bool = False
+    values: tf.Tensor, unit: Any, low: Any, high: Any, rounding: str, overflow: str, *, trains: bool = False
 ) -> Any:
     """Round as `rounded` to whole multiples of `unit` from `low` to `high`, numbers or a tensor with each value's."""
     saturates = overflow != "WRAP"
@@ -93,7 +92,7 @@ def _to_whole(scaled: tf.Tensor, rounding: str) -> tf.Tensor:
     return whole + ops.cast(_ROUND[rounding](part), scaled.dtype)
 
 
-def _overflowed(raw: tf.Tensor, low: tf.Tensor, high: tf.Tensor, overflow: str) -> tf.Tensor:
+def _overflowed(raw: tf.Tensor, low: Any, high: Any, overflow: str) -> tf.Tensor:
     if overflow == "WRAP":
         span = high - low + 1
         return raw - span * ops.floor((raw - low) / span)
