@@ -26,7 +26,7 @@ from fpgaprune.files import (
     read_weights,
     to_keras3,
 )
-from fpgaprune.network import largest_difference
+from fpgaprune.network import graph_of, largest_difference, structures
 from fpgaprune.values import MaskSet, named_weights
 
 if TYPE_CHECKING:
@@ -194,9 +194,12 @@ def _rebuild(path: Path, source: Path) -> keras.Model:
 
 
 def _difference(model: Any, probe: dict[str, Any], source: Path) -> tuple[float, float]:
+    import keras
+
     inputs = [probe[f"input_{at}"] for at in range(len(model.inputs))]
-    given = model.predict(inputs[0] if len(inputs) == 1 else inputs, verbose=0)
-    outputs = given if isinstance(given, list) else [given]
+    # Not `predict`: tracing the network takes far longer than these few samples.
+    given = model(keras.tree.pack_sequence_as(structures(graph_of(model))[0], inputs), training=False)
+    outputs = [np.asarray(array) for array in (given if isinstance(given, list) else [given])]
     wanted = [probe[name] for name in sorted(probe) if name.startswith("output_")]
     if [array.shape for array in wanted] != [np.shape(array) for array in outputs]:
         raise ModelImportError(f"{source} has other outputs in Keras 3; wanted {[array.shape for array in wanted]}")

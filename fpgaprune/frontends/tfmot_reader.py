@@ -47,7 +47,8 @@ def main(source: Path, folder: Path) -> None:
     # A wrapper multiplies its weight by its mask on every call, in inference too: the predictions of the file are those
     # of the masked weights, and after the first call the weights are masked.
     inputs = [_samples(tensor.shape) for tensor in model.inputs]
-    outputs = model.predict(inputs[0] if len(inputs) == 1 else inputs, verbose=0)
+    # Not `predict`: tracing the network takes far longer than these few samples.
+    outputs = model(inputs[0] if len(inputs) == 1 else inputs, training=False)
     stripped = tfmot.sparsity.keras.strip_pruning(model) if wrappers else model
     stripped.save(str(folder / "model.h5"), save_format="h5", include_optimizer=False)
     np.savez(folder / "masks.npz", **masks)

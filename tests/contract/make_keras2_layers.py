@@ -85,7 +85,7 @@ if __name__ == "__main__":
         model = tf_keras.Model(entry, L.Concatenate()([flat(layer, entry) for layer in layers]), name=name)
         model.set_weights([w if w.ndim == 0 else w + rng.uniform(-0.05, 0.05, w.shape) for w in model.get_weights()])
         inputs[name] = rng.normal(size=(5, *shape)).astype(np.float32)
-        outputs[name] = model.predict(inputs[name], verbose=0)
+        outputs[name] = model(inputs[name], training=False).numpy()
         model.save(folder / f"{name}.h5", save_format="h5")
         model.save(folder / f"{name}.keras", save_format="keras")
     np.savez(folder / "x.npz", **inputs)
