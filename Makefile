@@ -9,8 +9,12 @@ SOURCES := $(shell find fpgaprune hw examples -type f -not -name '*.pyc')
 OUTSIDE := $(CURDIR)/build/outside
 # Test files run in this many processes; TensorFlow loads once in each.
 WORKERS ?= 2
-PARALLEL = -n $(WORKERS) --dist loadfile
+# In the order of their names: files of few tests take longest, and last of all they would leave a process idle.
+PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PYTEST = cd $(OUTSIDE) && FPGAPRUNE_FROM_WHEEL=1 $(CURDIR)/$(BIN)/python -m pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -p no:cacheprovider
+
+# Python keeps the bytecode of the tests: compiling it anew takes each process as long as collecting them.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo docs test test-fast test-all test-lock mutants format lint bench bench-estimate lock clean
 
