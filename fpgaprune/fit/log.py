@@ -118,7 +118,7 @@ class SearchLog:
                 "time",
                 "warning",
                 f"a search of this network takes about {least:.0f} s at least, and {minutes:g} min were asked for; it "
-                "ends as early as it can",
+                "ends after one trial and one training on all samples",
             )
 
     def overrun(self, final: float) -> str | None:

@@ -84,7 +84,7 @@ class Phases:
 
         It is trained from the network of `parent`, or from the trained one. If the trained network has seen the
         validation samples, it is trained whole without them and with many bits: what it loses, all others may lose
-        too. This network is returned then.
+        too. This network is returned then. A search that has a network and no time left only takes the first way.
         """
         self.use(ways[0])
         if len(ways) == 1 and not has_seen_samples:
@@ -95,8 +95,9 @@ class Phases:
         for way in ways:
             self.use(way)
             deadline = self._deadline(1.0, way.whole if has_seen_samples else way.short)
-            if trained and not deadline.has_time(_FEWEST_WHOLE):
-                # A network that may be the answer needs a trial too, and what came before lost too much.
+            # A network that may be the answer needs a trial too, if what came before lost too much.
+            trials = _FEWEST_WHOLE if trained else 1
+            if (trained or self.log.points) and not deadline.has_time(trials):
                 untried = way
                 break
             point = self._evaluator(deadline)(knobs, self.estimates.best_layout(knobs), parent)

@@ -363,6 +363,21 @@ def test_another_way_to_train_is_tried_if_the_network_itself_can_be_too(left, wa
     assert len(asked) == ways
 
 
+@pytest.mark.parametrize(("left", "trials"), [(-1.0, 0), (60.0, 1)])
+def test_no_way_to_train_is_tried_once_the_time_is_over_and_there_is_a_network(left, trials):
+    knobs, asked = Knobs("weight"), []
+
+    def judge(job):
+        asked.append(job)
+        return point(job[0])
+
+    phases = phases_of(judge, {"first": point(knobs)}, time.monotonic() + left)
+    ways = (Training(2, WHOLE, WHOLE), Training(1, WHOLE, WHOLE))
+    assert phases.first(knobs, ways, has_seen_samples=False, parent=point(knobs)) is None
+    assert len(asked) == trials
+    assert phases.training == ways[0]
+
+
 @pytest.mark.parametrize("slots", [1, 3])
 def test_neighbours_are_trained_at_the_same_time_and_none_twice(slots, monkeypatch):
     now, running, most = [0.0], [], []
