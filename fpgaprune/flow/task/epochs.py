@@ -54,7 +54,9 @@ def shuffled_batches(
     options = tf.data.Options()
     # The thread that tunes buffers sleeps ever longer, and the end of `fit` often waits for it: 40 s after a minute.
     options.autotune.enabled = False
-    return numbers.flat_map(batches).map(gathered).prefetch(_AHEAD).with_options(options)
+    # Neither has a branch that a tensor decides, and converting both takes as long as an epoch of a small network.
+    plain = tf.autograph.experimental.do_not_convert
+    return numbers.flat_map(plain(batches)).map(plain(gathered)).prefetch(_AHEAD).with_options(options)
 
 
 def steps_in_epoch(x: Samples, batch_size: int) -> int:
