@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fpgaprune.backends import VERILOG
-from fpgaprune.errors import ConfigError, RunError
+from fpgaprune.errors import ConfigError, FpgaPruneError, RunError
 from fpgaprune.files import make_folder, write_bytes, write_npz
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.log import OnTrial, SearchStatus
@@ -208,7 +208,10 @@ _DATA, _MODEL = "data.npz", "model.keras"
 
 @contextmanager
 def _as_before(folder: Path) -> Iterator[None]:
-    """Put the data and the network in `folder` back as they were if the block ends in an error: no search begins."""
+    """Put the data and the network in `folder` back as they were if the block ends in an error: no search begins.
+
+    The error then says that they are in memory, because it would name files that are gone.
+    """
     is_new = not folder.exists()
     with TemporaryDirectory(prefix=".before-", dir=make_folder(folder), ignore_cleanup_errors=True) as scratch:
         files = {folder / name: Path(scratch) / name for name in (_DATA, _MODEL)}
@@ -217,14 +220,22 @@ def _as_before(folder: Path) -> Iterator[None]:
                 shutil.copy2(path, kept)
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             for path, kept in files.items():
                 path.unlink(missing_ok=True)
                 if kept.exists():
                     kept.replace(path)
             if is_new:
                 shutil.rmtree(folder)
+            if isinstance(error, FpgaPruneError):
+                error.args = (_in_memory(str(error), folder),)
             raise
+
+
+def _in_memory(text: str, folder: Path) -> str:
+    """Return `text` with what was in memory in place of the files of `folder` that held it."""
+    text = text.replace(repr(str(folder / _DATA)), "in memory")
+    return text.replace(f"train.model {folder / _MODEL}", "the model in memory")
 
 
 def data_source(data: object, folder: Path) -> str:
@@ -241,7 +252,7 @@ def data_source(data: object, folder: Path) -> str:
             f"data is a {type(data).__name__}; wanted a path, or a mapping with x_train, y_train, x_test and y_test"
         )
     arrays = dict(_named_arrays(data))
-    check_data("in memory", arrays)
+    check_data(str(folder / _DATA), arrays)
     write_npz(folder / _DATA, arrays)
     return str(folder / _DATA)
 
