@@ -16,6 +16,7 @@ from fpgaprune.rtl import to_verilog
 
 from ..unit.estimate.designs import mlp
 from ..unit.fabric.tiny import tiny_project
+from ..unit.rtl.networks import Net
 from .simulated_board import missing, simulated_board
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
@@ -71,4 +72,23 @@ def test_a_vector_that_comes_value_by_value_gives_the_networks_bits(tmp_path):
     x = np.random.default_rng(5).uniform(-1, 1, (20, 16))
     with simulated_board(project, find_board("ulx3s"), tmp_path) as port:
         found = ask(port, x, project=project, timeout_s=60)
+    np.testing.assert_array_equal(found.output, emulate(design, x).reshape(found.output.shape))
+
+
+@pytest.mark.parametrize("layer", ["Conv2D", "GRU"])
+def test_no_beat_is_lost_by_a_network_that_is_slower_than_the_line(tmp_path, layer):
+    """A byte comes every 40 cycles, and the network takes five times as many for a sample as its bytes take."""
+    net = Net(np.random.default_rng(1))
+    if layer == "GRU":
+        shape = (12, 3)
+        end = net.recurrent(net.input(*shape), "GRU", 2)
+    else:
+        shape = (6, 6, 2)
+        end = net.conv(net.input(*shape), 4)
+    design = net.design(end)
+    project = to_verilog(design, tmp_path / "rtl", interval=5 * 40 * int(np.prod(shape)))
+    board = msgspec.structs.replace(find_board("ulx3s"), clock_mhz=12.0, baud=3_000_000)
+    x = np.random.default_rng(5).uniform(-1, 1, (4, *shape))
+    with simulated_board(project, board, tmp_path) as port:
+        found = ask(port, x, project=project, baud=3_000_000, timeout_s=60)
     np.testing.assert_array_equal(found.output, emulate(design, x).reshape(found.output.shape))

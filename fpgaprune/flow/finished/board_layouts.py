@@ -145,10 +145,11 @@ def build_for_board(
         def tell(done: int, total: int, note: str) -> None:
             progress.step(done, total, f"{note}; {minutes:g} min of processor time at most")
 
-        left = countdown(given)
+        left, failed = countdown(given), "synthesis failed"
         tools: dict[str, Any] = {"cache": run.file("synth"), "on_step": tell}
         try:
             full = crowding(project, board, timeout_s=left(), **tools)
+            failed = _NO_PLACE
             if not full or not skips:
                 made = make_bitstream(project, board, output, timeout_s=left(), advise=False, **tools)
                 fields = laid.fields or measured_fields(run) or {"interval": 0}
@@ -164,7 +165,7 @@ def build_for_board(
                 f"not synthesised, placed and routed within {time} of processor time, or three times that by the clock"
             )
         except ToolExitError as error:
-            last, said = error, f"{_NO_PLACE} ({error})"
+            last, said = error, f"{failed} ({error})"
         except TargetError as error:
             last, said = error, str(error).split(";")[0]
         given_up.append(f"{laid.name}: {said}")

@@ -56,7 +56,7 @@ def test_a_family_without_rules_of_its_own_needs_its_table_only(tiny, fakes):
     fake_nextpnr(fakes, family="ice40")
     found = place_and_route(tiny, "ice40", "ice40hx8k", seeds=[3])
     line = (fakes / "routes").read_text()
-    options = "--hx8k --package ct256 --placer-heap-cell-placement-timeout 1000 --freq 100 --seed 3 --timing-allow-fail"
+    options = "--hx8k --package ct256 --placer-heap-cell-placement-timeout 100 --freq 100 --seed 3 --timing-allow-fail"
     assert line.startswith(f"{options} --json ../joined.json ")
     # Of 900 logic cells, the fake's harness takes 170: one for each of its LUTs, some of which hold its 17 FFs.
     assert (found.used, found.capacity, found.speed) == (Resources(lut=730), Resources(lut=7680), None)

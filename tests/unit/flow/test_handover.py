@@ -649,6 +649,13 @@ def test_where_no_layout_is_finished_one_line_says_what_was_tried_and_what_to_do
     assert [path.name for path in run.parent.iterdir()] == ["mine"]
 
 
+def test_a_synthesis_that_fails_is_not_said_to_be_a_lack_of_places(run, tools, two_layouts, tmp_path):
+    fake_yosys(tmp_path, "sys.exit('ERROR: unknown option')")
+    with pytest.raises(ToolError, match=r"synthesis failed \(yosys ended with code 1 in .*unknown option") as caught:
+        hand_over(run, "tang-nano-9k", deadline_minutes=0.1)
+    assert "found no place" not in str(caught.value)
+
+
 def test_the_last_layout_gets_all_of_the_time(run, tools, tmp_path, monkeypatch):
     def found(design, board, interval, minutes, before):
         yield at_interval(design, find_part(find_board(board).device), 200), "200 cycles"
