@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import BoardError
 from fpgaprune.fabric.beats import beat_bytes, pack_beats, raw_samples, unpack_beats
-from fpgaprune.fabric.identity import QUESTION, SIZE, Identity, digest_of_verilog
+from fpgaprune.fabric.identity import QUESTION, SIZE, Identity, digest_of_verilog, is_identity
 from fpgaprune.fabric.serial_line import SerialLine, open_line
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.values import real_array
 
 # How often the board is asked who it is. If a sender was cut off, the first question completes or ends its sample.
 _TRIES = 3
+# Bytes of results that may come before the answer to a question.
+_MOST = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -120,12 +122,23 @@ def _connected(place: str) -> Iterator[None]:
         raise BoardError(f"the board at {place} was disconnected ({text}); plug it in, and ask again") from None
 
 
+def _answer(line: SerialLine) -> bytes:
+    """Read up to the end of an identity, or until nothing more comes.
+
+    The question is a beat of a sample too: a network that needs no more for its first results sends them before.
+    """
+    answer = line.read(SIZE)
+    while len(answer) < _MOST and not is_identity(answer[-SIZE:]) and (more := line.read(1)):
+        answer += more
+    return answer
+
+
 def _identity(line: SerialLine, place: str) -> Identity:
     heard = 0
     for _ in range(_TRIES):
         line.reset_input_buffer()
         line.write(QUESTION)
-        answer = line.read(SIZE)
+        answer = _answer(line)
         heard += len(answer)
         if (found := Identity.from_bytes(answer)) is not None:
             return found

@@ -48,7 +48,7 @@ class Identity:
             BoardError: there is one, but it is damaged.
         """
         data = data[-SIZE:]
-        if len(data) < SIZE or not data.startswith(_MARK):
+        if not is_identity(data):
             return None
         try:
             source, sink = (
@@ -58,6 +58,11 @@ class Identity:
         except (DesignError, IndexError, ValueError) as error:
             raise BoardError(f"the board's answer is damaged ({error}); see cable and baud rate") from None
         return cls(data[len(_MARK) : _HEAD.size].hex(), source, sink)
+
+
+def is_identity(data: bytes) -> bool:
+    """Return whether `data` looks like an identity: its mark, and as many bytes."""
+    return len(data) == SIZE and data.startswith(_MARK)
 
 
 def identity_of(project: VerilogProject) -> Identity:

@@ -86,40 +86,48 @@ module uart_stream #(
     // A memory for the bytes of a sample. The last one that it gave stands in `next` while `full`.
     localparam BYTES = IN_BYTES * BEATS;
     localparam AT    = bits_of(BYTES - 1);
+    (* ram_style = "block" *)
     reg [7:0]    kept [0:(1<<AT)-1];
     reg [7:0]    next;
-    reg [AT:0]   write_at, read_at;
+    reg [AT-1:0] write_at, read_at;
+    reg          whole;      // all of the sample has come, and not all of it was read
     reg          full;
-    reg [AT-1:0] at;        // bytes of this sample that have come
-    reg          question;  // all that came of this sample is a question mark
-    wire         begun  = at != 0;
+    reg          next_last;  // of its sample
+    reg          question;   // all that came of this sample is a question mark
+    wire         begun  = write_at != 0;
     wire         midway = begun || receiving;
     wire         taking;
-    wire         reads  = !full || taking;
+    wire         reads  = (!full || taking) && (whole || read_at != write_at);
     always @(posedge clk) begin
         quiet <= (midway && !receiving && !rst) ? quiet + 1'b1 : 0;
-        if (in_done) kept[write_at[AT-1:0]] <= in_byte;
-        if (reads) next <= kept[read_at[AT-1:0]];
+        if (in_done) kept[write_at] <= in_byte;
+        if (reads) begin
+            next      <= kept[read_at];
+            next_last <= read_at == BYTES - 1;
+        end
         if (rst) begin
             write_at <= 0;
             read_at  <= 0;
+            whole    <= 1'b0;
             full     <= 1'b0;
-            at       <= 0;
         end else begin
+            if (reads) begin
+                read_at <= read_at == BYTES - 1 ? 0 : read_at + 1'b1;
+                if (read_at == BYTES - 1) whole <= 1'b0;
+            end
             if (in_done) begin
-                write_at <= write_at + 1'b1;
-                at       <= at == BYTES - 1 ? 0 : at + 1'b1;
+                write_at <= write_at == BYTES - 1 ? 0 : write_at + 1'b1;
+                if (write_at == BYTES - 1) whole <= 1'b1;
                 question <= !begun && in_byte == 8'h3f;
             end
-            if (reads) full <= read_at != write_at;
-            if (reads && read_at != write_at) read_at <= read_at + 1'b1;
+            if (reads) full <= 1'b1;
+            else if (taking) full <= 1'b0;
         end
     end
 
     // Bytes to beats.
     reg [8*IN_BYTES-1:0] in_shift;
     reg [bits_of(IN_BYTES-1)-1:0] in_count;
-    reg [bits_of(BEATS-1)-1:0]    beat;
     reg                  came;      // a beat is complete, the last one of its sample or not
     reg                  came_last;
     assign to_design_tdata  = in_shift[IN_BITS-1:0];
@@ -128,18 +136,16 @@ module uart_stream #(
     assign taking           = full && (!came || to_design_tready);
     always @(posedge clk) begin
         if (to_design_tready) came <= 1'b0;
+        if (taking) begin
+            in_shift  <= {next, in_shift} >> 8;
+            came_last <= next_last;
+        end
         if (rst) begin
             came     <= 1'b0;
             in_count <= 0;
-            beat     <= 0;
         end else if (taking) begin
-            in_shift <= {next, in_shift} >> 8;
-            if (in_count == IN_BYTES - 1) begin
-                in_count  <= 0;
-                came      <= 1'b1;
-                came_last <= beat == BEATS - 1;
-                beat      <= beat == BEATS - 1 ? 0 : beat + 1'b1;
-            end else in_count <= in_count + 1'b1;
+            in_count <= in_count == IN_BYTES - 1 ? 0 : in_count + 1'b1;
+            if (in_count == IN_BYTES - 1) came <= 1'b1;
         end
     end
 

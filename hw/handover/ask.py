@@ -27,8 +27,15 @@ def main(port):
         # A question mark and a pause: the board says which design it holds.
         line.reset_input_buffer()
         line.write(b"?")
-        answer = line.read(line_form["answer_bytes"])
-        if answer[:4] == b"fpq1":
+        length = line_form["answer_bytes"]
+        answer = line.read(length)
+        # Results may come before: the question is the first beat of a sample too.
+        more = answer
+        while more and (len(answer) < length or answer[-length:][:4] != b"fpq1"):
+            more = line.read(1)
+            answer += more
+        if more:
+            answer = answer[-length:]
             break
     else:
         return "the board does not answer (%d bytes came): load the bitstream, and see port and cable" % len(answer)

@@ -12,7 +12,7 @@ from fpgaprune.fabric.identity import QUESTION
 
 
 @contextmanager
-def played_board(identity, compute, *, pause_s=0.03, deaf=False, already=b"", lost=None):
+def played_board(identity, compute, *, pause_s=0.03, deaf=False, already=b"", lost=None, early=b""):
     """The path of a port behind which a board with `identity` computes `compute` (raw integers to raw integers).
 
     Args:
@@ -22,6 +22,7 @@ def played_board(identity, compute, *, pause_s=0.03, deaf=False, already=b"", lo
         deaf: it never answers anything.
         already: bytes of a sample that another sender left unfinished.
         lost: number of the result that the line loses half of.
+        early: results that the first beat of a sample is enough for; a question is one.
     """
     board, terminal = pty.openpty()
     tty.setraw(terminal)
@@ -32,7 +33,7 @@ def played_board(identity, compute, *, pause_s=0.03, deaf=False, already=b"", lo
         while not ended.is_set():
             if not select.select([board], [], [], pause_s)[0]:
                 if held == QUESTION and identity is not None and not deaf:
-                    os.write(board, identity.to_bytes())
+                    os.write(board, early + identity.to_bytes())
                 held = b""
                 continue
             held += os.read(board, 4096)

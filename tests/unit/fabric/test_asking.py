@@ -72,6 +72,13 @@ def test_a_sample_that_another_sender_left_unfinished_does_no_harm(tiny, serial_
         assert ask(port, [[7, -10]], project=tiny, timeout_s=0.3).output.tolist() == [[31]]
 
 
+@pytest.mark.parametrize("early", [b"1", b"results", bytes(range(100))])
+def test_results_that_a_question_is_enough_for_come_before_the_answer(tiny, serial_ports, early):
+    """A GRU that gives every step its result gives one for the question, which is a step."""
+    with played_board(identity_of(tiny), relu, early=early) as port:
+        assert ask(port, [[7, -10]], project=tiny, timeout_s=0.3).output.tolist() == [[31]]
+
+
 def test_the_bitstream_of_another_design_is_refused_in_one_line(tiny, serial_ports):
     other = replace(identity_of(tiny), digest="0123456789abcdef")
     with (

@@ -160,7 +160,7 @@ def test_the_golden_bytes_are_what_a_board_gives(run, made, tools, monkeypatch):
         ),
         (None, 0, "the board does not answer (0 bytes came)"),
     ):
-        with played_board(identity, lambda raw, wrong=wrong: compute(raw) ^ wrong) as port:
+        with played_board(identity, lambda raw, wrong=wrong: compute(raw) ^ wrong, early=b"results") as port:
             done = subprocess.run([sys.executable, "ask.py", port], cwd=found.path, capture_output=True, text=True)
         assert said in done.stdout + done.stderr
         assert done.returncode == (0 if said.startswith(f"{SAMPLES} of") else 1)
