@@ -24,7 +24,9 @@ def convert(
         Path,
         typer.Argument(help="An .onnx file, a .keras or .h5 file of Keras, tf_keras, HGQ2 or QKeras, or a SavedModel."),
     ],
-    out: Annotated[Path, typer.Option(help="The .keras file to write.")] = Path("net.keras"),
+    out: Annotated[
+        Path | None, typer.Option(help="The .keras file to write; a new one with NETWORK's name if left out.")
+    ] = None,
     masks: Annotated[Path | None, typer.Option(help="Write what is locked, such as the zeros, to this file.")] = None,
     weights: Annotated[
         Path | None, typer.Option(help="The file of the weights, if NETWORK is an architecture of Keras as JSON.")
@@ -49,7 +51,7 @@ def convert(
         require_kind(network, "model")
     with Watcher(quiet=quiet or as_json) as watcher:
         watcher.stage("convert", "running")
-        found = convert_network(network, out, masks, weights, trusted=trust)
+        found, out = convert_network(network, out, masks, weights, trusted=trust)
         watcher.stage("convert", "done")
     if as_json:
         files = {"model": str(out), "masks": None if masks is None else str(masks)}

@@ -145,13 +145,24 @@ def _refuse_code(source: Path) -> None:
     read_weights(source, ModelImportError)
 
 
+def _has_layers(folder: Path) -> bool:
+    """Return whether the SavedModel in `folder` has objects of tf_keras, by their names; nothing is loaded."""
+    graph = folder / "saved_model.pb"
+    return (folder / "keras_metadata.pb").exists() or not graph.exists() or b"_tf_keras_" in graph.read_bytes()
+
+
 def _run_reader(source: Path, folder: Path, timeout_s: float, trusted: bool) -> None:
     if not source.is_dir():
         _refuse_code(source)
+    elif not _has_layers(source):
+        raise ModelImportError(
+            f"{source}: this SavedModel holds functions without layers, as export of Keras 3 writes them; save the "
+            f"model itself, as model.save('{source.name}.keras')"
+        )
     elif not trusted:
         raise ModelImportError(
             f"{source}: a SavedModel holds a program that runs on loading; save the model as .keras or .h5, or say "
-            "that you trust it: fpgaprune convert --trust"
+            f"that you trust it: 'fpgaprune convert {source} --trust'"
         )
     environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     try:

@@ -118,6 +118,11 @@ def write_folder(path, config):
     (path / "keras_metadata.pb").write_bytes(b"\x08\x02" + config.encode())
 
 
+def write_graph(path, name):
+    path.mkdir()
+    (path / "saved_model.pb").write_bytes(b"\x08\x01" + name)
+
+
 @pytest.mark.parametrize(
     ("name", "write", "message"),
     [
@@ -130,6 +135,12 @@ def write_folder(path, config):
         ),
         ("code.keras", lambda path: write_keras(path, '{"class_name": "Lambda"}'), "has a Lambda layer"),
         ("code_tf", lambda path: write_folder(path, '{"class_name": "Dense"}'), "a SavedModel holds a program"),
+        (
+            "exported",
+            lambda path: write_graph(path, b"_generic_user_object"),
+            r"without layers.*model\.save\('exported\.ke",
+        ),
+        ("older_tf", lambda path: write_graph(path, b"_tf_keras_network"), "'fpgaprune convert .*older_tf --trust'"),
         # Names are what JSON reads, however they are written.
         ("escaped.h5", lambda path: write_h5(path, '{"l": [{"class_name": "\\u004cambda"}]}'), "has a Lambda layer"),
         ("escaped.keras", lambda path: write_keras(path, '{"class_name": "L\\u0061mbda"}'), "has a Lambda layer"),

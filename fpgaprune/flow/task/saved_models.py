@@ -64,21 +64,35 @@ def load_saved_model(path: Path) -> keras.Model:
 
 
 def convert_network(
-    source: Path, out: Path, masks: Path | None = None, weights: Path | None = None, *, trusted: bool = False
-) -> LoadedNetwork:
-    """Write the network at `source` in the Keras 3 form to `out`, and its locks to `masks` if that is given.
+    source: Path,
+    out: Path | None = None,
+    masks: Path | None = None,
+    weights: Path | None = None,
+    *,
+    trusted: bool = False,
+) -> tuple[LoadedNetwork, Path]:
+    """Write the network at `source` in the Keras 3 form, and its locks to `masks` if that is given.
+
+    Returns:
+        The network, and its file.
 
     Args:
         source: a file or folder that `load` takes.
-        out: the `.keras` file to write.
+        out: the `.keras` file to write; None for a new one in the current folder, with the name of `source`.
         masks: the mask file to write; None for none.
         weights: the file of the weights, if `source` is an architecture of Keras as JSON.
         trusted: whether a SavedModel may be read.
 
     Raises:
-        ConfigError: there is no such file, or `out` is no `.keras` file.
+        ConfigError: there is no such file, `out` is no `.keras` file, or a file would be lost.
         ModelImportError: the network cannot come in with the same meaning.
     """
+    if out is None:
+        out = Path(source.with_suffix(".keras").name)
+        if out.exists():
+            raise ConfigError(f"{out} exists; name the file to write with --out")
+    if out.exists() and source.exists() and out.samefile(source):
+        raise ConfigError(f"--out {out} is the network itself, which would be lost; name another file")
     if out.suffix != ".keras":
         raise ConfigError(f"--out {out} is no .keras file; wanted a name such as {out.with_suffix('.keras').name}")
     if source.exists() and is_onnx(source):
@@ -90,7 +104,7 @@ def convert_network(
     save_keras(found.model, out)
     if masks is not None:
         found.masks.save(masks)
-    return found
+    return found, out
 
 
 def inspect_model(path: Path, folder: Path | None = None) -> dict[str, Any]:

@@ -97,12 +97,12 @@ def h5_of_weights_only_is_told_to_save_the_model(folder: Path) -> None:
     refused(lambda: read_model(folder / "net.weights.h5"), "weights without a model; save the whole model")
 
 
-def saved_model_folder_says_how_to_trust_it(folder: Path) -> None:
-    """She names a SavedModel folder: one line says that its program would run, and what to do."""
+def exported_saved_model_says_what_to_save(folder: Path) -> None:
+    """She names the SavedModel folder that Keras 3 exports: one line says that it has no layers, and what to save."""
     from fpgaprune.flow.task import read_model
 
     _sequential((6,), L.Dense(2)).export(folder / "saved", verbose=False)
-    refused(lambda: read_model(folder / "saved"), "SavedModel", "--trust", r"\.keras or \.h5")
+    refused(lambda: read_model(folder / "saved"), "SavedModel holds functions without layers", r"model\.save\(")
 
 
 def normalization_of_a_table(folder: Path) -> None:

@@ -36,10 +36,21 @@ def test_convert_writes_the_model_and_its_masks(folder):
     model, masks = load_keras(folder / "net.keras"), MaskSet.load(folder / "masks.npz")
     assert not masks["features.4/kernel"][..., 2].any()
     assert model.name == "net"
-    found = json.loads(run("convert", "net.onnx", "--json").stdout)["found"]
+    found = json.loads(run("convert", "net.onnx", "--out", "other.keras", "--json").stdout)["found"]
     assert found["difference"]["samples"] == 256
     assert found["sources"]["fc1/kernel"] == {"name": "fc1.weight", "shape": [12, 64]}
     assert found["input_axes"] == {"x": [0, 2, 3, 1]}
+
+
+def test_convert_loses_no_file_of_which_nothing_was_said(folder):
+    assert "net.keras" in run("convert", "net.onnx").stdout
+    written = (folder / "net.keras").read_bytes()
+    with pytest.raises(ConfigError, match=r"^net\.keras exists; name the file to write with --out$"):
+        run("convert", "net.onnx")
+    with pytest.raises(ConfigError, match=r"^--out \S*net\.keras is the network itself, which would be lost"):
+        run("convert", "net.keras", "--out", str(folder / "net.keras"))
+    assert (folder / "net.keras").read_bytes() == written
+    run("convert", "net.onnx", "--out", "net.keras")
 
 
 def test_two_conversions_are_the_same_bytes(folder):
