@@ -30,3 +30,4 @@ from .shared_sections import section_json as section_json
 from .user_function import FORMS as FORMS
 from .user_function import is_function_name as is_function_name
 from .user_function import named_function as named_function
+from .user_function import set_tensorflow_up as set_tensorflow_up

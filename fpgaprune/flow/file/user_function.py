@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -28,6 +29,13 @@ def beside(text: str, folder: Path) -> str:
     return f"{(folder / home).resolve()}:{function}" if home.endswith(".py") else text
 
 
+def set_tensorflow_up() -> None:
+    """Set what TensorFlow reads when it is loaded, here or by a user's own module."""
+    # oneDNN picks kernels by processor, so that machines round differently.
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
 def named_function(text: str, what: str, error: type[FpgaPruneError]) -> Callable[..., Any]:
     """Return the function that `text` names; importing its module runs the module's code.
 
@@ -35,6 +43,7 @@ def named_function(text: str, what: str, error: type[FpgaPruneError]) -> Callabl
         FpgaPruneError: of the class `error`: there is no such function; `what` begins the message.
     """
     module_name, _, function_name = text.rpartition(":")
+    set_tensorflow_up()
     try:
         module = _from_file(Path(module_name)) if module_name.endswith(".py") else importlib.import_module(module_name)
         function = getattr(module, function_name)

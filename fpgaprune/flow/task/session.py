@@ -8,15 +8,15 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
+from fpgaprune.flow.file import set_tensorflow_up
+
 
 def start_session(seed: int) -> None:
     """Load Keras, deterministic and seeded, without earlier models.
 
     Every stage starts from this state, even if the process ran other stages before.
     """
-    # oneDNN picks kernels by processor, so that machines round differently.
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    set_tensorflow_up()
     with quiet_standard_error():
         import keras
         import tensorflow as tf

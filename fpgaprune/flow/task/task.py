@@ -252,7 +252,7 @@ def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:
             name = {"metrics": "metric", "loss_weights": "loss"}.get(key, key)
             raise ConfigError(
                 f"train.model {path} was compiled with {_named(config[key])}, which is no {name} of Keras's own; name "
-                f"it with train.{name} = 'file.py:function'"
+                f"it in a flow file: {name} = 'file.py:function' in [train]"
             ) from error
     return found
 

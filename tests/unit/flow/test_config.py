@@ -10,7 +10,7 @@ import pytest
 
 from fpgaprune.errors import ConfigError, DataError
 from fpgaprune.flow.engine import check_flow, parse_config, read_config
-from fpgaprune.flow.file import PolynomialConfig, check_schedule
+from fpgaprune.flow.file import PolynomialConfig, check_schedule, named_function
 from fpgaprune.flow.task import check_data, load_data
 
 
@@ -261,6 +261,17 @@ def test_a_function_gives_data(tmp_path, monkeypatch):
     }.items():
         with pytest.raises(DataError, match=message):
             load_data(source)
+
+
+def test_a_function_that_loads_tensorflow_finds_it_set_up(tmp_path, monkeypatch):
+    """Its module may load TensorFlow before a stage begins; the bits of a run shall not depend on that."""
+    for name in ("TF_ENABLE_ONEDNN_OPTS", "TF_CPP_MIN_LOG_LEVEL"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "own.py").write_text(
+        "import os\nseen = [os.environ.get('TF_' + name) for name in ('ENABLE_ONEDNN_OPTS', 'CPP_MIN_LOG_LEVEL')]\n"
+        "def loss(y, z):\n    return seen\n"
+    )
+    assert named_function(f"{tmp_path}/own.py:loss", "train.loss", ConfigError)(0, 0) == ["0", "3"]
 
 
 def test_a_part_of_ones_own_lies_beside_the_flow(tmp_path, monkeypatch):

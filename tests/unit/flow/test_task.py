@@ -95,7 +95,9 @@ def test_a_loss_that_no_file_holds_is_named(tmp_path):
     mine = model(3)
     mine.compile("adam", own_loss)
     mine.save(tmp_path / "mine.keras")
-    with pytest.raises(ConfigError, match=r"compiled with own_loss.* name it with train\.loss = 'file\.py:function'"):
+    with pytest.raises(
+        ConfigError, match=r"compiled with own_loss.* name it in a flow file: loss = 'file\.py:function' in \[train\]"
+    ):
         read_task(TrainConfig(model=tmp_path / "mine.keras"), mine, data(np.eye(3)[CLASSES]))
     (tmp_path / "own.py").write_text("def own_loss(y, outputs):\n    return 0.0\n")
     settings = TrainConfig(model=tmp_path / "mine.keras", loss=f"{tmp_path / 'own.py'}:own_loss")
