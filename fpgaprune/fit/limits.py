@@ -62,7 +62,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         try:
-            parse_loss(self.max_loss, unit=1)
+            parse_loss(self.max_loss)
         except ValueError as error:
             raise ConfigError(f"max_loss: {error}") from error
         if not 0 < self.share <= 1:

@@ -36,7 +36,7 @@ class AutoPrecision:
 
     def __post_init__(self) -> None:
         try:
-            parse_loss(self.max_loss, unit=1)
+            parse_loss(self.max_loss)
         except ValueError as error:
             raise HlsError(f"max_loss: {error}") from error
         if not 2 <= self.narrowest <= self.widest <= 24:

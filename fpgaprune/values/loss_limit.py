@@ -1,7 +1,7 @@
 """A largest loss is a text with its unit, `0.5 %`, on the command line, in a flow file and in Python.
 
 It is half a point of accuracy, or of another metric that should be high; an error may grow by 0.5 %. A number without
-the sign was per cent on the command line and a fraction elsewhere, so that it is refused with what to write instead.
+the sign may be per cent or a fraction, so that it is refused with what to write for each.
 """
 
 from __future__ import annotations
@@ -16,12 +16,8 @@ _FORM = re.compile(r"\s*(?P<number>[0-9]*\.?[0-9]+(e[+-]?[0-9]+)?|[0-9]+\.)\s*%\
 _EXAMPLE = '"0.5 %", which is half a point of accuracy'
 
 
-def parse_loss(given: object, unit: float = 0.01) -> float:
+def parse_loss(given: object) -> float:
     """Return the fraction that the text `given` states: 0.005 for `0.5 %`; a zero needs no unit.
-
-    Args:
-        given: the text.
-        unit: what a bare number meant here before: 1 for a fraction, 0.01 for per cent.
 
     Raises:
         ValueError: it is no such text; the message names it and says what to write.
@@ -31,8 +27,8 @@ def parse_loss(given: object, unit: float = 0.01) -> float:
     if value is None or not 0 <= value < math.inf:
         raise ValueError(f"{shown(given)} is no loss; wanted a text in per cent, 0 or more, as {_EXAMPLE}")
     if found is None and value:
-        was = "a fraction" if unit == 1 else "per cent"
-        raise ValueError(f'{given} has no unit; here it was {was}: write "{loss_text(value * unit)}"')
+        fraction = f', or "{loss_text(value)}" if it is a fraction' if value <= 1 else ""
+        raise ValueError(f'{given} has no unit: write "{loss_text(value / 100)}"{fraction}')
     return value
 
 

@@ -162,7 +162,7 @@ def test_labels_must_fit_the_data(trained):
     model, x, labels, _ = trained
     with pytest.raises(DataError, match="there are 10 labels for 600 samples"):
         fp.make_design(model, TARGET, x, "auto", labels=labels[:10])
-    with pytest.raises(HlsError, match='max_loss: 5 has no unit; here it was a fraction: write "500 %"'):
+    with pytest.raises(HlsError, match='max_loss: 5 has no unit: write "5 %"'):
         fp.AutoPrecision(max_loss=5)
 
 

@@ -91,7 +91,7 @@ def read_by(check: Callable[[str], Any], *words: str) -> AfterValidator:
 def _with_unit(given: object) -> Any:
     """Return a largest loss, if it is a text with its unit; a zero needs none."""
     try:
-        return loss_text(parse_loss(given, unit=1))
+        return loss_text(parse_loss(given))
     except ValueError as error:
         raise PydanticCustomError(WHOLE, "{text}", {"text": str(error)}) from error
 

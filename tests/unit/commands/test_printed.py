@@ -59,7 +59,9 @@ def test_a_loss_has_its_unit():
     assert read_max_loss(None) is None
     assert read_max_loss("0") == "0 %"
     assert read_max_loss("0.5%") == "0.5 %"
-    with pytest.raises(ConfigError, match=r'--max-loss: 0\.5 has no unit; here it was per cent: write "0\.5 %"'):
+    with pytest.raises(
+        ConfigError, match=r'--max-loss: 0\.5 has no unit: write "0\.5 %", or "50 %" if it is a fraction'
+    ):
         read_max_loss("0.5")
     for wrong in ("-1", "nan", "much", "-1 %"):
         with pytest.raises(ConfigError, match=f"--max-loss: '{wrong}' is no loss; wanted a text in per cent"):

@@ -68,7 +68,7 @@ def test_the_default_is_whole():
         ("[export]\nbatch = 1.5", ["export.batch is 1.5; wanted a whole number"]),
         ("[finetune]\nquantised = 'maybe'", ["finetune.quantised is 'maybe'; wanted true or false"]),
         ("[target]\nclock_ns = 0", ["target.clock_ns is 0; wanted more than 0"]),
-        ("[hls]\nmax_loss = 5", ['hls.max_loss: 5 has no unit; here it was a fraction: write "500 %"']),
+        ("[hls]\nmax_loss = 5", ['hls.max_loss: 5 has no unit: write "5 %"']),
         ("[hls.layers.conv1]\nweight = 'eight bits'", ["'eight bits' cannot be read"]),
         ("[hls.layers.conv1]\nstrategy = 'fast'", ["hls.layers.conv1.strategy is 'fast'", "latency"]),
         ("name = 'a b'", ["name is 'a b'", "a letter first"]),
