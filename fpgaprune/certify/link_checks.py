@@ -69,6 +69,7 @@ def certify(
         >>> fp.certify(model, masks).require().ok
         True
     """
+    masks = MaskSet(masks)
     if isinstance(subject, str | os.PathLike):
         path = Path(subject)
         checks = {".keras": check_keras_file, ".h5": check_keras_file, ".onnx": check_onnx_file}

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fpgaprune.errors import ConfigError, FpgaPruneError, ModelImportError
+from fpgaprune.errors import ConfigError, FpgaPruneError, ModelImportError, require_kind
 from fpgaprune.files import check_names, does_not_exist, in_a_line, read_configuration, read_weights, require_layers
 from fpgaprune.frontends.architecture import is_architecture, whole_model
 from fpgaprune.frontends.loaded import ImportDifference, LoadedNetwork, zero_masks
@@ -60,6 +60,7 @@ def load(
         >>> net.model.compile("adam", "sparse_categorical_crossentropy")
         >>> _ = fp.finetune(net.model, masks, x, y)
     """
+    require_kind(path, (str, os.PathLike), ConfigError, "path", "the path of a network")
     source = Path(path)
     if not source.exists():
         raise ConfigError(does_not_exist(source, "model file"))

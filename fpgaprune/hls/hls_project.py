@@ -15,7 +15,7 @@ import numpy as np
 
 from fpgaprune.backends import BACKENDS
 from fpgaprune.design import Design, warn_of_moved_reuse
-from fpgaprune.errors import DesignError, HlsError
+from fpgaprune.errors import DesignError, HlsError, shown
 from fpgaprune.files import DRAFT, make_folder, storage
 from fpgaprune.hls.accelerator_boards import require_board
 from fpgaprune.hls.build import Build, run_build
@@ -25,7 +25,7 @@ from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy, warn_of_idle_zeros
 from fpgaprune.hls.write_project import DESIGN, render, write_project
 from fpgaprune.processes import OnStep
-from fpgaprune.target import Target
+from fpgaprune.target import Target, require_target
 from fpgaprune.values import Array, MaskSet, Summarised, Summary
 
 if TYPE_CHECKING:
@@ -190,6 +190,7 @@ def to_hls(
         >>> (project.path / "build_prj.tcl").is_file()
         True
     """
+    require_target(target)
     if target.backend not in BACKENDS:
         raise HlsError(
             f"the target has backend {target.backend!r}, which hls4ml does not have: give it one of "
@@ -197,7 +198,7 @@ def to_hls(
         )
     if isinstance(network, Design):
         folder = Path(output_dir if data is None else data)
-        _require_target(network, target)
+        _require_made_for(network, target)
         with _draft(folder) as inner:
             _write(inner, folder, network, target, backend_options or {}, golden)
         advice = advise_strategy(network, target)
@@ -206,6 +207,9 @@ def to_hls(
     # A design is rendered without Keras, which a model needs.
     from fpgaprune.lowering import lower
 
+    if isinstance(data, str | os.PathLike):
+        given = shown(os.fspath(data))
+        raise HlsError(f"data of a model is the path {given}; wanted samples: to_hls(model, target, x, {given})")
     folder = Path(output_dir)
     with _draft(folder) as inner:
         require_board(target, backend_options or {})
@@ -220,7 +224,7 @@ def to_hls(
     return HlsProject(folder, made.design, advice, made.free_locks, made.search, (*made.notes, *made.table_notes))
 
 
-def _require_target(design: Design, target: Target) -> None:
+def _require_made_for(design: Design, target: Target) -> None:
     """Check that `design` was made for `target`."""
     wanted = {
         "io_type": target.io_type,

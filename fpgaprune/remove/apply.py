@@ -33,6 +33,7 @@ def apply_removal(model: keras.Model, plan: RemovalPlan, *, dtype: str | None = 
         (3, 3, 1, 3)
     """
     require_kind(model, keras.Model, RemovalError, "model", "a Keras model")
+    require_kind(plan, RemovalPlan, RemovalError, "plan", "a RemovalPlan, as fp.plan_removal gives")
     weights = named_weights(model) if model.weights else {}
     if weights_digest(weights) != plan.digest:
         raise RemovalError(

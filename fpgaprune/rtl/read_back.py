@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec, Recurrent
-from fpgaprune.errors import CertificateError
+from fpgaprune.errors import CertificateError, require_kind
 from fpgaprune.measure import LinkCheck, check_link
 from fpgaprune.rtl.gate_weights import parted_weights
 from fpgaprune.rtl.project import RtlLayer, VerilogProject
@@ -37,6 +37,9 @@ def check_verilog(project: VerilogProject, design: Design, masks: MaskSet) -> Li
         >>> fp.check_verilog(fp.to_verilog(design, "verilog"), design, masks).violations
         0
     """
+    require_kind(project, VerilogProject, CertificateError, "project", "a project, as fp.to_verilog gives")
+    require_kind(design, Design, CertificateError, "design", "a Design, as fp.make_design gives")
+    masks = MaskSet(masks)
     arrays: dict[str, NDArray[np.int64]] = {}
     reasons: dict[str, str] = {}
     for layer in design.layers:

@@ -40,6 +40,15 @@ CASES = {
     "half a bit": (lambda m: fp.Precision(weight_bits=6.5), r"weight_bits is 6\.5; wanted a whole number from 2 to 32"),
     "bits of layers": (lambda m: fp.Precision(weight_bits={"conv": 4}), "weight_bits is {'conv': 4}; wanted a whole"),
     "a file to plan": (lambda m: fp.plan_removal("mine.keras"), "model is a str; wanted a Keras model"),
+    "no target": (lambda m: fp.to_hls(m, "hls"), TARGET),
+    "no samples": (
+        lambda m: fp.to_hls(m, fp.Target.of("xc7z020"), "hls"),
+        r"data of a model is the path 'hls'; wanted samples: to_hls\(model, target, x, 'hls'\)",
+    ),
+    "a design, no project": (lambda m: fp.check_verilog(m, m, fp.select(m, 0.5)), "project is a Sequential; wanted a"),
+    "a number to certify": (lambda m: fp.certify(m, 0.5), "masks is a float; wanted weight path to bool array"),
+    "no plan": (lambda m: fp.apply_removal(m, fp.select(m, 0.5)), "plan is a MaskSet; wanted a RemovalPlan"),
+    "no file": (lambda _: fp.load(None), "path is a NoneType; wanted the path of a network"),
     "the plan first": (lambda m: fp.apply_removal(fp.plan_removal(m), m), "model is a RemovalPlan; wanted a Keras"),
     "one slice": (
         lambda m: fp.MaskSet.from_slices(m, "conv/kernel[0]"),
