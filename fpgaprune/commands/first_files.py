@@ -27,10 +27,12 @@ def config(
     A comment above each key says what it means and which values are allowed. Keys without a default are comments.
     Optional tables are comments too, for example other schedules of fine-tuning and settings of single layers.
     """
-    from fpgaprune.flow import changed_flow, to_markdown, to_toml
+    from fpgaprune.flow import changed_flow, require_kind, to_markdown, to_toml
 
     if run_dir is None and change is not None:
         raise ConfigError("--change belongs to a run: give its folder too")
+    if run_dir is not None:
+        require_kind(run_dir, "run")
     text = to_markdown() if markdown else to_toml() if run_dir is None else changed_flow(run_dir, change)
     sys.stdout.write(text)
 

@@ -28,6 +28,7 @@ _ADVICE: dict[str, tuple[str, str]] = {
         "'fpgaprune verify {path}' checks it, 'fpgaprune measure {path}' measures it, 'fpgaprune run FLOW.toml --out "
         "{path}' goes on with it",
     ),
+    "search": ("a folder of 'fpgaprune fit'", "that of its best network is {path}/best"),
     "project": ("an hls4ml project", "price it with 'fpgaprune estimate {path}'"),
     "design": (
         "a JSON file",
@@ -58,7 +59,7 @@ _ENDINGS = {
     **dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle"),
     ".py": "python",
 }
-_INSIDE = {MANIFEST: "run", "saved_model.pb": "model", "firmware": "project"}
+_INSIDE = {MANIFEST: "run", f"best/{MANIFEST}": "search", "saved_model.pb": "model", "firmware": "project"}
 
 
 def kind_of(path: Path) -> str | None:

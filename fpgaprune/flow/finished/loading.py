@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fpgaprune.errors import RunError, TargetError
 from fpgaprune.fabric import find_board, list_serial_boards, load_bitstream
+from fpgaprune.flow.file import require_kind
 from fpgaprune.flow.run import MANIFEST, RunDirectory
 from fpgaprune.target import find_part
 
@@ -62,6 +63,7 @@ def find_bitstream(source: Path) -> tuple[str, Path]:
         if found is None:
             raise RunError(f"{source} was not made for a board with a serial line, so it holds no bitstream")
         return found
+    require_kind(source, "run")
     if not (source / MANIFEST).is_file():
         raise RunError(f"{source} is neither a run nor a folder that 'fpgaprune export' made for a board")
     made = (RunDirectory.existing(source).read_json("measure.json") or {}).get("bitstream")

@@ -16,11 +16,12 @@ def files(tmp_path, monkeypatch):
         (tmp_path / name).write_bytes(b"")
     for folder, inside in (
         ("run", "manifest.json"),
+        ("search/best", "manifest.json"),
         ("saved", "saved_model.pb"),
         ("project", "firmware"),
         ("other", "x"),
     ):
-        (tmp_path / folder).mkdir()
+        (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / inside).write_bytes(b"")
     return tmp_path
 
@@ -42,6 +43,7 @@ def test_kinds(files):
         "samples.pkl": "pickle",
         "notes.txt": None,
         "run": "run",
+        "search": "search",
         "saved": "model",
         "project": "project",
         "other": None,
@@ -83,6 +85,13 @@ WRONG = [
     (["measure", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
     (["verify", "project"], "is an hls4ml project", "'fpgaprune estimate project'"),
     (["estimate", "net.keras"], "is a network", "'fpgaprune run net.keras --data DATA.npz"),
+    *(
+        ([command, "search", *options], "is a folder of 'fpgaprune fit'", "that of its best network is search/best")
+        for command, *options in (
+            *(["verify"], ["export", "--for", "pynq-z2"], ["load"], ["measure"], ["estimate"], ["apply", "1"]),
+            *(["config"], ["compare", "run"]),
+        )
+    ),
     (["estimate", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
 ]
 
