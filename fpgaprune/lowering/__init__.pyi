@@ -13,6 +13,7 @@ from .gru_lstm import RECURRENT as RECURRENT
 from .gru_lstm import observed_states as observed_states
 from .keras_operations import operation_problems as operation_problems
 from .keras_operations import with_layers as with_layers
+from .last_axis import with_channels_last as with_channels_last
 from .layer_names import PROJECT_NAMES as PROJECT_NAMES
 from .layer_names import PROJECT_WORDS as PROJECT_WORDS
 from .layer_names import RESERVED as RESERVED

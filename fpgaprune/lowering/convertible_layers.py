@@ -64,6 +64,14 @@ def layer_problems(functional: keras.Model) -> list[str]:
     ]
 
 
+def adds_bias_along_width(layer: keras.Layer) -> bool:
+    """Return whether Keras takes the width of the output of `layer` for its channels, of which there are as many."""
+    if getattr(layer, "data_format", None) != "channels_first" or not getattr(layer, "use_bias", False):
+        return False
+    channels, *_, width = layer.output.shape[1:]
+    return bool(width == channels)
+
+
 def _reason(layer: keras.Layer, kind: str) -> str | None:
     """Say why hardware would not compute the same as Keras; None if it would."""
     if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
@@ -73,13 +81,12 @@ def _reason(layer: keras.Layer, kind: str) -> str | None:
         return reason
     if kind == "TimeDistributed":
         return f"it applies a {type(layer.layer).__name__} to every step, {_NO_OPERATION}: give it the steps themselves"
-    if getattr(layer, "data_format", None) == "channels_first" and getattr(layer, "use_bias", False):
-        channels, *_, width = layer.output.shape[1:]
-        if width == channels:
-            return (
-                f"its output has {width} channels and is {width} wide, where Keras with data_format 'channels_first' "
-                "adds the bias along the width: use 'channels_last', or a bias in a BatchNormalization"
-            )
+    if adds_bias_along_width(layer):
+        width = layer.output.shape[-1]
+        return (
+            f"its output has {width} channels and is {width} wide, where Keras with data_format 'channels_first' "
+            "adds the bias along the width: use 'channels_last', or a bias in a BatchNormalization"
+        )
     if kind == "EinsumDense":
         return (
             f"its equation is {layer.equation!r}, and hardware has only products along the last axis, as "

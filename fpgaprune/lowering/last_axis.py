@@ -15,10 +15,12 @@ from typing import Any
 import keras
 import numpy as np
 
+from fpgaprune.errors import RemovalError
+from fpgaprune.lowering.convertible_layers import adds_bias_along_width
 from fpgaprune.lowering.keras_operations import scaled_and_shifted
 from fpgaprune.lowering.layer_names import free_name
 from fpgaprune.lowering.layer_operations import MERGES
-from fpgaprune.network import activation_in, cloned, copied, scale_and_shift
+from fpgaprune.network import activation_in, cloned, copied, graph_of, scale_and_shift
 
 # Layers that compute each value by itself, if their activation is no softmax.
 _EACH_VALUE = (keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReLU, keras.layers.ELU)
@@ -34,6 +36,22 @@ def on_last_axis(functional: keras.Model) -> keras.Model:
     if not any(map(_changes, functional.layers)):
         return functional
     return _LastAxis(functional).made()
+
+
+def with_channels_last(model: keras.Model) -> keras.Model:
+    """Return a network that computes the same with the channels last; itself if no layer has them first.
+
+    On a CPU, TensorFlow has no convolution with the channels first unless it was built and started with oneDNN. Layers
+    and weights keep their names and shapes. A network that cannot be taken apart stays as it is, and so does one whose
+    biases Keras adds along the width.
+    """
+    if not any(map(_is_first, model.layers)) or any(map(adds_bias_along_width, model.layers)):
+        return model
+    try:
+        graph_of(model)
+    except RemovalError:
+        return model
+    return on_last_axis(keras.Model(model.inputs, model.outputs, name=model.name))
 
 
 def _changes(layer: keras.Layer) -> bool:

@@ -23,15 +23,20 @@ if TYPE_CHECKING:
 def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
     """Return the model saved at `path`, as an uncompiled Keras 3 model; what an import from another library found.
 
+    Its layers have the channels last, so that a CPU can train it.
+
     Raises:
         ConfigError: there is no such file, or it holds no model.
         ModelImportError: another library saved it, and Keras 3 cannot make the same predictions with it.
         UnsupportedLayerError: a layer of HGQ2's or QKeras's has no exact counterpart.
     """
+    from fpgaprune.lowering import with_channels_last
+
     found = load(path)
+    model = with_channels_last(found.model)
     if found.sources:
-        return found.model, found.to_json()
-    return found.model, dict(found.facts) or None
+        return model, found.to_json()
+    return model, dict(found.facts) or None
 
 
 def starting_model(path: Path | None, data: Dataset) -> keras.Model:

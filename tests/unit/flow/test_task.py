@@ -10,7 +10,7 @@ import fpgaprune as fp
 from fpgaprune.errors import ConfigError, DataError
 from fpgaprune.flow.file import TrainConfig
 from fpgaprune.flow.stages import doubts
-from fpgaprune.flow.task import Judge, Loss, check_data, read_task
+from fpgaprune.flow.task import Judge, Loss, check_data, read_model, read_task
 from fpgaprune.network import read_keras_ends
 
 RNG = np.random.default_rng(1)
@@ -312,3 +312,14 @@ def test_an_optimizer_without_decay_is_named():
     task = replace(task, optimizer=keras.optimizers.serialize(Plain(0.1)))
     with pytest.raises(ConfigError, match=r"finetune\.weight_decay is 0\.1, and the optimizer Plain has none"):
         task.compile(mine, 0.1, 0.1, steps=1, decay=0.1)
+
+
+def test_a_network_with_the_channels_first_can_be_trained_on_this_processor(tmp_path):
+    """Without oneDNN, which a flow turns off, TensorFlow has no convolution with the channels first."""
+    first = {"data_format": "channels_first"}
+    layers = [keras.layers.Conv2D(2, 3, **first), keras.layers.Flatten(**first), keras.layers.Dense(3)]
+    keras.Sequential([keras.Input((1, 6, 6)), *layers]).save(tmp_path / "first.keras")
+    found, _ = read_model(tmp_path / "first.keras")
+    found.compile("adam", "mse")
+    found.fit(RNG.random((8, 1, 6, 6)), RNG.random((8, 3)), verbose=0)
+    assert {layer.name for layer in layers} <= {layer.name for layer in found.layers}

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import fpgaprune as fp
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.lowering import Precision, fold
+from fpgaprune.lowering import Precision, fold, with_channels_last
 
 kl = keras.layers
 OURS = fp.Target.of("xc7z020clg400-1", backend="Verilog")
@@ -85,6 +85,25 @@ def test_a_network_with_the_channels_first_moves_them_once():
     kinds = [type(layer).__name__ for layer in require_same(keras.Model(entry, kl.Dense(3)(x)), [IMAGE])]
     wanted = ["Permute", "Conv2D", "Activation", "Conv2D", "Add", "MaxPooling2D", "GlobalAveragePooling2D", "Dense"]
     assert kinds == wanted
+
+
+def test_a_network_with_the_channels_first_gets_them_last_with_its_names_and_weights():
+    first = {"data_format": "channels_first"}
+    layers = [kl.Conv2D(2, 3, **first), kl.BatchNormalization(axis=1), kl.MaxPooling2D(2, **first)]
+    model = with_weights(
+        keras.Sequential([keras.Input(IMAGE), *layers, kl.Flatten(**first), kl.Dropout(0.1), kl.Dense(3)])
+    )
+    same, (x,) = with_channels_last(model), samples(IMAGE)
+    assert {layer.name for layer in model.layers} <= {layer.name for layer in same.layers}
+    assert not any(getattr(layer, "data_format", None) == "channels_first" for layer in same.layers)
+    assert [(w.path, w.shape) for w in same.weights] == [(w.path, w.shape) for w in model.weights]
+    np.testing.assert_allclose(same(x), tf.function(model, jit_compile=True)(x), rtol=1e-5, atol=1e-5)
+    assert with_channels_last(same) is same
+
+
+def test_a_network_whose_bias_is_along_the_width_keeps_its_channels_first():
+    model = chain(kl.Conv2D(3, 3, data_format="channels_first"))
+    assert with_channels_last(model) is model
 
 
 def test_a_softmax_is_no_function_of_each_value():
