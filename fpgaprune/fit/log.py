@@ -180,13 +180,17 @@ class SearchLog:
 
 
 def few_samples(point: FitPoint, limits: Limits) -> str | None:
-    """Return a sentence if the samples that judged `point` tell its loss less exactly than the limit needs."""
-    if not 0 < limits.max_loss_fraction < point.lost_error:
+    """Return a sentence if the samples that judged `point` tell its loss less exactly than the limit needs.
+
+    A loss that is below the limit by four standard errors keeps it all the same.
+    """
+    limit = limits.max_loss_fraction
+    if not 0 < limit < point.lost_error or point.lost + 4 * point.lost_error < limit:
         return None
     key = "x_valid" if point.judged_on == VALIDATION else "x_test"
     return (
         f"{point.samples:,} {point.judged_on} samples tell a loss only to ± {100 * point.lost_error:.2f} %, and at "
-        f"most {100 * limits.max_loss_fraction:g} % may be lost: chance decides whether a network keeps this limit; "
+        f"most {100 * limit:g} % may be lost: chance decides whether a network keeps this limit; "
         f"give more {key}"
     )
 

@@ -133,13 +133,16 @@ def fitting_data(config: Flow, data: Dataset) -> Dataset:
         return data
     where = f"train.model {model}"
     ordered = data.in_order(tuple(ends.inputs), ends.outputs)
+    of_file: dict[str, tuple[int, ...]] = {}
     if isinstance(ends, OnnxNetwork):
+        of_file = {value.layer: value.sizes for value in ends.plan.inputs}
         ordered = in_layout_of(ordered, ends, model, config[DataConfig].layout)
     for (name, wanted), array in zip(ends.inputs.items(), arrays_of(ordered.x_train), strict=True):
         if wanted is not None and not _fits(array.shape[1:], wanted):
             which = "" if len(ends.inputs) == 1 else f" for its input {name!r}"
+            either = f"{of_file[name]} as in the file, or " if of_file.get(name, wanted) != wanted else ""
             raise ConfigError(
-                f"{where} takes samples of shape {wanted}{which}; data {data.name!r} has {array.shape[1:]}"
+                f"{where} takes samples of shape {either}{wanted}{which}; data {data.name!r} has {array.shape[1:]}"
             )
     if ends.classes is not None and ends.classes > 1 and data.classes is not None and data.classes > ends.classes:
         labels = np.concatenate([arrays_of(y)[0].ravel() for y in (data.y_train, data.y_test)])

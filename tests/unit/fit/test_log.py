@@ -56,6 +56,11 @@ def test_few_samples_are_those_whose_error_is_beyond_the_limit(limit, error, dou
     assert (few_samples(point(error=error), Limits(max_loss=loss_text(limit))) is not None) == doubted
 
 
+@pytest.mark.parametrize(("lost", "doubted"), [(-0.12, True), (-0.124, False)])
+def test_a_network_that_is_better_by_far_keeps_the_limit_whatever_the_samples(lost, doubted):
+    assert (few_samples(point(lost, 0.0331), LIMITS) is not None) == doubted
+
+
 @pytest.mark.parametrize(("judged_on", "key"), [("validation", "x_valid"), ("held-out", "x_test")])
 def test_the_doubt_names_the_samples_of_which_there_are_too_few(judged_on, key):
     said = few_samples(point(error=0.0331, judged_on=judged_on), LIMITS)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.engine import run_again
+from fpgaprune.flow.engine import check_flow, parse_config, run_again
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.flow.task import Dataset, in_keras_layout
 
@@ -68,6 +68,16 @@ def test_other_files_and_other_shapes_are_left_alone():
     given = dataset((5, 24, 24))
     assert in_keras_layout(given, RESIDUAL).x_train is given.x_train
     assert in_keras_layout(given, Path("net.keras")) is given
+
+
+def test_a_shape_of_neither_layout_is_refused_with_both(tmp_path):
+    given = dataset((5, 24, 24))
+    parts = ("x_train", "y_train", "x_test", "y_test")
+    np.savez(tmp_path / "mine.npz", **{name: getattr(given, name) for name in parts})
+    config = {"train": {"model": str(RESIDUAL)}, "data": {"source": str(tmp_path / "mine.npz")}}
+    both = r"takes samples of shape \(3, 24, 24\) as in the file, or \(24, 24, 3\); data '.*' has \(5, 24, 24\)$"
+    with pytest.raises(ConfigError, match=both):
+        check_flow(parse_config(config, "flow"))
 
 
 def test_features_have_no_layout():
