@@ -51,7 +51,11 @@ def with_channels_last(model: keras.Model) -> keras.Model:
         graph_of(model)
     except RemovalError:
         return model
-    return on_last_axis(keras.Model(model.inputs, model.outputs, name=model.name))
+    same = on_last_axis(keras.Model(model.inputs, model.outputs))
+    if isinstance(model, keras.Sequential):
+        return keras.Model(same.inputs[0], same.outputs[0], name=model.name)
+    packed = keras.tree.pack_sequence_as
+    return keras.Model(packed(model.input, same.inputs), packed(model.output, same.outputs), name=model.name)
 
 
 def _changes(layer: keras.Layer) -> bool:

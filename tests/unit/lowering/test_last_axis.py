@@ -103,6 +103,14 @@ def test_a_network_with_the_channels_first_gets_them_last_with_its_names_and_wei
     assert with_channels_last(same) is same
 
 
+def test_named_inputs_and_outputs_keep_their_names_with_the_channels_last():
+    entry, other = keras.Input(IMAGE, name="a"), keras.Input(IMAGE, name="b")
+    x = kl.MaxPooling2D(2, data_format="channels_first")(kl.Add()([entry, other]))
+    same = with_channels_last(keras.Model({"a": entry, "b": other}, {"pool": x, "flat": kl.Flatten()(x)}))
+    assert set(same({name: samples(IMAGE)[0] for name in "ab"})) == {"pool", "flat"}
+    assert [layer.data_format for layer in same.layers if isinstance(layer, kl.MaxPooling2D)] == ["channels_last"]
+
+
 def test_a_network_whose_bias_is_along_the_width_keeps_its_channels_first():
     model = chain(kl.Conv2D(3, 3, data_format="channels_first"))
     assert with_channels_last(model) is model
