@@ -39,6 +39,7 @@ from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, count_products, multiplier_blocks
 from fpgaprune.estimate.families import UNPRICED, unpriced
 from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port, cut_bits, with_live_shares
+from fpgaprune.estimate.verilog.fabrics import priced_families
 from fpgaprune.target import Target
 from fpgaprune.values import FixedType
 
@@ -72,6 +73,10 @@ _FAMILIES: Mapping[type[Operation], str] = {
 _WINDOWED = ("conv", "depthwise", "pooling")
 
 
+def _as_verilog() -> str:
+    return f"with fp.verilog_price(design, family) of {priced_families()}, or fpgaprune estimate --verilog"
+
+
 def design_features(design: Design, target: Target | None = None) -> DesignFeatures:
     """Return the features of `design` on `target`; without one, on the part and clock that the design names.
 
@@ -83,13 +88,12 @@ def design_features(design: Design, target: Target | None = None) -> DesignFeatu
     """
     if design.backend == VERILOG:
         raise EstimateError(
-            f"design {design.name!r} was made for our Verilog, which is no hls4ml project: estimate it with "
-            "fp.verilog_price(design, family), or fpgaprune estimate --verilog"
+            f"design {design.name!r} was made for our Verilog, which is no hls4ml project: estimate it {_as_verilog()}"
         )
     if target is not None and not target.part.compiles_hls:
         raise EstimateError(
             f"no tool of {target.part.vendor} builds an hls4ml project for {target.part.name}: estimate our Verilog of "
-            f"design {design.name!r} with fp.verilog_price(design, family), or fpgaprune estimate --verilog"
+            f"design {design.name!r} {_as_verilog()}"
         )
     tool = _TOOLS.get(design.backend.lower())
     if tool is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from fpgaprune.errors import EstimateError
+from fpgaprune.errors import EstimateError, shown
 from fpgaprune.estimate.verilog.datapaths import Counts
 from fpgaprune.files import hardware_path
 from fpgaprune.rtl import in_blocks
@@ -122,6 +122,17 @@ class Fabric:
         )
 
 
+def priced_families() -> str:
+    """Return the names of the families that have a price, for a message."""
+    return ", ".join(sorted(_fitted()))
+
+
+@cache
+def _fitted() -> Mapping[str, Any]:
+    document = tomllib.loads(hardware_path("calibration", "verilog.toml").read_text(encoding="utf-8"))
+    return {family: data for family, data in document.items() if "lut" in data}
+
+
 @cache
 def find_fabric(name: str) -> Fabric:
     """Read the device family called `name` in `hw/calibration/verilog.toml`.
@@ -129,10 +140,9 @@ def find_fabric(name: str) -> Fabric:
     Raises:
         EstimateError: nothing was fitted for the family.
     """
-    document = tomllib.loads(hardware_path("calibration", "verilog.toml").read_text(encoding="utf-8"))
-    families = {family: data for family, data in document.items() if "lut" in data}
+    families = _fitted()
     if name not in families:
-        raise EstimateError(f"family {name!r} has no price of Verilog; those that have: {', '.join(sorted(families))}")
+        raise EstimateError(f"family {shown(name)} has no price of Verilog; those that have: {priced_families()}")
     data = families[name]
     ranges, layer_ranges = (
         {resource: (low, high) for resource, (low, high) in data[key].items()} for key in ("ranges", "layer_ranges")

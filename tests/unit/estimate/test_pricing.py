@@ -125,7 +125,8 @@ def test_a_backend_without_reports_is_refused():
 def test_what_only_our_verilog_can_be_names_the_function_that_estimates_it():
     verilog = replace(mlp(), backend="Verilog")
     with pytest.raises(
-        EstimateError, match=r"was made for our Verilog, .*: estimate it with fp\.verilog_price\(design"
+        EstimateError,
+        match=r"was made for our Verilog, .*: estimate it with fp\.verilog_price\(design, family\) of ecp5, gowin, ",
     ):
         fp.estimate(verilog, TARGET)
     with pytest.raises(EstimateError, match=r"no tool of Lattice builds an hls4ml .* with fp\.verilog_price\(design"):
