@@ -47,7 +47,11 @@ def estimate(
         Path | None, typer.Option("--calibration", help="The file that fpgaprune calibrate wrote.")
     ] = None,
     verilog: Annotated[
-        bool, typer.Option("--verilog", help="Estimate fpgaprune's own Verilog, as open synthesis will count it.")
+        bool,
+        typer.Option(
+            "--verilog",
+            help="Estimate fpgaprune's own Verilog, as open synthesis will count it; so is a design made for it.",
+        ),
     ] = False,
     family: Annotated[
         str | None, typer.Option(help="With --verilog: xc7, xcup, ecp5, nexus or gowin; that of the part if left out.")
@@ -58,8 +62,15 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Estimate what a design takes on a part: resources, latency, interval, and whether it fits."""
+    from fpgaprune.backends import VERILOG
     from fpgaprune.estimate import read_own_calibration
+    from fpgaprune.flow import advice_on, kind_of, load_designs, price, require_kind
+    from fpgaprune.layout import FLOW
 
+    if source is not None:
+        require_kind(source, "design")
+    if source is not None and designs is None and not verilog:
+        verilog = all(design.backend == VERILOG for design in load_designs(source).values())
     if verilog:
         if source is None or designs is not None or coefficients is not None or clock_ns is not None:
             raise ConfigError(
@@ -78,10 +89,6 @@ def estimate(
         return
     if source is None or designs is not None:
         raise ConfigError("estimate takes either one run folder, design or project, or --designs FILE.jsonl")
-    from fpgaprune.flow import advice_on, kind_of, price, require_kind
-    from fpgaprune.layout import FLOW
-
-    require_kind(source, "design")
     priced = price(source, part, calibrated, clock_ns)
     advice = advice_on(source, part, calibrated, clock_ns)
     if as_json:
@@ -258,11 +265,10 @@ def parts(
 
 
 def _print_verilog(source: Path, part: str | None, family: str | None, interval: int | None, as_json: bool) -> None:
-    from fpgaprune.flow import load_designs, price_verilog, require_kind
+    from fpgaprune.flow import load_designs, price_verilog
     from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ESTIMATED, LABELS, occupancy_of
     from fpgaprune.target import find_part
 
-    require_kind(source, "design")
     priced, designs = price_verilog(source, part, family, interval), load_designs(source)
     if as_json:
         print_json({side: made.to_json() for side, (made, _) in priced.items()})

@@ -110,6 +110,14 @@ def test_the_price_of_the_verilog(tmp_path):
     assert found["resources"]["lut"]["low"] < found["resources"]["lut"]["value"] < found["resources"]["lut"]["high"]
 
 
+def test_a_design_for_our_verilog_is_priced_as_such_without_being_asked(tmp_path):
+    made, _ = random_network(10)
+    design = str(replace(made, name="mlp", backend="Verilog", part="gw2ar-18").save(tmp_path / "design.json"))
+    asked, plain = (CliRunner().invoke(app, ["estimate", design, *option]).output for option in (["--verilog"], []))
+    assert "mlp as our Verilog" in plain
+    assert plain == asked
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
