@@ -136,6 +136,11 @@ def find_board(board: str | os.PathLike[str]) -> Board:
     return found if variant is None else structs.replace(found, device=variant)
 
 
+def _takes_slowly(project: VerilogProject) -> bool:
+    """Return whether the network may take its inputs more slowly than the line brings them: a step at a time."""
+    return any(Path(name).name == "fp_recurrent.v" for name in project.files)
+
+
 def board_top(project: VerilogProject, board: Board, uart: str, pll: Pll | None = None) -> str:
     """Write Verilog of module `TOP`: it joins `project` to a board's pins through `uart`, the text of uart_stream.v.
 
@@ -173,7 +178,7 @@ module {TOP} (
     wire [{sink.width_bits - 1}:0] out_tdata;
     uart_stream #(
         .DIVIDER({round(divider)}), .IN_BITS({source.width_bits}), .OUT_BITS({sink.width_bits}), .BEATS({source.beats}),
-        .PAUSE_BITS({_pause_bits(clock_mhz)}), .IDENTITY_BYTES({len(told)}),
+        .PAUSE_BITS({_pause_bits(clock_mhz)}), .KEEP({int(_takes_slowly(project))}), .IDENTITY_BYTES({len(told)}),
         .IDENTITY({8 * len(told)}'h{told[::-1].hex()})
     ) link (
         .clk({clock}), .hold({hold}), .serial_in(serial_in), .serial_out(serial_out), .design_rst(rst),

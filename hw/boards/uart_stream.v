@@ -1,9 +1,10 @@
 // A serial port (8 data bits, no parity, one stop bit) on one side, AXI4-Streams on the other.
 //
 // A beat of IN_BITS is (IN_BITS + 7) / 8 bytes, lowest byte first; after BEATS beats TLAST marks the end of a sample.
-// Every beat of OUT_BITS that the design gives is sent the same way. A memory holds the bytes of one sample, for a
-// design may take them more slowly than they come: send a sample, then read its result. A pause of 2 ** PAUSE_BITS
-// cycles within a sample gives the sample up and resets the design, so that a sender that was cut off can begin again.
+// Every beat of OUT_BITS that the design gives is sent the same way. A beat that is complete before the design took
+// the one before it is lost, unless KEEP is 1: then a memory holds a sample for a design that takes it more slowly than
+// it comes. Send a sample, then read its result. A pause of 2 ** PAUSE_BITS cycles within a sample gives the sample up
+// and resets the design, so that a sender that was cut off can begin again.
 //
 // A sample that is given up after its first byte, if that byte is a question mark, is a question: the IDENTITY_BYTES of
 // IDENTITY are sent, lowest byte first. A sample of one byte is never given up, so such a design is never asked.
@@ -13,6 +14,7 @@ module uart_stream #(
     parameter OUT_BITS   = 8,
     parameter BEATS      = 1,
     parameter PAUSE_BITS = 20,
+    parameter KEEP       = 0,
     parameter IDENTITY_BYTES = 1,
     parameter [8*IDENTITY_BYTES-1:0] IDENTITY = 0
 ) (
@@ -83,71 +85,68 @@ module uart_stream #(
         end
     end
 
-    // A memory for the bytes of a sample. The last one that it gave stands in `next` while `full`.
-    localparam BYTES = IN_BYTES * BEATS;
-    localparam AT    = bits_of(BYTES - 1);
-    (* ram_style = "block" *)
-    reg [7:0]    kept [0:(1<<AT)-1];
-    reg [7:0]    next;
-    reg [AT-1:0] write_at, read_at;
-    reg          whole;      // all of the sample has come, and not all of it was read
-    reg          full;
-    reg          next_last;  // of its sample
-    reg          question;   // all that came of this sample is a question mark
-    wire         begun  = write_at != 0;
-    wire         midway = begun || receiving;
-    wire         taking;
-    wire         reads  = (!full || taking) && (whole || read_at != write_at);
-    always @(posedge clk) begin
-        quiet <= (midway && !receiving && !rst) ? quiet + 1'b1 : 0;
-        if (in_done) kept[write_at] <= in_byte;
-        if (reads) begin
-            next      <= kept[read_at];
-            next_last <= read_at == BYTES - 1;
-        end
-        if (rst) begin
-            write_at <= 0;
-            read_at  <= 0;
-            whole    <= 1'b0;
-            full     <= 1'b0;
-        end else begin
-            if (reads) begin
-                read_at <= read_at == BYTES - 1 ? 0 : read_at + 1'b1;
-                if (read_at == BYTES - 1) whole <= 1'b0;
-            end
-            if (in_done) begin
-                write_at <= write_at == BYTES - 1 ? 0 : write_at + 1'b1;
-                if (write_at == BYTES - 1) whole <= 1'b1;
-                question <= !begun && in_byte == 8'h3f;
-            end
-            if (reads) full <= 1'b1;
-            else if (taking) full <= 1'b0;
-        end
-    end
-
     // Bytes to beats.
     reg [8*IN_BYTES-1:0] in_shift;
     reg [bits_of(IN_BYTES-1)-1:0] in_count;
+    reg [bits_of(BEATS-1)-1:0]    beat;
+    reg                  question;  // all that came of this sample is a question mark
+    wire                 begun  = in_count != 0 || beat != 0;
+    wire                 midway = begun || receiving;
     reg                  came;      // a beat is complete, the last one of its sample or not
     reg                  came_last;
-    assign to_design_tdata  = in_shift[IN_BITS-1:0];
-    assign to_design_tvalid = came;
-    assign to_design_tlast  = came_last;
-    assign taking           = full && (!came || to_design_tready);
+    wire                 taking;
     always @(posedge clk) begin
-        if (to_design_tready) came <= 1'b0;
-        if (taking) begin
-            in_shift  <= {next, in_shift} >> 8;
-            came_last <= next_last;
-        end
+        quiet <= (midway && !receiving && !rst) ? quiet + 1'b1 : 0;
+        if (taking) came <= 1'b0;
         if (rst) begin
-            came     <= 1'b0;
-            in_count <= 0;
-        end else if (taking) begin
-            in_count <= in_count == IN_BYTES - 1 ? 0 : in_count + 1'b1;
-            if (in_count == IN_BYTES - 1) came <= 1'b1;
+            came             <= 1'b0;
+            in_count         <= 0;
+            beat             <= 0;
+        end else if (in_done) begin
+            in_shift <= {in_byte, in_shift} >> 8;
+            question <= !begun && in_byte == 8'h3f;
+            if (in_count == IN_BYTES - 1) begin
+                in_count         <= 0;
+                came             <= 1'b1;
+                came_last        <= beat == BEATS - 1;
+                beat             <= beat == BEATS - 1 ? 0 : beat + 1'b1;
+            end else in_count <= in_count + 1'b1;
         end
     end
+
+    // A memory for the beats of a sample, or none.
+    generate
+        if (KEEP == 0) begin : passes
+            assign to_design_tdata  = in_shift[IN_BITS-1:0];
+            assign to_design_tvalid = came;
+            assign to_design_tlast  = came_last;
+            assign taking           = to_design_tready;
+        end else begin : keeps
+            localparam AT = bits_of(BEATS - 1);
+            reg [IN_BITS:0] kept [0:(1 << AT)-1];
+            reg [IN_BITS:0] next;
+            reg [AT:0]      write_at, read_at;
+            reg             full;
+            wire            reads = !full || to_design_tready;
+            assign to_design_tdata  = next[IN_BITS-1:0];
+            assign to_design_tlast  = next[IN_BITS];
+            assign to_design_tvalid = full;
+            assign taking           = 1'b1;
+            always @(posedge clk) begin
+                if (came) kept[write_at[AT-1:0]] <= {came_last, in_shift[IN_BITS-1:0]};
+                if (reads) next <= kept[read_at[AT-1:0]];
+                if (rst) begin
+                    write_at <= 0;
+                    read_at  <= 0;
+                    full     <= 1'b0;
+                end else begin
+                    if (came) write_at <= write_at + 1'b1;
+                    if (reads) full <= read_at != write_at;
+                    if (reads && read_at != write_at) read_at <= read_at + 1'b1;
+                end
+            end
+        end
+    endgenerate
 
     // Sender: a beat is sent byte by byte from where the design holds it, and taken with its last byte.
     reg       sending = 1'b0;

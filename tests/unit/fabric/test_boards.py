@@ -3,6 +3,7 @@
 import json
 import os
 
+import numpy as np
 import pytest
 
 from fpgaprune.errors import RtlError, TargetError, ToolError
@@ -14,10 +15,12 @@ from fpgaprune.fabric import (
     find_open_tool,
     list_serial_boards,
     make_bitstream,
+    to_verilog,
 )
 from fpgaprune.measure import Resources
 from fpgaprune.target import find_part, list_boards
 
+from ..rtl.networks import Net
 from .fake_tools import fake_nextpnr, fake_packers, fake_yosys
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="fake tools are scripts with a first line")
@@ -223,3 +226,12 @@ def test_a_packer_that_cannot_tell_its_version_is_not_asked(fakes):
     packing = find_board_router("tang-nano-9k")[2]
     assert find_open_tool(packing.tool).version == "gowin_pack of unknown version"
     assert not told.exists()
+
+
+def test_a_memory_keeps_the_sample_of_a_network_that_takes_it_step_by_step(tiny, tmp_path):
+    """Without it, a beat that comes before the one before it was taken is lost."""
+    net = Net(np.random.default_rng(1))
+    gru = to_verilog(net.design(net.recurrent(net.input(4, 3), "GRU", 2)), tmp_path)
+    board = find_board("icebreaker")
+    assert ".KEEP(1)" in board_top(gru, board, "")
+    assert ".KEEP(0)" in board_top(tiny, board, "")
