@@ -88,7 +88,7 @@ def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_la
 
     Raises:
         UnreachableSparsityError: a group cannot reach its share; if `per_layer`, no group with free units can. Or all
-            units of a pattern have to stay free.
+            units have to stay free.
         MaskError: coupled weights have different shares.
     """
     asked = [_Demand(units, paths, share) for paths, share in _groups(units, shares, per_layer)]
@@ -100,13 +100,7 @@ def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_la
             f"sparsity {first.share} cannot be reached in {_names(first.paths)}: what must stay free leaves "
             f"{np.floor(first.reachable * 1e4) / 1e4:.4f} at most; ask for less or protect less"
         )
-    by_pattern: dict[str, list[_Demand]] = {}
-    for demand in asked:
-        if demand.share > 0:
-            pattern = "" if per_layer else shares[demand.paths[0]][0].rpartition(" ")[0]
-            by_pattern.setdefault(pattern, []).append(demand)
-    for demands in by_pattern.values():
-        _require_possible(demands)
+    _require_possible([demand for demand in asked if demand.share > 0])
     for demand in asked:
         demand.lock(units)
 
