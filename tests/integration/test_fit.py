@@ -229,7 +229,7 @@ def test_a_large_network_loses_filters_first_and_is_then_trained_for_longer(sear
     monkeypatch.setattr(import_module("fpgaprune.fit.phases"), "SHORT_TRIALS", 1.0)
     monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
     monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", run)
-    fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss="20 %", out=tmp_path / "out", minutes=0.2)
+    fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss="20 %", out=tmp_path / "out", minutes=0.4)
     narrowing = [one for one in asked if one[2] == 2]
     filters = [one[0] for one in narrowing]
     assert narrowing[0] == (0.0, 0.0, 2, None)

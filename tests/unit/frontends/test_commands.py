@@ -105,7 +105,8 @@ def test_select_takes_globs_of_names_of_pytorch(folder):
 def test_data_that_fit_neither_the_file_nor_keras_are_refused(folder):
     data = {f"x_{part}": np.zeros((20, 1, 9, 8), np.float32) for part in ("train", "test")}
     np.savez("d.npz", **data, y_train=np.arange(20) % 10, y_test=np.arange(20) % 10)
-    with pytest.raises(ConfigError, match=r"shape \(8, 8, 1\); data .* has \(1, 9, 8\)"):
+    said = r"samples of shape \(1, 8, 8\) as in the file, or \(8, 8, 1\); data .* has \(1, 9, 8\)"
+    with pytest.raises(ConfigError, match=said):
         run("run", "net.onnx", "--data", "d.npz", "--part", "xc7z020clg400-1", "--sparsity", "0.5")
     assert not (folder / "runs").exists()
 
