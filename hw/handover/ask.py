@@ -22,20 +22,20 @@ def main(port):
         line = serial.serial_for_url(port, line_form["baud"], timeout=2)
     except (OSError, ValueError) as error:
         return "port %s cannot be opened: %s" % (port, error)
-    answer = b""
+    length, answer = line_form["answer_bytes"], b""
     for _ in range(3):
         # A question mark and a pause: the board says which design it holds.
         line.reset_input_buffer()
         line.write(b"?")
-        length = line_form["answer_bytes"]
         answer = line.read(length)
         # Results may come before: the question is the first beat of a sample too.
-        more = answer
-        while more and (len(answer) < length or answer[-length:][:4] != b"fpq1"):
+        while b"fpq1" not in answer[-length:][:4] and len(answer) < 65536:
             more = line.read(1)
+            if not more:
+                break
             answer += more
-        if more:
-            answer = answer[-length:]
+        answer = answer[-length:]
+        if len(answer) == length and answer[:4] == b"fpq1":
             break
     else:
         return "the board does not answer (%d bytes came): load the bitstream, and see port and cable" % len(answer)
