@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
@@ -16,7 +17,7 @@ from typing import Any
 from fpgaprune.backends import VERILOG
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import TargetError, require_kind, shown
-from fpgaprune.files import hardware_path, read_toml
+from fpgaprune.files import hardware_path, read_toml, shipped_names
 
 CAPACITIES = ("lut", "ff", "dsp", "bram18", "uram")
 
@@ -25,6 +26,8 @@ _TEXTS = ("name", "family", "vendor", "source", "date", "note")
 # The slowest clock: the oscillator for low power in an iCE40 UltraPlus (FPGA-DS-02008).
 SLOWEST_NS = 100_000.0
 _ROUNDED = 1.001
+# The clock period unless one is named and the board has no oscillator that a bitstream of ours takes.
+_USUAL_NS = 5.0
 # Their own tools compile no HLS.
 _WITHOUT_HLS = ("Lattice", "Gowin")
 # What may follow a device's name in an order number, by vendor: package, speed, temperature. With any other letter or
@@ -145,7 +148,7 @@ class Target:
         cls,
         part: str,
         *,
-        clock_ns: float = 5.0,
+        clock_ns: float | None = None,
         io_type: str = "io_stream",
         strategy: str = "latency",
         reuse_factor: int = 1,
@@ -156,7 +159,8 @@ class Target:
 
         Args:
             part: the part; or a file of your own parts: `board.toml` if it holds one part, else `board.toml:name`.
-            clock_ns: clock period in ns.
+            clock_ns: clock period in ns. Unless given it is that of the oscillator of a board for which open tools make
+                bitstreams, else 5 ns.
             io_type: `io_parallel` or `io_stream`.
             strategy: one of `design.STRATEGIES`.
             reuse_factor: how often one multiplier is used per output position.
@@ -175,6 +179,8 @@ class Target:
         order_number = part.strip() if own is None else own["name"] or found.name
         backend = backend or ("Vitis" if found.compiles_hls else VERILOG)
         name = None if board is None else board.name
+        if clock_ns is None:
+            clock_ns = usual_clock_ns(part if name is None else name)
         return cls(found, order_number, clock_ns, io_type, strategy, reuse_factor, backend, name)
 
 
@@ -247,6 +253,36 @@ def named_board(name: str) -> NamedBoard | None:
     if variants:
         raise TargetError(f"board {name!r} is sold with several parts; say which one: {', '.join(variants)}")
     return None
+
+
+def serial_board(name: str) -> tuple[str, str | None] | None:
+    """Return the file of `hw/boards` that `name` means, and the FPGA of the variant that it names, as `ulx3s-25f`.
+
+    None if it means none of them.
+    """
+    names = shipped_names("boards", ".toml")
+    whole = next((known for known in names if same_board(known, name)), None)
+    if whole is not None:
+        return whole, None
+    with suppress(TargetError):  # It is sold with several parts, none of them in hw/boards.
+        found = named_board(name)
+        of = None if found is None else next((known for known in names if found.name.startswith(f"{known}-")), None)
+        if found is not None and of is not None:
+            return of, find_part(found.part).name
+    return None
+
+
+@cache
+def usual_clock_ns(part: str) -> float:
+    """Return the clock period in ns for a part or board for which none is named.
+
+    A bitstream of ours runs at the clock of its board's oscillator; for any other part it is 5 ns.
+    """
+    board = serial_board(part)
+    if board is None:
+        return _USUAL_NS
+    document = read_toml(hardware_path("boards", f"{board[0]}.toml"), TargetError, "board file")
+    return round(1e3 / float(document["clock_mhz"]), 3)
 
 
 def same_board(name: str, other: str) -> bool:

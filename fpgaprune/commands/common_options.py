@@ -14,7 +14,10 @@ from fpgaprune.values import loss_text, parse_loss
 DATA_HELP = "'digits', an .npz file, or package.module:function (its code runs)."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-ClockNs = Annotated[float | None, typer.Option(help="Clock period in ns. Key target.clock_ns.")]
+ClockNs = Annotated[
+    float | None,
+    typer.Option(help="Clock period in ns; if left out, that of the board's oscillator, else 5. Key target.clock_ns."),
+]
 MaxLoss = Annotated[
     str | None,
     typer.Option(help="Largest allowed loss with its unit: 0.5% is half a point of accuracy. Key verdict.max_loss."),

@@ -9,7 +9,7 @@ import typer
 
 from fpgaprune.commands.board_commands import print_bitstream
 from fpgaprune.commands.checks import end_by_verdict, print_verdicts
-from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, ClockNs, Quiet, one_of
+from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, Quiet, one_of
 from fpgaprune.commands.next_step import print_next, receiver_of
 from fpgaprune.commands.printed_tables import print_advice, print_counts, print_table
 from fpgaprune.commands.terminal import Cell, print_json, print_line, print_problem, show_table
@@ -39,7 +39,7 @@ def estimate(
     part: Annotated[
         str | None, typer.Option(help="Part, order number, board or FILE.toml:PART; the design's own if left out.")
     ] = None,
-    clock_ns: ClockNs = None,
+    clock_ns: Annotated[float | None, typer.Option(help="Clock period in ns; the design's own if left out.")] = None,
     designs: Annotated[
         Path | None, typer.Option(help="A file of designs that are known by counts only, one JSON object on each line.")
     ] = None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -16,7 +15,7 @@ from fpgaprune.fabric.identity import identity_of
 from fpgaprune.fabric.pll import Pll
 from fpgaprune.files import hardware_path, read_toml, shipped_names
 from fpgaprune.rtl import VerilogProject
-from fpgaprune.target import find_part, named_board, same_board
+from fpgaprune.target import serial_board
 
 TOP = "fpgaprune_board"
 BAUD = 1_000_000
@@ -93,21 +92,7 @@ def list_serial_boards() -> tuple[str, ...]:
 
 def is_serial_board(name: str) -> bool:
     """Return whether `name` means a board of `hw/boards`: in any case, without dashes, or as one of its variants."""
-    return _serial_board(name) is not None
-
-
-def _serial_board(name: str) -> tuple[str, str | None] | None:
-    """Return the board's file, and the FPGA of the variant that `name` means, if it names one: `ulx3s-25f`."""
-    names = list_serial_boards()
-    whole = next((known for known in names if same_board(known, name)), None)
-    if whole is not None:
-        return whole, None
-    with suppress(TargetError):  # It is sold with several parts, none of them in hw/boards.
-        found = named_board(name)
-        of = None if found is None else next((known for known in names if found.name.startswith(f"{known}-")), None)
-        if found is not None and of is not None:
-            return of, find_part(found.part).name
-    return None
+    return serial_board(name) is not None
 
 
 def find_board(board: str | os.PathLike[str]) -> Board:
@@ -118,7 +103,7 @@ def find_board(board: str | os.PathLike[str]) -> Board:
     """
     path, variant = Path(board), None
     if path.suffix != ".toml":
-        name, variant = _serial_board(str(board)) or (str(board), None)
+        name, variant = serial_board(str(board)) or (str(board), None)
         path = hardware_path("boards", f"{name}.toml")
     try:
         document = read_toml(path, TargetError, "board file", "see hw/boards for the form")

@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, FpgaPruneError, TargetError
-from fpgaprune.fabric import find_board_router, list_serial_boards
+from fpgaprune.fabric import find_board, find_board_router, list_serial_boards
 from fpgaprune.files import hardware_path, read_toml
-from fpgaprune.flow import MeasureConfig, parse_config
+from fpgaprune.flow import MeasureConfig, TargetConfig, parse_config
 from fpgaprune.target import list_parts, require_clock
 
 from .estimate.designs import mlp
@@ -36,7 +36,35 @@ def test_the_bound_itself_is_a_clock_and_what_is_a_little_faster_is_none(row):
 @pytest.mark.parametrize("wrong", [0, -5.0, math.nan, math.inf, -math.inf, True, "5", None])
 def test_what_is_no_period_is_refused(wrong):
     with pytest.raises(TargetError, match="wanted a number above 0"):
-        fp.Target.of("xc7z020", clock_ns=wrong)
+        fp.Target(fp.Target.of("xc7z020").part, "xc7z020", clock_ns=wrong)
+
+
+@pytest.mark.parametrize(
+    ("part", "clock_ns"),
+    [
+        ("tang-nano-20k", 37.037),  # 27 MHz
+        ("TangNano9K", 37.037),
+        ("ulx3s-25f", 40.0),
+        ("icebreaker", 83.333),
+        # A part stands on no board, and the tools of these boards make any clock.
+        ("GW2AR-LV18QN88C8/I7", 5.0),
+        ("pynq-z2", 5.0),
+        ("xc7z020", 5.0),
+    ],
+)
+def test_a_target_has_the_clock_of_its_board_unless_one_is_named(part, clock_ns):
+    assert fp.Target.of(part).clock_ns == clock_ns
+    flow = parse_config({"target": {"part": part}}, "flow")
+    assert flow[TargetConfig].clock_ns == flow[TargetConfig].target().clock_ns == clock_ns
+    # What was not named is not written down as if it were.
+    assert flow.model_dump(exclude_unset=True) == {"target": {"part": part}}
+    named = parse_config({"target": {"part": part, "clock_ns": 50}}, "flow")
+    assert named[TargetConfig].target().clock_ns == fp.Target.of(part, clock_ns=50).clock_ns == 50
+
+
+def test_every_board_with_a_serial_line_gives_its_oscillator_to_its_targets():
+    for name in list_serial_boards():
+        assert fp.Target.of(name).clock_ns == pytest.approx(1e3 / find_board(name).clock_mhz, abs=5e-4)
 
 
 def test_a_tenth_of_a_nanosecond_and_a_second_are_no_clocks():

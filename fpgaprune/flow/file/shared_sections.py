@@ -18,7 +18,7 @@ from fpgaprune.flow.file.section_type import Flow, LossLimit, Section, one_of, r
 from fpgaprune.flow.file.user_function import FORMS, is_function_name
 from fpgaprune.flow.run import digest_network, digest_tree
 from fpgaprune.select import CRITERIA, NORMALIZATIONS, parse_cost, parse_granularity
-from fpgaprune.target import Target, find_part, require_clock
+from fpgaprune.target import Target, find_part, require_clock, usual_clock_ns
 from fpgaprune.values import FixedType, parse_slice
 
 # A class number has fewer digits.
@@ -212,8 +212,9 @@ class TargetConfig(Section):
 
     part: str = "xc7z020clg400-1"
     """A part, an order number or a board, as `fpgaprune parts` lists them; or `board.toml:name` of your own."""
-    clock_ns: float = Field(default=5.0, gt=0)
-    """Clock period in ns."""
+    clock_ns: float = Field(default=None, gt=0, validate_default=True)
+    """Clock period in ns. If left out, that of the oscillator of a board for which open tools make bitstreams, else
+    5."""
     io_type: Literal[IO_TYPES] = "io_stream"  # type: ignore[valid-type]
     """Whether a sample is transferred at once, or one position after another."""
     strategy: Literal[STRATEGIES] = "latency"  # type: ignore[valid-type]
@@ -231,6 +232,11 @@ class TargetConfig(Section):
             part = str(Path(info.context["folder"]) / part)
         require(find_part, part)
         return part
+
+    @field_validator("clock_ns", mode="before")
+    @classmethod
+    def _usual(cls, clock_ns: object, info: ValidationInfo) -> object:
+        return usual_clock_ns(info.data.get("part", "")) if clock_ns is None else clock_ns
 
     @field_validator("clock_ns")
     @classmethod
