@@ -21,6 +21,8 @@ from .links import places as places
 from .links import queue_depth as queue_depth
 from .loaded import Loaded as Loaded
 from .loads import weights_stream as weights_stream
+from .moves import Swap as Swap
+from .moves import swaps_of as swaps_of
 from .names import KEYWORDS as KEYWORDS
 from .names import verilog_names as verilog_names
 from .number import Number as Number

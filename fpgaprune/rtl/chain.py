@@ -159,6 +159,17 @@ class Chain(Datapath):
         need = np.concatenate([first[:, None]] + [again[:, None]] * (factors[0] - 1), axis=1).reshape(-1)
         self.module("fp_upsample", after, need, 0, COLUMNS=columns, FY=factors[0], FX=factors[1])
 
+    def transpose(self, parts: int, columns: int) -> None:
+        """Send the first of `parts` equal parts of each of `columns` beats, then the second of each, and so on."""
+        if parts == 1:
+            return
+        self.unpack()
+        s = self.stream
+        after = replace(s, beats=s.beats * parts, lanes=s.lanes // parts, each=None)
+        pixels = self.need.reshape(-1, columns)
+        need = np.concatenate([pixels, np.repeat(pixels[:, -1:], (parts - 1) * columns, axis=1)], axis=1).reshape(-1)
+        self.module("fp_transpose", after, need, 0, after.bits, PARTS=parts, COLUMNS=columns)
+
     def window(
         self, size: tuple[int, int], stride: tuple[int, int], many_readers: bool = False, registered: bool = False
     ) -> None:

@@ -14,6 +14,7 @@ from fpgaprune.rtl.serial import SerialSums
 CONTAINED = {
     "fp_window": ("fp_line_buffer", "fp_taps"),
     "fp_upsample": ("fp_line_buffer",),
+    "fp_transpose": ("fp_line_buffer",),
     "fp_channel_window": ("fp_line_buffer",),
     "fp_recurrent": ("fp_fifo",),
     "fp_reduce": ("fp_fifo",),

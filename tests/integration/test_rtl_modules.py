@@ -293,6 +293,15 @@ BENCHES = {
         [(36, 1)],
         lambda x: [x.reshape(2, 3).repeat(2, axis=0).repeat(3, axis=1).reshape(-1, 1)],
     ),
+    "fp_transpose": Bench(
+        instance("fp_transpose", ".WIDTH(12), .PARTS(3), .COLUMNS(4)"),
+        [(8, 6)],
+        [(24, 2)],
+        lambda x: [x.reshape(2, 4, 3, 2).transpose(0, 2, 1, 3).reshape(-1, 2)],
+    ),
+    "fp_transpose_pixel": Bench(
+        instance("fp_transpose", ".WIDTH(6), .PARTS(2), .COLUMNS(1)"), [(3, 2)], [(6, 1)], lambda x: [x.reshape(6, 1)]
+    ),
     "fp_accumulate": Bench(
         instance("fp_accumulate", ".LANES(2), .WIDTH(6), .OUT_WIDTH(9), .BEATS(5)"),
         [(5, 2)],

@@ -124,7 +124,9 @@ def _flow(run: list[Part], beats: int) -> Passing:
         case "fp_crop":
             return _crop(head)
         case "fp_upsample":
-            return _upsample(head, beats)
+            return _again(head["COLUMNS"], head["FY"], head["FX"], beats)
+        case "fp_transpose":
+            return _again(head["COLUMNS"], head["PARTS"], 1, beats)
         case "fp_pace":
             return _pace(head, beats)
     return _wire(beats)
@@ -292,9 +294,8 @@ def _crop(i: Instance) -> Passing:
     return _through(inside.size, np.flatnonzero(inside))
 
 
-def _upsample(i: Instance, beats: int) -> Passing:
-    """Model upsampling: the first copy of a row takes its pixels, the others come from a memory, one in each cycle."""
-    columns, high, wide = i["COLUMNS"], i["FY"], i["FX"]
+def _again(columns: int, high: int, wide: int, beats: int) -> Passing:
+    """Model rows that leave `high` times: the first time with their pixels, then from a memory, one in each cycle."""
     rows = beats // columns
     fresh = np.zeros((rows, high, columns * wide), bool)
     fresh[:, 0] = True

@@ -118,6 +118,11 @@ def _upsample(i: Instance) -> Mapping[str, float]:
     return _joined(_line_buffer(i["WIDTH"], i["COLUMNS"]), counters, {"choice_bit": i["WIDTH"]})
 
 
+def _transpose(i: Instance) -> Mapping[str, float]:
+    memory = _line_buffer(i["WIDTH"] * (i["PARTS"] - 1), i["COLUMNS"])
+    return _joined(memory, _counters(i["PARTS"] - 1, i["COLUMNS"] - 1), {"choice_bit": i["WIDTH"] * i["PARTS"]})
+
+
 def _window_counters(i: Instance) -> Mapping[str, float]:
     return _counters(i["COLUMNS"] - 1, i["ROWS"] - 1, i["KW"] + i["SW"], i["KH"] + i["SH"])
 
@@ -260,6 +265,7 @@ _COUNTED: Mapping[str, Callable[[Instance], Mapping[str, float]]] = {
     "fp_scheduled": count_scheduled,
     "fp_settle": lambda i: _counters(i["DEPTH"]),
     "fp_sequence": lambda i: _counters(i["BEATS"] - 1),
+    "fp_transpose": _transpose,
     "fp_upsample": _upsample,
     "fp_window": _window,
 }
