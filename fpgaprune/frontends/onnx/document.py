@@ -28,7 +28,6 @@ _MOST_BYTES = 1 << 31
 _DOMAINS = ("", "ai.onnx")
 # Operator to what a user can do instead.
 _INSTEAD = {
-    "ConvTranspose": "use nn.Upsample and nn.Conv2d",
     "LayerNormalization": "use nn.BatchNorm1d or nn.BatchNorm2d",
     "InstanceNormalization": "use nn.BatchNorm2d",
     "GroupNormalization": "use nn.BatchNorm2d",
@@ -38,7 +37,6 @@ _INSTEAD = {
     "Loop": "export the network without a loop; of a recurrent network made in Keras take the .keras file",
     "Scan": "export the network without a loop; of a recurrent network made in Keras take the .keras file",
     "LogSoftmax": "it comes in only where it gives an output of the network",
-    "DepthToSpace": "use nn.Upsample and nn.Conv2d",
     "ArgMax": "export the network without its argmax",
     "TopK": "export the network without its choice of classes",
     "NonMaxSuppression": "export the network without its choice of boxes",

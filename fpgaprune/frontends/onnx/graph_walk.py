@@ -29,7 +29,7 @@ _MOST_ELEMENTS = 1 << 26
 _OF_IMAGES = frozenset(
     {
         *("Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "BatchNormalization", "Resize"),
-        *("Upsample", "PRelu"),
+        *("Upsample", "PRelu", "ConvTranspose", "DepthToSpace", "SpaceToDepth"),
     }
 )
 # These take the mean of an image over its pixels, or of a sequence over its steps.

@@ -147,6 +147,17 @@ class NodeStep:
         found = self.settings.get(key, default)
         return found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
 
+    def numbers(self, key: str, count: int, default: int, least: int = 1) -> tuple[int, ...]:
+        """Return the attribute `key`, `count` whole numbers of at least `least`; `default` for each if it is left out.
+
+        Raises:
+            ModelImportError: there are more or fewer, or one is out of bounds.
+        """
+        found = tuple(int(number) for number in self.settings.get(key, [default] * count))
+        if len(found) != count or any(not least <= number < 1 << 31 for number in found):
+            self.refuse(f"has {key} {list(found)}; wanted {count} numbers, each {least} at least")
+        return found
+
     def only_first_output(self) -> None:
         """Check that only the first output is read.
 

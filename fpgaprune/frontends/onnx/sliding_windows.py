@@ -71,9 +71,9 @@ def windows_of(step: NodeStep, value: Value, size: Sequence[int]) -> SlidingWind
     inputs = value.sizes[1:]
     count = len(inputs)
     size = tuple(int(number) for number in size)
-    strides = _numbers(step, "strides", count, 1)
-    dilations = _numbers(step, "dilations", count, 1)
-    pads = _numbers(step, "pads", 2 * count, 0, least=0)
+    strides = step.numbers("strides", count, 1)
+    dilations = step.numbers("dilations", count, 1)
+    pads = step.numbers("pads", 2 * count, 0, least=0)
     if len(size) != count or min(size) < 1:
         step.refuse(f"has windows of {list(size)}; its input has {count} spatial axes")
     windows = SlidingWindows(size, strides, dilations, pads[:count], pads[count:], inputs)
@@ -89,13 +89,6 @@ def windows_of(step: NodeStep, value: Value, size: Sequence[int]) -> SlidingWind
     if min(windows.outputs) < 1:
         step.refuse(f"has windows of {list(size)} that are larger than its input of {list(inputs)}")
     return windows
-
-
-def _numbers(step: NodeStep, key: str, count: int, default: int, least: int = 1) -> tuple[int, ...]:
-    found = tuple(int(number) for number in step.settings.get(key, [default] * count))
-    if len(found) != count or any(not least <= number < 1 << 31 for number in found):
-        step.refuse(f"has {key} {list(found)}; wanted {count} numbers, each {least} at least")
-    return found
 
 
 def _same(windows: SlidingWindows, *, lower: bool) -> SlidingWindows:

@@ -12,10 +12,12 @@ from fpgaprune.frontends.onnx.operators import (
     quantisers,
     recurrent,
     shaping,
+    transposed_convolution,
 )
 
 OPERATORS: dict[str, Operator] = {
     **convolution.OPERATORS,
+    **transposed_convolution.OPERATORS,
     **dense.OPERATORS,
     **arithmetic.OPERATORS,
     **activation_functions.OPERATORS,

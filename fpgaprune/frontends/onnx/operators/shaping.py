@@ -8,7 +8,7 @@ from math import prod
 from fpgaprune.errors import shown
 from fpgaprune.frontends.onnx.constants import BATCH
 from fpgaprune.frontends.onnx.node import NodeStep, Operator
-from fpgaprune.frontends.onnx.value import Value
+from fpgaprune.frontends.onnx.value import Value, channels_last
 
 
 def identity(step: NodeStep) -> Value:
@@ -122,6 +122,52 @@ def transpose(step: NodeStep) -> Value:
     return replace(value, axes=tuple(counted.index(axis) for axis in value.axes), batch=batch)
 
 
+def depth_to_space(step: NodeStep) -> Value:
+    """Return blocks of channels as pixels side by side, as `nn.PixelShuffle`; the channels come to the end first."""
+    value, block = _image(step)
+    (rows, columns, channels), name = value.shape, step.name
+    if channels % block**2:
+        step.refuse(f"makes blocks of {block} x {block} of {channels} channels")
+    inside = channels // block**2
+    if step.text("mode", "DCR") == "CRD" and inside > 1 and block > 1:
+        # As if the block, and not the channel, counted first.
+        value = _rearranged(step, value, (rows * columns, inside, block**2), (1, 3, 2), value.shape)
+    split = (rows, columns, block, block * inside)
+    return _rearranged(step, value, split, (1, 3, 2, 4), (rows * block, columns * block, inside), name)
+
+
+def space_to_depth(step: NodeStep) -> Value:
+    """Return blocks of pixels as channels of one pixel; the channels come to the end first."""
+    value, block = _image(step)
+    rows, columns, channels = value.shape
+    if rows % block or columns % block:
+        step.refuse(f"makes blocks of {block} x {block} of {rows} x {columns} pixels")
+    split = (rows // block, block, columns // block, block * channels)
+    return _rearranged(
+        step, value, split, (1, 3, 2, 4), (rows // block, columns // block, block**2 * channels), step.name
+    )
+
+
+def _image(step: NodeStep) -> tuple[Value, int]:
+    """Return what the node reads with its channels at the end, and the size of a block."""
+    value, block = step.value(), int(step.settings.get("blocksize", 0))
+    if value.rank != 4 or not 1 <= block < 1 << 15:
+        step.refuse(f"has a blocksize of {block} for {value.rank - 2} spatial axes; wanted at least 1, and 2 axes")
+    return step.plan.ordered(value, channels_last(4)), block
+
+
+def _rearranged(
+    step: NodeStep, value: Value, split: tuple[int, ...], order: tuple[int, ...], shape: tuple[int, ...], name: str = ""
+) -> Value:
+    """Return `value` in the shape `split`, with its axes, from 1, in the order `order`, in the shape `shape`."""
+    plan, axes, sign = step.plan, value.axes, value.nonnegative
+    parted = plan.reshaped(value, split, tuple(range(1, len(split) + 1)), len(split) + 1)
+    turned = tuple(split[axis - 1] for axis in order)
+    layer = plan.add("Permute", "permute", (parted,), turned, {"dims": order})
+    moved = Value(layer, turned, tuple(range(1, len(split) + 1)), len(split) + 1, None, sign)
+    return plan.reshaped(moved, shape, axes, len(shape) + 1, name)
+
+
 def as_sizes(step: NodeStep, value: Value, sizes: tuple[int, ...]) -> Value:
     """Return `value` in the shape `sizes`, both without the batch, with its elements in the order of ONNX."""
     if sizes == value.sizes:
@@ -171,4 +217,6 @@ OPERATORS: dict[str, Operator] = {
     "Squeeze": squeeze,
     "Unsqueeze": unsqueeze,
     "Transpose": transpose,
+    "DepthToSpace": depth_to_space,
+    "SpaceToDepth": space_to_depth,
 }
