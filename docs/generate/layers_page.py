@@ -35,8 +35,10 @@ one. A dash means that you get an error, which names the layer and says what to 
 The table does not show all settings of a layer. A dilated or grouped convolution, or one with a depth multiplier,
 becomes a plain one with zeros in its kernel: a 3 × 3 kernel dilated by 2 is one of 5 × 5 with nine taps. Our Verilog
 has no product for a zero, so this costs nothing but a longer window; an hls4ml project with strategy `resource`
-multiplies by zeros. A softmax or a normalisation along another axis, and a layer with the channels first, become ones
-along the last axis between layers that move it.
+multiplies by zeros. A transposed convolution becomes a plain one with the filters of each phase: of stride 2, the
+even outputs are sums of the even taps, and the odd ones of the odd taps; a `Permute` between two `Reshape` puts the
+phases side by side. Training that rounds locks the zeros of such kernels, too. A softmax or a normalisation along
+another axis, and a layer with the channels first, become ones along the last axis between layers that move it.
 """
 _FAMILIES: dict[str, tuple[str, ...]] = {
     "Vitis": ("latency", "resource"),
@@ -84,6 +86,7 @@ _ONE_INPUT: list[tuple[str, tuple[int, ...], Callable[[], Sequence[Any]]]] = [
     ("Conv2D, padding same", _IMAGE, lambda: [L.Conv2D(3, 3, padding="same", name="it")]),
     ("Conv3D", (4, 4, 4, 1), lambda: [L.Conv3D(2, 3, name="it")]),
     ("Conv2DTranspose", _IMAGE, lambda: [L.Conv2DTranspose(3, 3, name="it")]),
+    ("Conv2DTranspose, strides 2", _IMAGE, lambda: [L.Conv2DTranspose(3, 3, strides=2, padding="same", name="it")]),
     ("DepthwiseConv1D", _SIGNAL, lambda: [L.DepthwiseConv1D(3, name="it")]),
     ("DepthwiseConv2D", _IMAGE, lambda: [L.DepthwiseConv2D(3, name="it")]),
     ("SeparableConv1D", _SIGNAL, lambda: [L.SeparableConv1D(3, 3, name="it")]),

@@ -155,8 +155,12 @@ def _hardware_link(
     _require_kernels(name, reasons, masks, arrays)
     if values is not None:
         arrays = as_numbers(arrays, design)
-    # A dilated or grouped convolution is a plain one in hardware.
-    arrays = {path: gathered(array, masks[path].shape) if path in masks else array for path, array in arrays.items()}
+    # A dilated, grouped or transposed convolution is a plain one in hardware.
+    phases = {path: layer.phases for layer in design.layers for path in layer.sources.values()}
+    arrays = {
+        path: gathered(array, masks[path].shape, phases[path]) if path in masks else array
+        for path, array in arrays.items()
+    }
     link = check_link(name, arrays, masks, reasons, values)
     return replace(link, layers=layers)
 

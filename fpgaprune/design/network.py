@@ -76,6 +76,11 @@ class LayerSpec:
         return isinstance(self.operation, Convolution) and self.operation.depthwise
 
     @property
+    def phases(self) -> tuple[int, ...] | None:
+        """Strides of the transposed convolution that it computes; None for any other layer."""
+        return self.operation.phases if isinstance(self.operation, Convolution) else None
+
+    @property
     def output_axis(self) -> int:
         """The axis of its weights that numbers the outputs."""
         return -2 if self.is_depthwise else -1

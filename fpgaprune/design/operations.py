@@ -69,6 +69,8 @@ class Convolution:
         partitions: parts of the image that are computed one after another in io_parallel; None where unknown.
         encoded: whether its stream comes encoded by windows, and not as lines in buffers.
         order: in which products are added.
+        phases: strides of the transposed convolution that it computes, whose weights lie in its kernel as
+            `fpgaprune.values.spread` says; None for any other.
     """
 
     window: Window
@@ -77,6 +79,7 @@ class Convolution:
     partitions: int | None = None
     encoded: bool = False
     order: Order = "in_order"
+    phases: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

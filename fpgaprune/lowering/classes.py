@@ -11,6 +11,7 @@ SUPPORTED = frozenset(
     {
         *("InputLayer", "Dense", "Conv1D", "Conv2D", "DepthwiseConv1D", "DepthwiseConv2D", "BatchNormalization"),
         *("SeparableConv1D", "SeparableConv2D"),  # by `split_separable`
+        *("Conv1DTranspose", "Conv2DTranspose"),  # by `without_transposed`
         *("Activation", "ReLU", "LeakyReLU", "PReLU", "ELU", "Softmax"),
         *("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"),
         *("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D"),
@@ -26,8 +27,6 @@ SUPPORTED = frozenset(
 _OWN = ("RoundedChannels", "fpgaprune.quantise.channels")
 _INSTEAD: Mapping[str, str] = {
     "Conv3D": "Conv2D layers",
-    "Conv1DTranspose": "UpSampling1D and Conv1D",
-    "Conv2DTranspose": "UpSampling2D and Conv2D",
     "LayerNormalization": "BatchNormalization",
     "GroupNormalization": "BatchNormalization",
     "UnitNormalization": "BatchNormalization",

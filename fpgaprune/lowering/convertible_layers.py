@@ -95,6 +95,8 @@ def _reason(layer: keras.Layer, kind: str) -> str | None:
     if kind == "Dot":
         shapes = " and ".join(str(tuple(tensor.shape[1:])) for tensor in layer.input)
         return f"it multiplies {shapes}; hardware has only the product of two vectors, without normalize: use Multiply"
+    if kind.endswith("Transpose") and max(layer.dilation_rate) > 1:
+        return f"its dilation_rate is {layer.dilation_rate}, {_NO_OPERATION}: use zeros in a larger kernel, locked"
     if kind == "UpSampling2D" and layer.interpolation != "nearest":
         return f"its interpolation is {layer.interpolation!r}, {_NO_OPERATION}: use 'nearest'"
     if isinstance(layer, RECURRENT):

@@ -19,8 +19,10 @@ from fpgaprune.lowering.joined_scales import joined_scales
 from fpgaprune.lowering.keras_operations import with_layers
 from fpgaprune.lowering.last_axis import on_last_axis
 from fpgaprune.lowering.layer_names import free_name
+from fpgaprune.lowering.layer_operations import EACH_VALUE
 from fpgaprune.lowering.plain_convolutions import plain_convolutions, split_separable
 from fpgaprune.lowering.scales_behind_relu import scales_into_products
+from fpgaprune.lowering.transposed_convolutions import TRANSPOSED, with_late_crops, without_transposed
 from fpgaprune.network import (
     LINEAR,
     Activation,
@@ -39,14 +41,14 @@ from fpgaprune.values import Array, FixedType
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
 FOLDABLE = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Dense, *DEPTHWISE)
+# What a fold leaves without an activation.
+_LINEAR = (*FOLDABLE, *TRANSPOSED)
 _GLOBAL = {
     keras.layers.AveragePooling1D: keras.layers.GlobalAveragePooling1D,
     keras.layers.AveragePooling2D: keras.layers.GlobalAveragePooling2D,
 }
 # A Dense layer takes tensors of at most this many axes, the batch axis included.
 _MOST_AXES = 4
-# Layers that are the activation of what they read, but for those with weights and a softmax, whose axis may be another.
-_ACTIVATIONS = (keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReLU, keras.layers.ELU)
 _WITH_PARAMETER = {
     "leaky_relu": keras.layers.LeakyReLU,
     "elu": keras.layers.ELU,
@@ -64,11 +66,11 @@ def fold(model: keras.Model) -> keras.Model:
     itself.
     Models inside the model are unfolded, and Dropout and augmentations left out. `ReLU()` becomes `Activation("relu")`.
     The activation of a convolution or Dense layer becomes a layer of its own, `NAME_relu`, so that both get a type. A
-    separable convolution becomes two layers, a dilated or grouped one a plain one. What works along another axis than
-    the last stands between layers that move that axis. An average pooling over the whole
-    map becomes a global one, because an hls4ml project would hold all its inputs at once. Operations, `Rescaling` and
-    `Normalization` become layers that compute the same, and each activation one that names its function. Layer names
-    stay, and layers compute in float32.
+    separable convolution becomes two layers, a dilated, grouped or transposed one a plain one, the last between layers
+    that move values. What works along another axis than the last stands between layers that move that axis. An average
+    pooling over the whole map becomes a global one, because an hls4ml project would hold all its inputs at once.
+    Operations, `Rescaling` and `Normalization` become layers that compute the same, and each activation one that names
+    its function. Layer names stay, and layers compute in float32.
 
     Raises:
         HlsError: a weight is NaN or infinite.
@@ -86,7 +88,8 @@ def fold(model: keras.Model) -> keras.Model:
     check_classes(functional)
     functional = with_layers(functional)
     check_layers(functional)
-    functional = plain_convolutions(split_separable(on_last_axis(in_classes_of_keras(functional))))
+    functional = with_late_crops(on_last_axis(in_classes_of_keras(functional)))
+    functional = plain_convolutions(split_separable(functional))
     # Where the bits of the weights are trained, a product with a scale would have far more of them.
     rounds = rounds_channels(functional)
     functional = joined_scales(functional) if rounds else functional
@@ -97,7 +100,7 @@ def fold(model: keras.Model) -> keras.Model:
     activations = {
         name: known
         for name, layer in originals.items()
-        if isinstance(layer, FOLDABLE) and (known := _known(layer)) != LINEAR
+        if isinstance(layer, _LINEAR) and (known := _known(layer)) != LINEAR
     }
     # The shape is restored if a layer other than Flatten reads it.
     mapped = {
@@ -112,14 +115,14 @@ def fold(model: keras.Model) -> keras.Model:
         return found
 
     def clone(layer: keras.Layer) -> keras.Layer:
-        if isinstance(layer, _ACTIVATIONS):
+        if isinstance(layer, EACH_VALUE):
             return activation_layer(_known(layer), layer.name, len(layer.output.shape))
         if averages_all(layer):
             return _GLOBAL[type(layer)](name=layer.name)
         changes: dict[str, Any] = {"dtype": "float32"}
         if layer.name in folds:
             changes["use_bias"] = True
-        if isinstance(layer, FOLDABLE):
+        if isinstance(layer, _LINEAR):
             changes["activation"] = "linear"
         if isinstance(layer, RECURRENT):
             changes |= functions_of(layer)
@@ -144,7 +147,8 @@ def fold(model: keras.Model) -> keras.Model:
         name = added(f"{layer.name}_{activation.name}")
         return activation_layer(activation, name, len(output.shape))(output)
 
-    return cloned(functional, clone, call, {name: folded_weights(originals[name], bn) for name, bn in folds.items()})
+    weights = {name: folded_weights(originals[name], bn) for name, bn in folds.items()}
+    return without_transposed(cloned(functional, clone, call, weights))
 
 
 def activation_layer(activation: Activation, name: str, axes: int) -> keras.Layer:

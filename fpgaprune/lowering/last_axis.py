@@ -19,11 +19,9 @@ from fpgaprune.errors import RemovalError
 from fpgaprune.lowering.convertible_layers import adds_bias_along_width
 from fpgaprune.lowering.keras_operations import scaled_and_shifted
 from fpgaprune.lowering.layer_names import free_name
-from fpgaprune.lowering.layer_operations import MERGES
+from fpgaprune.lowering.layer_operations import EACH_VALUE, MERGES
 from fpgaprune.network import activation_in, cloned, copied, graph_of, scale_and_shift
 
-# Layers that compute each value by itself, if their activation is no softmax.
-_EACH_VALUE = (keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReLU, keras.layers.ELU)
 _Shape = tuple[int, ...]
 
 
@@ -113,7 +111,7 @@ class _LastAxis:
             and (axes != (1,) or id(args[0]) not in self.twins)
         ):
             return self._scaled(old, args[0], axes[0])
-        if _is_first(old) or axes == (1,) or (isinstance(old, _EACH_VALUE) and self._has_twin(old, args[0])):
+        if _is_first(old) or axes == (1,) or (isinstance(old, EACH_VALUE) and self._has_twin(old, args[0])):
             y = layer(self._last(args[0], layer.name), **kwargs)
             return self._first(y, layer.name) if len(y.shape) == len(args[0].shape) else y
         return self._grouped(layer, args[0], axes) if axes else layer(*args, **kwargs)

@@ -20,6 +20,8 @@ MERGES = (
     *(keras.layers.Add, keras.layers.Subtract, keras.layers.Multiply),
     *(keras.layers.Average, keras.layers.Maximum, keras.layers.Minimum),
 )
+# Layers that are the activation of what they read, and compute each value by itself if that is no softmax.
+EACH_VALUE = (keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReLU, keras.layers.ELU)
 _POOLINGS = (
     *(keras.layers.MaxPooling1D, keras.layers.MaxPooling2D),
     *(keras.layers.AveragePooling1D, keras.layers.AveragePooling2D),
@@ -29,10 +31,7 @@ _GLOBAL_POOLINGS = (
     *(keras.layers.GlobalAveragePooling1D, keras.layers.GlobalAveragePooling2D),
 )
 _LARGEST = (*_POOLINGS[:2], *_GLOBAL_POOLINGS[:2])
-_ACTIVATIONS = (
-    *(keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReLU),
-    *(keras.layers.ELU, keras.layers.PReLU, keras.layers.Softmax),
-)
+_ACTIVATIONS = (*EACH_VALUE, keras.layers.PReLU, keras.layers.Softmax)
 
 
 def operation_of(layer: keras.Layer, table_size: int) -> op.Operation:

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 
 from fpgaprune.backends import AP_BACKENDS, VERILOG, faults_of
-from fpgaprune.design import Design, Input, warn_of_moved_reuse
+from fpgaprune.design import Convolution, Design, Input, warn_of_moved_reuse
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.lowering.design_of import design_of, outline
@@ -27,6 +27,7 @@ from fpgaprune.lowering.plain_convolutions import depthwise_names
 from fpgaprune.lowering.precision import Precision, Types, choose_types, fitting
 from fpgaprune.lowering.ranges import Range, Samples, as_inputs, cut_off, observe, require_ranges, trained_types
 from fpgaprune.lowering.table_sizes import require_within_tables, size_problems, table_sizes
+from fpgaprune.lowering.transposed_convolutions import phases_of
 from fpgaprune.lowering.width_search import Labels, WidthSearch
 from fpgaprune.lowering.widths import AutoPrecision, FoundWidths
 from fpgaprune.processes import OnStep
@@ -153,9 +154,10 @@ def lower(
     tables = table_sizes(folded, types, options, target.backend, target.io_type)
     sizes = dict(tables.entries)
     sources = _sources(model, folded)
-    design = design_of(folded, types, raws, sources, layouts, sizes, target, name)
+    phases = phases_of(flattened(model))
+    design = _with_phases(design_of(folded, types, raws, sources, layouts, sizes, target, name), phases)
     _require_sound(design)
-    return Lowered(design, folded, _free_locks(model, raws, sources), found, notes, tables.notes)
+    return Lowered(design, folded, _free_locks(model, raws, sources, phases), found, notes, tables.notes)
 
 
 def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedType:
@@ -292,8 +294,22 @@ def _sources(model: keras.Model, folded: keras.Model) -> dict[str, dict[str, str
     return sources
 
 
+def _with_phases(design: Design, phases: Mapping[str, tuple[int, ...]]) -> Design:
+    """Say of each convolution that computes a transposed one which strides that has."""
+    layers = tuple(
+        replace(layer, operation=replace(layer.operation, phases=phases[layer.name]))
+        if layer.name in phases and isinstance(layer.operation, Convolution)
+        else layer
+        for layer in design.layers
+    )
+    return replace(design, layers=layers) if phases else design
+
+
 def _free_locks(
-    model: keras.Model, raws: Mapping[str, Mapping[str, Array]], sources: Mapping[str, Mapping[str, str]]
+    model: keras.Model,
+    raws: Mapping[str, Mapping[str, Array]],
+    sources: Mapping[str, Mapping[str, str]],
+    phases: Mapping[str, tuple[int, ...]],
 ) -> MaskSet:
     weights = named_weights(model)
     masks = {}
@@ -303,7 +319,7 @@ def _free_locks(
             if path is None:
                 continue
             kernel = weights[path].numpy()
-            vanished = (kernel != 0) & (gathered(roles[role], kernel.shape) == 0)
+            vanished = (kernel != 0) & (gathered(roles[role], kernel.shape, phases.get(layer)) == 0)
             if vanished.any():
                 masks[path] = ~vanished
     return MaskSet(masks)

@@ -20,11 +20,12 @@ from fpgaprune.lowering.lowered import AnyPrecision, LayerSettings, make_design
 from fpgaprune.lowering.plain_convolutions import depthwise_names
 from fpgaprune.lowering.precision import AVERAGES, MOVES, SCALE_COLUMNS, Precision, scaled_bits
 from fpgaprune.lowering.ranges import Samples, trained_types
+from fpgaprune.lowering.transposed_convolutions import phases_of
 from fpgaprune.lowering.width_search import Labels
 from fpgaprune.network import copied, producer
 from fpgaprune.quantise import ROUNDED, Rounded, is_rounded, rounded_types, unrounded
 from fpgaprune.target import Target
-from fpgaprune.values import Array, FixedType, MaskSet, weight_arrays
+from fpgaprune.values import Array, FixedType, MaskSet, spread, weight_arrays, weight_shapes
 
 # float32 holds all whole numbers of at most this many bits.
 _FLOAT32_BITS, _FLOAT64_BITS = 24, 53
@@ -105,19 +106,30 @@ def require_roundable(model: keras.Model) -> keras.Model:
 def carry_masks(model: keras.Model, rounded: keras.Model, masks: MaskSet) -> MaskSet:
     """Carry `masks` of `model` over to `rounded`, which `quantize` made of it.
 
-    A kernel keeps its locks, and so do the zero elements of a vector; into the others BatchNorm's shift was folded.
+    A kernel keeps its locks, and so do the zero elements of a vector; into the others BatchNorm's shift was folded. The
+    zeros between the taps, outside the groups and beside the phases of a kernel that `fold` spread are locked, too.
     """
-    halves, owners = depthwise_names(flattened(model)), layer_owners(model)
+    functional = flattened(model)
+    halves, owners, phases = depthwise_names(functional), layer_owners(model), phases_of(functional)
     weights, carried = weight_arrays(rounded), {}
     # The weights of a recurrent layer belong to the cell inside it: `gru/gru_cell/kernel`.
     paths = {(path.partition("/")[0], path.rpartition("/")[2]): path for path in weights}
-    for path, mask in masks.items():
+    for path, shape in weight_shapes(model).items():
         layer, name = owner_of(path, owners), path.rpartition("/")[2]
+        strides = phases.get(layer or "")
         if layer in halves and name != "bias":
             layer, name = halves[layer] if name == "depthwise_kernel" else layer, "kernel"
         own = path if layer is None else paths.get((layer, name))
-        if own is not None and own in weights:
-            carried[own] = mask if mask.ndim > 1 else mask | (weights[own] != 0)
+        if own is None or own not in weights:
+            continue
+        wanted, mask = weights[own].shape, masks.get(path, np.ones(shape, bool))
+        if mask.ndim == 1:
+            # The filters of a transposed convolution are there once for each phase.
+            mask = np.tile(mask, wanted[0] // len(mask)) | (weights[own] != 0)
+        elif name == "kernel" and (strides or shape != wanted):
+            mask = spread(mask, wanted, strides)
+        if path in masks or (len(shape) > 1 and not mask.all()):
+            carried[own] = mask
     return MaskSet(carried)
 
 

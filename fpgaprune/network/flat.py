@@ -232,8 +232,12 @@ def folded_weights(layer: keras.Layer, bn: object) -> tuple[NDArray[np.float32],
     """Return kernel and bias of `layer` with `bn` folded in: computed in float64, rounded once to float32; no -0.0."""
     scale, shift = scale_and_shift(bn)
     kernel = np.asarray(layer.kernel, dtype=np.float64)
-    # A depthwise kernel has its outputs on its last two axes.
-    kernel = kernel * (scale.reshape(kernel.shape[-2:]) if role_of(layer) is Role.DEPTHWISE else scale)
+    # A depthwise kernel has its outputs on its last two axes, a transposed one on the last but one.
+    if role_of(layer) in (Role.DEPTHWISE, Role.TRANSPOSED):
+        scales = scale.reshape(kernel.shape[-2:] if role_of(layer) is Role.DEPTHWISE else (-1, 1))
+    else:
+        scales = scale
+    kernel = kernel * scales
     bias = shift + (np.asarray(layer.bias, dtype=np.float64) * scale if layer.use_bias else 0.0)
     # + 0.0 turns -0.0, which a negative scale makes, into 0.0.
     return (kernel + 0.0).astype("float32"), (bias + 0.0).astype("float32")
@@ -242,4 +246,4 @@ def folded_weights(layer: keras.Layer, bn: object) -> tuple[NDArray[np.float32],
 def _is_linear(layer: keras.Layer) -> bool:
     if getattr(layer, "data_format", "channels_last") != "channels_last":
         return False
-    return role_of(layer) in KERNEL | {Role.DEPTHWISE} and activation_in(layer) == LINEAR
+    return role_of(layer) in KERNEL | {Role.DEPTHWISE, Role.TRANSPOSED} and activation_in(layer) == LINEAR

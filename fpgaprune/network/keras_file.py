@@ -231,12 +231,14 @@ class SavedLayer:
         kind: its class.
         module: the module of the class.
         nested: whether it is a model itself.
+        phases: strides of a transposed convolution; None for any other layer.
     """
 
     name: str
     kind: str
     module: str
     nested: bool
+    phases: tuple[int, ...] | None = None
 
 
 def trained_bits(path: str | os.PathLike[str]) -> str | None:
@@ -282,7 +284,9 @@ def _saved_layers(config: dict[str, Any]) -> Iterator[SavedLayer]:
         # A user's class may be registered under a module of Keras.
         module = str(layer.get("module") or layer.get("registered_name") or "")
         nested = "layers" in layer["config"]
-        yield SavedLayer(str(layer["config"].get("name")), str(layer["class_name"]), module, nested)
+        strides = layer["config"].get("strides") if layer["class_name"].endswith("Transpose") else None
+        phases = tuple(strides) if isinstance(strides, list) else None
+        yield SavedLayer(str(layer["config"].get("name")), str(layer["class_name"]), module, nested, phases)
         if nested:
             yield from _saved_layers(layer["config"])
 

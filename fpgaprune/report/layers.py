@@ -14,7 +14,11 @@ Arrays = Mapping[str, Array]
 
 
 def layer_reports(
-    before: Arrays, after: Arrays, masks: MaskSet, kept: Mapping[str, Sequence[NDArray[np.intp]]]
+    before: Arrays,
+    after: Arrays,
+    masks: MaskSet,
+    kept: Mapping[str, Sequence[NDArray[np.intp]]],
+    transposed: Collection[str] = (),
 ) -> tuple[LayerReport, ...]:
     """Return one report for each kernel, in the order of `before`; a layer with several kernels has several.
 
@@ -23,15 +27,17 @@ def layer_reports(
         after: array by weight path, of the network after removal.
         masks: the locks, True = free.
         kept: the kept indices of each axis by weight path. A weight without an entry is whole, or left the network.
+        transposed: names of transposed convolutions, whose kernels have the outputs before the inputs.
     """
     masks = MaskSet(by_weight_path(masks, before))
-    return tuple(_layer(path, before, after, masks, kept) for path in before if path.endswith("kernel"))
+    return tuple(_layer(path, before, after, masks, kept, transposed) for path in before if path.endswith("kernel"))
 
 
 def in_names_of(rounded: Arrays, before: Arrays) -> dict[str, Array]:
     """Return `before` by the weight paths of `rounded`, the same network as it is trained while it rounds.
 
-    There a separable convolution is a layer for each of its two kernels.
+    There a separable convolution is a layer for each of its two kernels, and a dilated, grouped or transposed one is a
+    plain one, whose kernel counts.
     """
     paths = {(path.partition("/")[0], path.rpartition("/")[2]): path for path in rounded}
     found = {}
@@ -39,7 +45,8 @@ def in_names_of(rounded: Arrays, before: Arrays) -> dict[str, Array]:
         layer, name = path.partition("/")[0], path.rpartition("/")[2]
         if name in ("depthwise_kernel", "pointwise_kernel"):
             layer, name = f"{layer}_depthwise" if name == "depthwise_kernel" else layer, "kernel"
-        found[path if path in rounded else paths.get((layer, name), path)] = array
+        own = path if path in rounded else paths.get((layer, name), path)
+        found[own] = rounded[own] if own in rounded and rounded[own].shape != array.shape else array
     return found
 
 
@@ -49,26 +56,34 @@ def kernel_path(name: str, paths: Collection[str]) -> str:
 
 
 def _layer(
-    path: str, before: Arrays, after: Arrays, masks: MaskSet, kept: Mapping[str, Sequence[NDArray[np.intp]]]
+    path: str,
+    before: Arrays,
+    after: Arrays,
+    masks: MaskSet,
+    kept: Mapping[str, Sequence[NDArray[np.intp]]],
+    transposed: Collection[str],
 ) -> LayerReport:
     name = path.removesuffix("kernel").rstrip("/_")
     kernel = before[path]
-    inputs, outputs = kernel.shape[-2], kernel.shape[-1]
+    is_transposed = name.rpartition("/")[2] in transposed
+    ends = (-1, -2) if is_transposed else (-2, -1)
+    inputs, outputs = (kernel.shape[axis] for axis in ends)
     is_convolution = kernel.ndim > 2
     free = masks[path] if path in masks else np.ones(kernel.shape, dtype=bool)
     units = np.asarray(free.any(axis=tuple(range(kernel.ndim - 2))))
+    units = units.T if is_transposed else units
     axes = kept.get(path)
     stays = path in after
-    removed_inputs = _removed(inputs, axes[-2] if axes else None, stays)
-    removed_outputs = _removed(outputs, axes[-1] if axes else None, stays)
+    removed_inputs = _removed(inputs, axes[ends[0]] if axes else None, stays)
+    removed_outputs = _removed(outputs, axes[ends[1]] if axes else None, stays)
     in_network, locked, removed = count_kernels(units, removed_inputs, removed_outputs)
     return LayerReport(
         name=name,
-        kind=f"Conv{kernel.ndim - 2}D" if is_convolution else "Dense",
+        kind=f"Conv{kernel.ndim - 2}D{'Transpose' if is_transposed else ''}" if is_convolution else "Dense",
         kernels_kept=in_network,
         kernels_locked=locked,
         channels_before=(inputs, outputs),
-        channels_after=(after[path].shape[-2], after[path].shape[-1]) if stays else None,
+        channels_after=(after[path].shape[ends[0]], after[path].shape[ends[1]]) if stays else None,
         parameters_before=_parameters(before, path),
         parameters_after=_parameters(after, path),
         mask=units if is_convolution else None,

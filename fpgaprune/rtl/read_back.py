@@ -49,7 +49,7 @@ def check_verilog(project: VerilogProject, design: Design, masks: MaskSet) -> Li
             if role not in ("weight", "recurrent_weight"):
                 reasons[path] = "added once for each output, not multiplied"
                 continue
-            arrays[path] = gathered(read_weights(project, layer, role), masks[path].shape)
+            arrays[path] = gathered(read_weights(project, layer, role), masks[path].shape, layer.phases)
     missing = [path for path in masks if path not in arrays and path not in reasons]
     for path in missing:
         if masks[path].ndim > 1:

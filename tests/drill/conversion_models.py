@@ -88,6 +88,11 @@ def _products() -> None:
     _chain("channels_first", (3, 6, 5), lambda: kl.Conv2D(4, 3, data_format="channels_first"))
     _chain("channels_first_1d", (3, 9), lambda: kl.Conv1D(4, 3, data_format="channels_first"))
     _chain("transposed", IMAGE, lambda: kl.Conv2DTranspose(4, 3))
+    _chain("transposed_same", IMAGE, lambda: kl.Conv2DTranspose(4, 3, strides=2, padding="same", activation="relu"))
+    _chain("transposed_whole", IMAGE, lambda: kl.Conv2DTranspose(2, 2, strides=2), kl.BatchNormalization, kl.ReLU)
+    _chain("transposed_gaps", IMAGE, lambda: kl.Conv2DTranspose(2, 2, strides=(3, 1)))
+    _chain("transposed1d", SERIES, lambda: kl.Conv1DTranspose(3, 4, strides=2, padding="same"))
+    _chain("transposed_dilated", IMAGE, lambda: kl.Conv2DTranspose(2, 2, dilation_rate=2))
     _chain("conv3d", (4, 4, 4, 2), lambda: kl.Conv3D(2, 2))
 
 

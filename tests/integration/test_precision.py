@@ -239,7 +239,7 @@ def test_no_input_overflows_or_rounds_an_accumulator(seed):
         ),
         (lambda: layers.Activation("log_softmax", name="odd"), "hardware has no activation 'log_softmax'"),
         (lambda: layers.UpSampling2D(interpolation="bilinear", name="odd"), "interpolation is 'bilinear'"),
-        (lambda: layers.Conv2DTranspose(4, 3, name="odd"), "use UpSampling2D and Conv2D"),
+        (lambda: layers.Conv2DTranspose(4, 3, dilation_rate=2, name="odd"), r"its dilation_rate is \(2, 2\)"),
     ],
 )
 def test_a_layer_without_hardware_is_named_with_an_alternative(layer, message):

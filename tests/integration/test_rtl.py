@@ -135,6 +135,45 @@ def test_a_layer_that_has_the_time_is_computed_bit_by_bit(pooled, options, seria
         assert found.interval_cycles == 100
 
 
+def moving_networks():
+    """Networks whose values move: by transposed convolutions, within a pixel, and by a memory of the whole sample."""
+    from keras import Input, Model, layers
+
+    def chain(shape, *stack):
+        x = entry = Input(shape)
+        for layer in stack:
+            x = layer(x)
+        return Model(entry, x)
+
+    up = {"strides": 2, "padding": "same", "activation": "relu"}
+    return {
+        "up": chain((3, 4, 2), layers.Conv2DTranspose(3, 3, **up), layers.Conv2DTranspose(1, 2, strides=(3, 1))),
+        "line": chain((7, 3), layers.Conv1DTranspose(2, 4, **up), layers.Conv1D(2, 3)),
+        "pixel": chain(
+            (3, 4, 12),
+            layers.Reshape((12, 3, 4)),
+            layers.Permute((1, 3, 2)),
+            layers.Reshape((12, 12)),
+            layers.Conv1D(2, 3),
+        ),
+        "large": chain((9, 8, 6), layers.Conv2D(6, 1), layers.Permute((3, 1, 2))),
+        "around": chain((7, 8, 6), layers.Conv2D(6, 1), layers.Permute((3, 2, 1)), layers.ReLU()),
+    }
+
+
+@pytest.mark.parametrize("name", ["up", "line", "pixel", "large", "around"])
+def test_values_that_move_give_the_bits_of_the_emulator(name, tmp_path):
+    from fpgaprune import Precision, Target, make_design
+
+    model = moving_networks()[name]
+    x = np.random.default_rng(0).random((5, *model.input_shape[1:])).astype("float32")
+    design = make_design(model, Target.of("xc7z020clg400-1", backend="Verilog"), x, Precision(5, 7))
+    found = check(design, x, tmp_path).simulate(x)
+    price = verilog_price(design)
+    assert (price.latency_cycles, price.interval_cycles) == (found.latency_cycles, found.interval_cycles)
+    assert (tmp_path / "rtl" / "fp_transpose.v").exists() == (name not in ("line", "pixel"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 4, 14, 17, 18, 22, 28, 30])
 def test_the_price_knows_the_cycles_of_simulation(seed, tmp_path):

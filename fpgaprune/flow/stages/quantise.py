@@ -29,10 +29,10 @@ from fpgaprune.flow.stages.stage import (
 )
 from fpgaprune.flow.task import Dataset, Loss, Reading, predict
 from fpgaprune.measure import LinkCheck
-from fpgaprune.network import save_keras
+from fpgaprune.network import read_keras_layers, save_keras
 from fpgaprune.report import Check
 from fpgaprune.select import parse_hold
-from fpgaprune.values import HeldValues, MaskSet
+from fpgaprune.values import HeldValues, MaskSet, gathered
 
 if TYPE_CHECKING:
     import keras
@@ -233,8 +233,10 @@ class QuantiseStage(FlowStage[QuantiseResult]):
         if not run.file(_MASKS).is_file():
             return
         before, after = (MaskSet.load(run.file(name)) for name in ("removed_masks.npz", _MASKS))
+        phases = {layer.name: layer.phases for layer in read_keras_layers(run.file("removed.keras"))}
         for path in sorted(before.keys() & after.keys()):
-            if before[path].ndim > 1 and not np.array_equal(before[path], after[path]):
+            own = gathered(after[path], before[path].shape, phases.get(path.rpartition("/")[0].rpartition("/")[2]))
+            if before[path].ndim > 1 and not np.array_equal(before[path], own):
                 yield f"{_MASKS}: the mask for {path!r} is not that of removed_masks.npz"
 
     def part(self, context: StageContext, result: QuantiseResult) -> ReportPart:

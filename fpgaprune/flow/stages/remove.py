@@ -13,7 +13,7 @@ from fpgaprune.flow.file import Flow, judging
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.flow.stages.stage import FlowStage, NetworkFiles, ReportPart, StageContext, StageResult
 from fpgaprune.flow.task import Reading, for_keras, predict
-from fpgaprune.network import read_keras_weights, save_keras
+from fpgaprune.network import read_keras_layers, read_keras_weights, save_keras
 from fpgaprune.remove import read_plan
 from fpgaprune.report import Check, in_names_of, layer_reports
 from fpgaprune.values import MaskSet
@@ -132,6 +132,7 @@ class RemoveStage(FlowStage[RemoveResult]):
             removed,
             context.masks("masks.npz"),
             read_plan(context.run.file("removal.json")).kept,
+            [layer.name for layer in read_keras_layers(context.run.file("finetuned.keras")) if layer.phases],
         )
         return ReportPart(
             {"layers": layers},

@@ -29,20 +29,22 @@ from fpgaprune.lowering import Precision, quantize
 from fpgaprune.network import save_keras
 from fpgaprune.quantise import without_last_rounding
 from fpgaprune.target import Target
-from fpgaprune.values import FixedType, HeldValues, MaskSet, count_digits, weight_arrays
+from fpgaprune.values import FixedType, HeldValues, MaskSet, count_digits, gathered, weight_arrays
 
 FILES = ("quantised.keras", "quantised_masks.npz", "quantised_types.json")
 HOLD = {"hold": "digits(1)", "rounds": 2}
 
 
 def network():
-    """A convolution with BatchNorm, a separable one, and logits."""
+    """A convolution with BatchNorm, one dilated in groups, a transposed and a separable one, and logits."""
     return keras.Sequential(
         [
             keras.Input((6, 6, 2), name="x"),
             layers.Conv2D(4, 3, name="conv"),
             layers.BatchNormalization(name="bn"),
             layers.ReLU(name="relu"),
+            layers.Conv2D(4, 2, dilation_rate=2, groups=2, name="wide"),
+            layers.Conv2DTranspose(4, 3, strides=2, padding="same", name="up"),
             layers.SeparableConv2D(3, 3, name="sep"),
             layers.Flatten(name="flat"),
             layers.Dense(2, name="dense"),
@@ -65,7 +67,15 @@ def context(folder, **keys):
         "flow.toml",
     )
     model, masks = network(), {}
-    for path in ("conv/kernel", "sep/depthwise_kernel", "sep/pointwise_kernel", "dense/kernel", "conv/bias"):
+    for path in (
+        "conv/kernel",
+        "up/kernel",
+        "up/bias",
+        "sep/depthwise_kernel",
+        "sep/pointwise_kernel",
+        "dense/kernel",
+        "conv/bias",
+    ):
         layer, name = path.split("/")
         (variable,) = [v for v in model.get_layer(layer).weights if v.name == name]
         masks[path] = (np.arange(np.prod(variable.shape)) % 3 > 0).reshape(variable.shape)
@@ -94,7 +104,7 @@ def test_every_weight_is_one_that_the_hardware_holds(done):
     types = json.loads(given.run.file("quantised_types.json").read_text())
     model = load_keras(given.run.file("quantised.keras"))
     rounded = [layer for layer in model.layers if layer.weights]
-    assert [layer.name for layer in rounded] == ["conv", "sep_depthwise", "sep", "dense"]
+    assert [layer.name for layer in rounded] == ["conv", "wide", "up", "sep_depthwise", "sep", "dense"]
     for layer in rounded:
         for role, values in zip(("weight", "bias"), layer.get_weights(), strict=False):
             kind = FixedType.parse(types[layer.name][role])
@@ -111,7 +121,14 @@ def test_locks_of_kernels_hold_under_the_names_that_folding_gives(done):
     ):
         np.testing.assert_array_equal(before[was], after[now])
     # A bias has taken in the shift of BatchNorm; where that is zero, its lock holds.
-    assert set(after) - {"conv/bias"} == {"conv/kernel", "dense/kernel", "sep_depthwise/kernel", "sep/kernel"}
+    kernels = {"conv/kernel", "up/kernel", "dense/kernel", "sep_depthwise/kernel", "sep/kernel"}
+    assert set(after) - {"conv/bias"} == kernels | {"up/bias", "wide/kernel"}
+    # The kernels of plain convolutions are zero between the taps and outside the groups that nothing locked, too.
+    assert np.count_nonzero(after["wide/kernel"]) == 2 * 2 * 2 * 4
+    assert after["wide/kernel"].shape == (3, 3, 4, 4)
+    np.testing.assert_array_equal(gathered(after["up/kernel"], (3, 3, 4, 4), (2, 2)), before["up/kernel"])
+    np.testing.assert_array_equal(after["up/bias"][:4], before["up/bias"])
+    assert np.count_nonzero(weight_arrays(load_keras(given.run.file("quantised.keras")))["wide/kernel"]) <= 32
     (link,) = results.links
     assert (link.link, link.violations) == ("quantised.keras", 0)
     assert list(stage_named("quantise").claims(given.run)) == []
@@ -122,10 +139,14 @@ def test_another_mask_of_a_kernel_is_found(done, tmp_path):
     run = RunDirectory(tmp_path)
     masks = {path: mask.copy() for path, mask in given.masks("quantised_masks.npz").items()}
     given.masks("removed_masks.npz").save(run.file("removed_masks.npz"))
+    run.file("removed.keras").write_bytes(given.run.file("removed.keras").read_bytes())
     masks["dense/kernel"][:] = True
+    masks["up/kernel"] = np.roll(masks["up/kernel"], 1, axis=-1)
     MaskSet(masks).save(run.file("quantised_masks.npz"))
-    (line,) = stage_named("quantise").claims(run)
-    assert line == "quantised_masks.npz: the mask for 'dense/kernel' is not that of removed_masks.npz"
+    assert list(stage_named("quantise").claims(run)) == [
+        f"quantised_masks.npz: the mask for {path!r} is not that of removed_masks.npz"
+        for path in ("dense/kernel", "up/kernel")
+    ]
 
 
 def test_the_hardware_has_the_types_of_the_training_and_computes_what_was_trained(done):

@@ -37,3 +37,26 @@ def test_both_kernels_of_a_separable_convolution_are_there_after_training_that_r
         "both/depthwise",
         "both/pointwise",
     ]
+
+
+def test_a_transposed_kernel_has_its_outputs_before_its_inputs():
+    model = keras.Sequential([keras.Input((4, 4, 3)), keras.layers.Conv2DTranspose(5, 2, name="up")])
+    arrays = weight_arrays(model)
+    mask = np.ones((2, 2, 5, 3), bool)
+    mask[:, :, 4, :2] = False
+    (report,) = layer_reports(arrays, arrays, MaskSet({"up/kernel": mask}), {}, ["up"])
+    assert (report.kind, report.channels_before, report.channels_after) == ("Conv2DTranspose", (3, 5), (3, 5))
+    assert (report.kernels_kept, report.kernels_locked) == (13, 2)
+    assert not report.mask[:2, 4].any()
+    assert report.mask[2, 4]
+
+
+def test_a_kernel_that_training_spread_among_zeros_counts_as_it_is_there():
+    model = keras.Sequential(
+        [keras.Input((8, 8, 4)), keras.layers.Conv2D(6, 3, dilation_rate=2, groups=2, name="wide")]
+    )
+    x = np.random.default_rng(1).normal(size=(8, 8, 8, 4)).astype("float32")
+    after = weight_arrays(fp.quantize(model, fp.Target.of("xc7z020clg400-1"), x, fp.Precision(6, 8)))
+    (report,) = layer_reports(in_names_of(after, weight_arrays(model)), after, MaskSet({}), {})
+    assert (report.channels_before, report.channels_after) == ((4, 6), (4, 6))
+    assert report.parameters_before == report.parameters_after == 5 * 5 * 4 * 6 + 6

@@ -1,4 +1,4 @@
-"""Dilated and grouped convolutions, and depth multipliers, as plain ones: the same numbers, the same locks."""
+"""Dilated, grouped and transposed convolutions, and depth multipliers, as plain ones: same numbers, same locks."""
 
 import keras
 import numpy as np
@@ -21,6 +21,10 @@ LAYERS = {
     "multiplier": (IMAGE, lambda: layers.DepthwiseConv2D(3, depth_multiplier=2, activation="relu", name="l")),
     "dilated depthwise": (IMAGE, lambda: layers.DepthwiseConv2D(3, dilation_rate=2, padding="same", name="l")),
     "dilated multiplier": (IMAGE, lambda: layers.DepthwiseConv2D(2, depth_multiplier=3, dilation_rate=2, name="l")),
+    "transposed": (IMAGE, lambda: layers.Conv2DTranspose(3, 3, strides=2, activation="relu", name="l")),
+    "transposed same": (IMAGE, lambda: layers.Conv2DTranspose(4, (4, 3), strides=(3, 1), padding="same", name="l")),
+    "transposed plain": (IMAGE, lambda: layers.Conv2DTranspose(4, 3, padding="same", name="l")),
+    "transposed 1-D": (LINE, lambda: layers.Conv1DTranspose(3, 5, strides=2, padding="same", name="l")),
     "separable": (IMAGE, lambda: layers.SeparableConv2D(3, 3, depth_multiplier=2, name="l")),
     "causal": (LINE, lambda: layers.Conv1D(4, 3, dilation_rate=2, groups=2, padding="causal", name="l")),
     "depthwise 1-D": (LINE, lambda: layers.DepthwiseConv1D(3, depth_multiplier=2, name="l")),
@@ -80,23 +84,35 @@ def test_a_weight_beside_the_taps_is_no_kernel(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("shape", "plain"),
+    ("shape", "plain", "phases"),
     [
-        ((3, 3, 4, 6), (5, 7, 4, 6)),
-        ((3, 2, 6), (3, 4, 6)),
-        ((1, 2, 2, 6), (1, 4, 6, 6)),
-        ((3, 3, 4, 2), (3, 3, 4, 8)),
-        ((3, 4, 1), (7, 4, 1)),
+        ((3, 3, 4, 6), (5, 7, 4, 6), None),
+        ((3, 2, 6), (3, 4, 6), None),
+        ((1, 2, 2, 6), (1, 4, 6, 6), None),
+        ((3, 3, 4, 2), (3, 3, 4, 8), None),
+        ((3, 4, 1), (7, 4, 1), None),
+        ((3, 3, 4, 6), (2, 2, 6, 16), (2, 2)),
+        ((1, 4, 2, 3), (1, 2, 3, 12), (3, 2)),
+        ((5, 2, 3), (3, 3, 4), (2,)),
     ],
 )
-def test_a_kernel_comes_back_from_among_its_zeros(shape, plain):
+def test_a_kernel_comes_back_from_among_its_zeros(shape, plain, phases):
     kernel = np.random.default_rng(0).integers(1, 99, shape)
-    wide = spread(kernel, plain)
+    wide = spread(kernel, plain, phases)
     assert np.count_nonzero(wide) == kernel.size
-    assert np.array_equal(gathered(wide, shape), kernel)
+    assert np.array_equal(gathered(wide, shape, phases), kernel)
     beside = wide.copy()
     beside[np.unravel_index(np.argmin(wide), plain)] = 1
-    assert gathered(beside, shape) is beside
+    assert gathered(beside, shape, phases) is beside
+
+
+def test_a_transposed_kernel_of_the_same_shape_is_not_taken_for_a_plain_one():
+    """With stride 1 and as many filters as channels, only the strides tell that its elements lie elsewhere."""
+    kernel = np.arange(1, 37).reshape(3, 3, 2, 2)
+    plain = spread(kernel, kernel.shape, (1, 1))
+    assert np.array_equal(plain, kernel[::-1, ::-1].swapaxes(-1, -2))
+    assert np.array_equal(gathered(plain, kernel.shape, (1, 1)), kernel)
+    assert gathered(plain, kernel.shape) is plain
 
 
 @pytest.mark.parametrize(
