@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import keras
 
 _UNIT_EPSILON = 2.0**-10
+_RESHAPES = ("Reshape", "Flatten")
 
 
 @dataclass
@@ -217,6 +218,21 @@ class LayerPlan:
                 layer = self.add("Reshape", name or "reshape", (value,), shape, {"target_shape": shape})
         return Value(layer, shape, axes, rank, None, value.nonnegative)
 
+    def unshaped(self, layer: PlannedLayer) -> tuple[str, ...]:
+        """Return what `layer` reads; before every reshaping, if it gives another shape itself."""
+        if layer.kind not in _RESHAPES:
+            return layer.given
+        (source,) = layer.given
+        while self.layers[source].kind in _RESHAPES:
+            (source,) = self.layers[source].given
+        return (source,)
+
+    def looked_at(self) -> frozenset[str]:
+        """Return the layers whose output is compared with the file, or leaves the network."""
+        values = [*self.outputs, *self.watched.values()]
+        values += [value for one in self.roundings for value in (one.given, one.rounded)]
+        return frozenset(value.layer for value in values)
+
     def readers(self, layer: str) -> int:
         """Return how many layers and outputs read the output of `layer`."""
         return sum(one.given.count(layer) for one in self.layers.values())
@@ -253,11 +269,16 @@ def build_model(plan: LayerPlan, name: str, path: str) -> keras.Model:
 
     tensors: dict[str, Any] = {}
     made: dict[str, Any] = {}
+    looked_at = plan.looked_at()
     for layer in plan.layers.values():
         if layer.kind == "Input":
             tensors[layer.name] = keras.Input(name=layer.name, dtype="float32", **layer.settings)
             continue
-        given = [tensors[one] for one in layer.given]
+        sources = plan.unshaped(layer)
+        if layer.kind == "Reshape" and plan.layers[sources[0]].shape == layer.shape and layer.name not in looked_at:
+            tensors[layer.name] = tensors[sources[0]]
+            continue
+        given = [tensors[one] for one in sources]
         try:
             made[layer.name] = _class_of(layer.kind)(name=layer.name, dtype="float32", **layer.settings)
             tensors[layer.name] = made[layer.name](given[0] if len(given) == 1 else given)

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import ConfigError, MaskError, ModelImportError
@@ -92,6 +93,48 @@ def test_a_file_of_keras_comes_in_by_the_same_door(tmp_path):
     found = fp.load(tmp_path / "net.keras")
     assert np.argwhere(~found.masks["d/kernel"]).tolist() == [[1, 2]]
     assert found.difference is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "stack", "kinds"),
+    [
+        ((4, 4, 2), [layers.Conv2D(3, 3), layers.UpSampling2D((2, 3))], "UpSampling2D Reshape UpSampling1D Reshape"),
+        ((6, 2), [layers.Conv1D(3, 3), layers.UpSampling1D(2), layers.Conv1D(2, 3)], "UpSampling1D Conv1D"),
+        ((6,), [layers.Dense(4), layers.RepeatVector(3), layers.Conv1D(2, 2)], "Reshape UpSampling1D Conv1D"),
+        ((6,), [layers.Dense(3), layers.Activation("gelu")], "Activation"),
+        ((6,), [layers.Dense(3), layers.Activation("hard_tanh")], "Activation"),
+        ((6,), [layers.Dense(3), layers.ReLU(4.0)], "ReLU ReLU"),
+        ((4, 4, 2), [layers.Conv2D(3, 3), layers.Conv2DTranspose(2, 3, strides=2)], "Conv2DTranspose"),
+    ],
+)
+def test_what_tf2onnx_spells_out_comes_back(shape, stack, kinds, tmp_path):
+    """An upsampling is a `Tile` between two reshapings there, a GELU six nodes, and a bound two."""
+    model = keras.Sequential([keras.Input(shape), *stack])
+    for variable in model.weights:
+        variable.assign(numbers(*variable.shape, seed=len(variable.shape)))
+    fp.export_onnx(model, tmp_path / "net.onnx")
+    found = fp.load(tmp_path / "net.onnx").model
+    assert " ".join(type(layer).__name__ for layer in found.layers[2:]) == kinds
+    x = numbers(5, *shape)
+    np.testing.assert_allclose(found(x), model(x), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "kinds"),
+    [
+        ([("Min", 2.0), ("Max", -1.0)], ["Rescaling", "ReLU", "Rescaling"]),
+        ([("Max", 0.0), ("Min", 6.0)], ["ReLU"]),
+        # The larger bound first is no `Clip`.
+        ([("Max", 2.0), ("Min", 1.0)], ["Rescaling", "ReLU", "Rescaling"] * 2),
+    ],
+)
+def test_two_bounds_are_one_layer(bounds, kinds, tmp_path):
+    (one, low), (other, high) = bounds
+    constants = {"one": np.array(low, np.float32), "other": np.array(high, np.float32)}
+    nodes = [node(one, ["x", "one"], "a"), node(other, ["other", "a"], "y")]
+    path = graph(tmp_path / "net.onnx", nodes, constants, {"x": ("n", 4)}, {"y": ("n", 4)})
+    found = fp.load(path).model
+    assert [type(layer).__name__ for layer in found.layers[1:]] == kinds
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,13 @@ def clip(step: NodeStep) -> Value:
     """Clip `x` between two bounds, of which either may be left out."""
     low = _bound(step, 1, "min", -math.inf)
     high = _bound(step, 2, "max", math.inf)
-    value = step.value()
     if low > high:
         step.refuse(f"has the bounds {low:g} and {high:g}")
+    return bounded(step, step.value(), low, high)
+
+
+def bounded(step: NodeStep, value: Value, low: float, high: float) -> Value:
+    """Return `value` between two bounds, of which either may be infinite."""
     if math.isinf(low) and math.isinf(high):
         return value
     if math.isinf(low):  # min(x, high) = high - max(high - x, 0)

@@ -1,10 +1,11 @@
 """`Add`, `Sub`, `Mul` and `Div` of ONNX: of two tensors as layers that merge, with a constant as scale and offset.
 
-`Max` and `Min` of two tensors merge as well.
+`Max` and `Min` of two tensors merge as well, and of a tensor and a number are a bound.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from math import prod
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from fpgaprune.frontends.onnx.layer_plan import PlannedLayer
 from fpgaprune.frontends.onnx.node import NodeStep, Operator
+from fpgaprune.frontends.onnx.operators.activation_functions import bounded
 from fpgaprune.frontends.onnx.parameter import Parameter
 from fpgaprune.frontends.onnx.value import Value
 from fpgaprune.values import Array
@@ -69,8 +71,13 @@ def smaller(step: NodeStep) -> Value:
 
 
 def _chosen(step: NodeStep, kind: str) -> Value:
+    numbers = [one for one in step.given if isinstance(one, Parameter) and one.size == 1]
+    if len(step.given) == 2 and len(numbers) == 1:
+        number = float(np.float32(numbers[0].values.item()))
+        low, high = (number, math.inf) if kind == "Maximum" else (-math.inf, number)
+        return bounded(step, step.value(0 if step.given[1] is numbers[0] else 1), low, high)
     if len(step.given) != 2 or not _are_computed(step):
-        step.refuse("chooses among other than two computed tensors; of a tensor and a number use torch.clamp")
+        step.refuse("chooses among other than two computed tensors, or such a tensor and a number: use torch.clamp")
     return _merged(step, kind)
 
 

@@ -1,11 +1,14 @@
-"""`Concat`, `Pad`, `Slice`, `Split`, `Gather`, `Resize` and `Upsample` of ONNX: layers that join, pad, crop, repeat."""
+"""Operators of ONNX that join, pad, crop or repeat: `Concat`, `Pad`, `Slice`, `Split`, `Gather`, `Resize`, `Tile`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from fpgaprune.errors import shown
 from fpgaprune.frontends.onnx.constants import BATCH
@@ -214,6 +217,41 @@ def _around(step: NodeStep, value: Value, before: list[int], after: list[int], k
     return replace(value, layer=layer, shape=shape)
 
 
+def tile(step: NodeStep) -> Value:
+    """Return a tensor whose axes of one entry are repeated, as where tf2onnx spells an upsampling out."""
+    value = step.value()
+    times = [int(factor) for factor in np.ravel(step.optional(1, "repeats", [], since=6))]
+    if len(times) != value.rank or times[0] != 1 or any(not 1 <= factor <= _MOST_FACTOR for factor in times):
+        step.refuse(f"has repeats {times}; wanted 1 for the batch, then {value.rank - 1} from 1 to {_MOST_FACTOR}")
+    value = step.plan.unflattened(value)
+    for axis, factor in enumerate(times):
+        if factor > 1:
+            value = _repeated(step, value, axis, factor)
+    return value
+
+
+def _repeated(step: NodeStep, value: Value, axis: int, factor: int) -> Value:
+    """Return `value` with `factor` entries along `axis`, which has one."""
+    if value.size(axis) > 1:
+        step.refuse(f"repeats axis {axis}, which has {value.size(axis)} entries, as a whole; wanted an axis of one")
+    left = [own for own in value.axes if own != axis]
+    # Before the next axis of ONNX, for a reshape joins it with the axis before.
+    place = min((left.index(own) for own in left if own > axis), key=lambda at: left[at], default=len(left))
+    before, after = left[:place], left[place:]
+    rows, pixels = (prod(value.size(own) for own in part) for part in (before, after[:-1]))
+    last = value.size(after[-1]) if after else 1
+    shape: tuple[int, ...] = (rows, pixels, last) if pixels > 1 else (rows, last)
+    wide = (rows * factor, *shape[1:])
+    plan = step.plan
+    flat = plan.reshaped(value, shape, tuple(range(1, len(shape) + 1)), len(shape) + 1)
+    settings = {"size": (factor, 1) if pixels > 1 else factor}
+    layer = plan.add(f"UpSampling{len(shape) - 1}D", step.name, (flat,), wide, settings)
+    grown = Value(layer, wide, flat.axes, flat.rank, None, value.nonnegative)
+    axes = (*before, axis, *after)
+    sizes = tuple(factor if own == axis else value.size(own) for own in axes)
+    return plan.reshaped(grown, sizes, axes, value.rank)
+
+
 def _factors(step: NodeStep, value: Value) -> list[int]:
     """Return the whole factor by which each axis but the batch grows."""
     sizes = [1, *value.sizes]
@@ -268,4 +306,5 @@ OPERATORS: dict[str, Operator] = {
     "Gather": gather,
     "Resize": resize,
     "Upsample": resize,
+    "Tile": tile,
 }
