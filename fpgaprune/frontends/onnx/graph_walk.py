@@ -32,8 +32,8 @@ _OF_IMAGES = frozenset(
         *("Upsample", "PRelu", "ConvTranspose", "DepthToSpace", "SpaceToDepth"),
     }
 )
-# These take the mean of an image over its pixels, or of a sequence over its steps.
-_OF_PIXELS = frozenset({"ReduceMean", "ReduceMax"})
+# These reduce an image over its pixels, or a sequence over its steps.
+_OF_PIXELS = frozenset({"ReduceMean", "ReduceMax", "ReduceSum"})
 # Where these saturate, two networks that differ give the same.
 _FLATTENS = frozenset({"Softmax", "Sigmoid", "Tanh", "HardSigmoid"})
 _ORDERS_ELEMENTS = frozenset({"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "MatMul", "Gemm", "Shape"})

@@ -1,4 +1,4 @@
-"""`Add`, `Sub`, `Mul` and `Div` of ONNX: of two tensors as layers that merge, with a constant as scale and offset.
+"""Arithmetic operators of ONNX: of two tensors as layers that merge, with a constant as scale and offset.
 
 `Max` and `Min` of two tensors merge as well, and of a tensor and a number are a bound.
 """
@@ -11,6 +11,7 @@ from math import prod
 
 import numpy as np
 
+from fpgaprune.errors import shown
 from fpgaprune.frontends.onnx.layer_plan import PlannedLayer
 from fpgaprune.frontends.onnx.node import NodeStep, Operator
 from fpgaprune.frontends.onnx.operators.activation_functions import bounded
@@ -18,7 +19,10 @@ from fpgaprune.frontends.onnx.parameter import Parameter
 from fpgaprune.frontends.onnx.value import Value
 from fpgaprune.values import Array
 
-_WITH_BIAS = ("Dense", "Conv1D", "Conv2D", "DepthwiseConv1D", "DepthwiseConv2D")
+_WITH_BIAS = (
+    *("Dense", "Conv1D", "Conv2D", "DepthwiseConv1D", "DepthwiseConv2D"),
+    *("Conv1DTranspose", "Conv2DTranspose"),
+)
 
 
 def add(step: NodeStep) -> Value:
@@ -90,8 +94,38 @@ def _are_computed(step: NodeStep) -> bool:
     return isinstance(step.given[0], Value) and isinstance(step.given[1], Value)
 
 
+def absolute(step: NodeStep) -> Value:
+    """Compute `|a|`, the larger of `a` and `-a`."""
+    value = step.value()
+    negative = step.plan.scaled(f"{step.name}_negative", value, -1.0, 0.0)
+    layer = step.plan.add("Maximum", step.name, (value, negative), value.shape)
+    return value.given_by(layer, nonnegative=True)
+
+
+def power(step: NodeStep) -> Value:
+    """Compute `a * a`, the power of which there is a layer."""
+    value, exponent = step.value(), step.parameter(1).values
+    if exponent.size != 1 or exponent.item() != 2:
+        step.refuse(
+            f"has the exponent {shown(exponent.ravel().tolist())}; wanted 2, the product of a tensor and itself"
+        )
+    layer = step.plan.add("Multiply", step.name, (value, value), value.shape)
+    return value.given_by(layer, nonnegative=True)
+
+
+def total(step: NodeStep) -> Value:
+    """Compute the sum of any number of tensors."""
+    value = step.value()
+    for at in range(1, len(step.given)):
+        value = _merge(step, "Add", value, step.value(at))
+    return value
+
+
 def _merged(step: NodeStep, kind: str) -> Value:
-    first, second = step.value(0), step.value(1)
+    return _merge(step, kind, step.value(0), step.value(1))
+
+
+def _merge(step: NodeStep, kind: str, first: Value, second: Value) -> Value:
     if first.rank != second.rank:
         step.refuse(f"joins tensors of {first.rank} and {second.rank} axes; wanted as many")
     pairs = list(zip(first.sizes, second.sizes, strict=True))
@@ -192,6 +226,9 @@ OPERATORS: dict[str, Operator] = {
     "Mul": mul,
     "Div": div,
     "Neg": neg,
+    "Abs": absolute,
+    "Pow": power,
+    "Sum": total,
     "Max": larger,
     "Min": smaller,
 }

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from fpgaprune.frontends.onnx.node import NodeStep, Operator
 from fpgaprune.frontends.onnx.sliding_windows import SlidingWindows, padded, windows_of
@@ -68,6 +71,14 @@ def reduce_mean(step: NodeStep) -> Value:
     return _over(step, *_reduced(step), "GlobalAveragePooling", keep=bool(step.settings.get("keepdims", 1)))
 
 
+def reduce_sum(step: NodeStep) -> Value:
+    """Return the sum over all axes but the batch and one: the mean times their entries."""
+    value, axes = _reduced(step)
+    entries = prod(value.size(axis) for axis in axes)
+    mean = _over(step, value, axes, "GlobalAveragePooling", keep=bool(step.settings.get("keepdims", 1)))
+    return step.plan.times(f"{step.name}_entries", mean, np.full(1, entries, np.float32))
+
+
 def reduce_max(step: NodeStep) -> Value:
     """Return the largest element over all axes but the batch and one."""
     return _over(step, *_reduced(step), "GlobalMaxPooling", keep=bool(step.settings.get("keepdims", 1)))
@@ -126,4 +137,5 @@ OPERATORS: dict[str, Operator] = {
     "GlobalMaxPool": global_max_pool,
     "ReduceMean": reduce_mean,
     "ReduceMax": reduce_max,
+    "ReduceSum": reduce_sum,
 }
