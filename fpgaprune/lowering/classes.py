@@ -27,6 +27,7 @@ SUPPORTED = frozenset(
 _OWN = ("RoundedChannels", "fpgaprune.quantise.channels")
 _INSTEAD: Mapping[str, str] = {
     "Conv3D": "Conv2D layers",
+    "Conv3DTranspose": "Conv2DTranspose layers",
     "LayerNormalization": "BatchNormalization",
     "GroupNormalization": "BatchNormalization",
     "UnitNormalization": "BatchNormalization",

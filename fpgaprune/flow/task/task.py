@@ -109,8 +109,12 @@ class Task:
             pair, twice = (float(self._loss_of(model, at(labels, [0, n]), one)) for n in (other, 0))
         except Exception as error:
             # A loss of hers may raise anything, and Keras's own do for labels of another shape.
+            have, give = (
+                " and ".join(str(tuple(one.shape[1:])) for one in each) for each in (arrays_of(labels), model.outputs)
+            )
             raise ConfigError(
-                f"the loss cannot be computed of these labels: {in_a_line(error)}; name another with train.loss"
+                f"the loss cannot be computed of labels of shape {have} and outputs of shape {give}: "
+                f"{in_a_line(error)}; give labels of another shape, or name another loss with train.loss"
             ) from error
         if one is not None and not np.isclose(pair, twice):
             raise ConfigError(

@@ -193,6 +193,18 @@ def test_labels_that_the_loss_is_not_for_are_refused(tmp_path, loss, y, classes,
         read_task(TrainConfig(model=tmp_path / "mine.keras"), mine, data(y))
 
 
+def test_labels_of_another_shape_are_told_with_both_shapes():
+    """An autoencoder of images, whose labels were flattened."""
+    network = keras.Sequential([keras.Input((4, 4, 1)), keras.layers.Conv2D(1, 1)])
+    network.compile("adam", "mse")
+    x = np.zeros((5, 4, 4, 1), "float32")
+    task = read_task(TrainConfig(), network, check_data("d", {"x_train": x, "y_train": x, "x_test": x, "y_test": x}))
+    task.check_loss(network, x)
+    said = r"labels of shape \(16,\) and outputs of shape \(4, 4, 1\): .*; give labels of another shape"
+    with pytest.raises(ConfigError, match=said):
+        task.check_loss(network, x.reshape(5, 16))
+
+
 def test_each_output_has_its_loss(tmp_path):
     given = keras.Input((4,))
     mine = keras.Model(given, [keras.layers.Dense(1, name=name, activation="sigmoid")(given) for name in ("a", "b")])
