@@ -1,5 +1,6 @@
 """Settings for every test: quiet TensorFlow, explicit seeds, caches below the tests' own folder."""
 
+import atexit
 import gc
 import os
 import sys
@@ -21,9 +22,12 @@ def pytest_collection():
 
 
 def pytest_collection_finish():
-    """What was imported stays, so no later search for garbage looks at it."""
+    """What was imported stays, so no later search for garbage looks at it; and networks make few circles."""
     gc.freeze()
+    gc.set_threshold(50_000, 10, 2)
     gc.enable()
+    # Python looks through all objects several times before it ends.
+    atexit.register(gc.freeze)
 
 
 @pytest.fixture(scope="module", autouse=True)

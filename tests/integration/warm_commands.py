@@ -49,8 +49,12 @@ def _serve() -> None:
     import sklearn  # noqa: F401
     import tensorflow  # noqa: F401
 
+    from fpgaprune import flow
     from fpgaprune.cli import main
 
+    for name in dir(flow):
+        # A face loads the module behind a name when the name is asked for.
+        getattr(flow, name)
     for line in sys.stdin:
         asked = json.loads(line)
         child = os.fork()

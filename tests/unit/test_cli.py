@@ -42,6 +42,13 @@ def test_what_needs_no_framework_loads_none(arguments):
     assert run(*arguments).stdout.endswith("LOADED [] CODE 0\n")
 
 
+def test_the_end_of_a_command_looks_through_no_objects_that_stay():
+    """Looking through those of TensorFlow took longer than most commands; what registers first is asked last."""
+    code = "import atexit, gc\natexit.register(lambda: print(gc.get_freeze_count() > 10_000))\n" + PROBE
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("True\n")
+
+
 def test_the_help_compiles_no_annotation_and_loads_no_bars():
     texts = {
         command.callback.__name__: named
