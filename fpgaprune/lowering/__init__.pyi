@@ -28,6 +28,7 @@ from .layout import settle_layouts as settle_layouts
 from .lowered import AnyPrecision as AnyPrecision
 from .lowered import LayerSettings as LayerSettings
 from .lowered import Lowered as Lowered
+from .lowered import Lowering as Lowering
 from .lowered import lower as lower
 from .lowered import make_design as make_design
 from .plain_convolutions import depthwise_names as depthwise_names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,11 @@ from fpgaprune.lowering.gru_lstm import observe_states
 from fpgaprune.lowering.layer_names import names_of, renamed
 from fpgaprune.lowering.layer_options import LayerOptions, read_options, with_widths
 from fpgaprune.lowering.layout import Layout, settle_layouts
-from fpgaprune.lowering.plain_convolutions import depthwise_names
+from fpgaprune.lowering.plain_convolutions import SEPARABLE, depthwise_names
 from fpgaprune.lowering.precision import Precision, Types, choose_types, fitting
 from fpgaprune.lowering.ranges import Range, Samples, as_inputs, cut_off, observe, require_ranges, trained_types
 from fpgaprune.lowering.table_sizes import require_within_tables, size_problems, table_sizes
-from fpgaprune.lowering.transposed_convolutions import phases_of
+from fpgaprune.lowering.transposed_convolutions import TRANSPOSED, phases_of
 from fpgaprune.lowering.width_search import Labels, WidthSearch
 from fpgaprune.lowering.widths import AutoPrecision, FoundWidths
 from fpgaprune.processes import OnStep
@@ -71,9 +72,7 @@ def make_design(
         >>> design.outputs
         ('dense_softmax',)
     """
-    made = lower(model, target, data, precision, name, labels=labels, layers=layers)
-    warn_of_moved_reuse(made.notes)
-    return made.design
+    return Lowering(model, data).design(target, precision, name, labels=labels, layers=layers)
 
 
 @dataclass(frozen=True)
@@ -110,54 +109,128 @@ def lower(
     progress: OnStep | None = None,
 ) -> Lowered:
     """Return the design of `model` on `target`. Args, errors: as for `to_hls`."""
-    require_target(target)
-    precision = _precision(precision)
-    if target.backend == VERILOG:
-        # Our Verilog takes one position after another, and needs neither hls4ml's copies of streams nor its paddings.
-        target = replace(target, io_type="io_parallel")
-    if data is None and not isinstance(precision, FixedType) and not rounds_channels(model):
-        raise HlsError(
-            "the ranges of the layers are read from samples: give some hundred as data=..., or one type for everything "
-            "as precision='fixed<16,6>'"
-        )
-    folded = fold(model)
-    samples: Samples | None = in_order(data, [tensor.name for tensor in folded.inputs], f"model {model.name!r}")
-    trained = trained_types(model, folded, samples)
-    options = read_options([layer.name for layer in folded.layers], {**trained, **(layers or {})})
-    for problem in size_problems(folded, options, layers or {}, target.backend):
-        raise HlsError(problem)
-    layouts, notes = settle_layouts(folded, target, options)
-    for fault in faults_of(outline(folded, layouts, target)):
-        raise UnsupportedLayerError(fault)
-    observed = {} if samples is None else observe(folded, samples)
-    # A state must fit at every step, not only at the steps that the layer returns.
-    states = observe_states(folded, observed) if observed else {}
-    observed |= states
-    require_within_tables(folded, observed)
-    ranges = {layer: Range.of(values) for layer, values in observed.items()}
-    found = None
-    if rounds_channels(folded):
-        types = exact_types(folded, _entering(model, folded, precision, options, observed), target.backend)
-    else:
-        if isinstance(precision, AutoPrecision):
-            found = _search(model, folded, target, samples, labels, precision, options, ranges, results, progress)
-            widths = {("weight", layer): bits for layer, bits in found.weight_bits.items()}
-            widths |= {("activation", layer): bits for layer, bits in found.activation_bits.items()}
-            options = with_widths(options, widths)
-            precision = Precision(precision.widest, precision.widest, precision.sum_bits)
-        types = choose_types(folded, ranges, precision, options, target.backend, observed)
-        given = _given(types, precision, options)
-        if given and samples is not None:
-            observed = observe(cut_off(folded, types), samples) | states
-        require_ranges(folded, types, given, observed)
-    raws = quantise_weights(folded, types)
-    tables = table_sizes(folded, types, options, target.backend, target.io_type)
-    sizes = dict(tables.entries)
-    sources = _sources(model, folded)
-    phases = phases_of(flattened(model))
-    design = _with_phases(design_of(folded, types, raws, sources, layouts, sizes, target, name), phases)
-    _require_sound(design)
-    return Lowered(design, folded, _free_locks(model, raws, sources, phases), found, notes, tables.notes)
+    return Lowering(model, data).lower(
+        target, precision, name, labels=labels, layers=layers, results=results, progress=progress
+    )
+
+
+class Lowering:
+    """A model that becomes designs: folded, and observed for samples, once for all of them."""
+
+    def __init__(self, model: keras.Model, data: Samples | Mapping[str, Array] | None) -> None:
+        """Take `model`, which must stay as it is, and its samples, as `to_hls` takes them; nothing is computed yet."""
+        self.model, self._data = model, data
+        self._weights: list[list[Array]] | None = None
+
+    def design(
+        self,
+        target: Target,
+        precision: AnyPrecision | None = None,
+        name: str = "network",
+        *,
+        labels: Labels | None = None,
+        layers: LayerSettings | None = None,
+    ) -> Design:
+        """Return the design on `target`. Args, errors: as for `make_design`."""
+        made = self.lower(target, precision, name, labels=labels, layers=layers)
+        warn_of_moved_reuse(made.notes)
+        return made.design
+
+    @cached_property
+    def _folded(self) -> keras.Model:
+        return fold(self.model)
+
+    def _with_its_weights(self) -> keras.Model:
+        """Return the folded model with the weights that it had before a design put rounded ones in their place."""
+        layers = self._folded.layers
+        if self._weights is None:
+            self._weights = [layer.get_weights() for layer in layers]
+        else:
+            for layer, values in zip(layers, self._weights, strict=True):
+                layer.set_weights(values)
+        return self._folded
+
+    @cached_property
+    def _samples(self) -> Samples | None:
+        names = [tensor.name for tensor in self._folded.inputs]
+        samples: Samples | None = in_order(self._data, names, f"model {self.model.name!r}")
+        return samples
+
+    @cached_property
+    def _observed(self) -> tuple[dict[str, Array], dict[str, Array]]:
+        """What each layer gives for the samples, and the states of recurrent layers at every step."""
+        folded, samples = self._folded, self._samples
+        observed = {} if samples is None else observe(folded, samples)
+        return observed, observe_states(folded, observed) if observed else {}
+
+    @cached_property
+    def _parts(self) -> tuple[dict[str, str], dict[str, tuple[int, ...]]]:
+        """The depthwise half of each separable convolution, and the strides of each transposed one, by layer."""
+        if not any(isinstance(layer, (*SEPARABLE, *TRANSPOSED)) for layer in self.model._flatten_layers()):
+            # A flat model would be a copy of all layers for nothing.
+            return {}, {}
+        flat = flattened(self.model)
+        return depthwise_names(flat), phases_of(flat)
+
+    def lower(
+        self,
+        target: Target,
+        precision: AnyPrecision | None = None,
+        name: str = "network",
+        *,
+        labels: Labels | None = None,
+        layers: LayerSettings | None = None,
+        results: Path | None = None,
+        progress: OnStep | None = None,
+    ) -> Lowered:
+        """Return the design on `target` and what was found; the folded model of an earlier one gets other weights."""
+        require_target(target)
+        precision = _precision(precision)
+        if target.backend == VERILOG:
+            # Our Verilog takes a position after another: it needs neither hls4ml's copies of streams nor its paddings.
+            target = replace(target, io_type="io_parallel")
+        model = self.model
+        if self._data is None and not isinstance(precision, FixedType) and not rounds_channels(model):
+            raise HlsError(
+                "the ranges of the layers are read from samples: give some hundred as data=..., or one type for "
+                "everything as precision='fixed<16,6>'"
+            )
+        folded, samples = self._with_its_weights(), self._samples
+        trained = trained_types(model, folded, samples)
+        options = read_options([layer.name for layer in folded.layers], {**trained, **(layers or {})})
+        for problem in size_problems(folded, options, layers or {}, target.backend):
+            raise HlsError(problem)
+        layouts, notes = settle_layouts(folded, target, options)
+        for fault in faults_of(outline(folded, layouts, target)):
+            raise UnsupportedLayerError(fault)
+        # A state must fit at every step, not only at the steps that the layer returns.
+        seen, states = self._observed
+        observed = seen | states
+        require_within_tables(folded, observed)
+        ranges = {layer: Range.of(values) for layer, values in observed.items()}
+        found = None
+        if rounds_channels(folded):
+            types = exact_types(folded, _entering(model, folded, precision, options, observed), target.backend)
+        else:
+            if isinstance(precision, AutoPrecision):
+                found = _search(model, folded, target, samples, labels, precision, options, ranges, results, progress)
+                widths = {("weight", layer): bits for layer, bits in found.weight_bits.items()}
+                widths |= {("activation", layer): bits for layer, bits in found.activation_bits.items()}
+                options = with_widths(options, widths)
+                precision = Precision(precision.widest, precision.widest, precision.sum_bits)
+            types = choose_types(folded, ranges, precision, options, target.backend, observed)
+            given = _given(types, precision, options)
+            if given and samples is not None:
+                observed = observe(cut_off(folded, types), samples) | states
+            require_ranges(folded, types, given, observed)
+        raws = quantise_weights(folded, types)
+        tables = table_sizes(folded, types, options, target.backend, target.io_type)
+        sizes = dict(tables.entries)
+        halves, phases = self._parts
+        sources = _sources(model, folded, halves)
+        design = _with_phases(design_of(folded, types, raws, sources, layouts, sizes, target, name), phases)
+        _require_sound(design)
+        return Lowered(design, folded, _free_locks(model, raws, sources, phases), found, notes, tables.notes)
 
 
 def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedType:
@@ -275,10 +348,9 @@ def _given(types: Types, precision: Precision | FixedType, options: Mapping[str,
     return {layer: dict(own.types) for layer, own in options.items() if own.types}
 
 
-def _sources(model: keras.Model, folded: keras.Model) -> dict[str, dict[str, str]]:
+def _sources(model: keras.Model, folded: keras.Model, halves: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Map layer name to role to weight path, for the layers whose kernel reaches the hardware."""
-    layers = {layer.name: layer for layer in folded.layers}
-    halves, owners = depthwise_names(flattened(model)), layer_owners(model)
+    layers, owners = {layer.name: layer for layer in folded.layers}, layer_owners(model)
     sources: dict[str, dict[str, str]] = {}
     for path in named_weights(model):
         # The weights of a recurrent layer belong to the cell inside it: `gru/gru_cell/kernel`.

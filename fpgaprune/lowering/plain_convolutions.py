@@ -80,6 +80,7 @@ _HALVES: Mapping[type | None, Any] = {
     keras.layers.SeparableConv1D: (keras.layers.DepthwiseConv1D, keras.layers.Conv1D),
     keras.layers.SeparableConv2D: (keras.layers.DepthwiseConv2D, keras.layers.Conv2D),
 }
+SEPARABLE = (keras.layers.SeparableConv1D, keras.layers.SeparableConv2D)
 _DEPTHWISE = ("kernel_size", "strides", "padding", "data_format", "dilation_rate", "depth_multiplier")
 _POINTWISE = ("filters", "data_format", "activation", "use_bias")
 

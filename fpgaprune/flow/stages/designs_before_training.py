@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,8 @@ from fpgaprune.layout import Settings
 if TYPE_CHECKING:
     import keras
 
-    from fpgaprune.lowering import FoundWidths
+    from fpgaprune.flow.stages.hardware import ProjectSettings
+    from fpgaprune.lowering import FoundWidths, Lowering
 
 
 def untrained_design(config: Flow, data: Dataset, model: keras.Model) -> Design:
@@ -52,6 +53,7 @@ class _Edits:
     """The hardware of a flow with other values of some keys, before anything is trained again."""
 
     context: StageContext
+    _lowerings: dict[int | None, Lowering] = field(default_factory=dict)
 
     def design(self, keys: Settings) -> Design | None:
         """Return the design that the flow makes with `keys`; None if it cannot have them.
@@ -74,27 +76,31 @@ class _Edits:
         from fpgaprune.lowering import Precision
 
         context, hardware = self.context, hardware_of(config, self.context.data)
-        if _locks(config) != _locks(context.config):
-            model = network_before_finetuning(config, context.data, self._trained)
-        else:
-            model = self._latest
+        found = None
         if _widths(config) == _widths(context.config):
-            return hardware.with_types(context.artefacts.types()).design(model, self._found)
-        if isinstance(hardware.precision, Precision):
+            hardware, found = hardware.with_types(context.artefacts.types()), self._found
+        elif isinstance(hardware.precision, Precision):
             # A network that is trained while it rounds may lose its largest few values.
             rounds = config[FinetuneConfig].quantised or config[QuantiseConfig].epochs > 0
             hardware = replace(hardware, precision=replace(hardware.precision, clips=rounds))
-        return hardware.design(model)
+        if _locks(config) != _locks(context.config):
+            return hardware.design(network_before_finetuning(config, context.data, self._trained), found)
+        return hardware.design(self._latest(hardware), found)
 
     @cached_property
     def _trained(self) -> Any:
         start_session(self.context.config.seed)
         return self.context.model("trained.keras")
 
-    @cached_property
-    def _latest(self) -> Any:
-        start_session(self.context.config.seed)
-        return self.context.model()
+    def _latest(self, hardware: ProjectSettings) -> Lowering:
+        """Return the network of the run, folded and observed once for all designs that read the same samples."""
+        from fpgaprune.lowering import AutoPrecision
+
+        samples = hardware.precision.samples if isinstance(hardware.precision, AutoPrecision) else None
+        if samples not in self._lowerings:
+            start_session(self.context.config.seed)
+            self._lowerings[samples] = hardware.lowering(self.context.model())
+        return self._lowerings[samples]
 
     @cached_property
     def _found(self) -> FoundWidths | None:

@@ -20,9 +20,9 @@ from fpgaprune.lowering import (
     FoundWidths,
     Labels,
     Lowered,
+    Lowering,
     Precision,
     lower,
-    make_design,
     quantize,
     settled_types,
 )
@@ -108,11 +108,17 @@ class ProjectSettings:
         layers = {**own, **{layer: {**own.get(layer, {}), **kinds} for layer, kinds in types.items()}}
         return replace(self, precision=Precision(sum_bits=self.sum_bits), layers=layers)
 
-    def design(self, model: keras.Model, found: FoundWidths | None = None, types: Types | None = None) -> Design:
+    def lowering(self, model: keras.Model) -> Lowering:
+        """Return `model` for several designs with the samples of these settings."""
+        return Lowering(model, self._samples[0])
+
+    def design(
+        self, model: keras.Model | Lowering, found: FoundWidths | None = None, types: Types | None = None
+    ) -> Design:
         """Return the design of `model`, for comparison with another network.
 
         Args:
-            model: a Keras model.
+            model: a Keras model, or what `lowering` made of it.
             found: the widths that a search found for the other network.
             types: the types under which the other network was trained.
         """
@@ -126,7 +132,8 @@ class ProjectSettings:
         for role, bits in widths.items():
             for layer, width in bits.items():
                 layers.setdefault(layer, {}).setdefault(role, width)
-        return make_design(model, self.target, self._samples[0], precision, self.name, layers=layers)
+        lowering = model if isinstance(model, Lowering) else self.lowering(model)
+        return lowering.design(self.target, precision, self.name, layers=layers)
 
     def build(
         self, project: HlsProject | Lowered, steps: Sequence[str], timeout_s: float, progress: Progress
