@@ -16,6 +16,7 @@ from fpgaprune.files import IR_VERSION, LAYOUT_KEY
 from fpgaprune.lowering import fold
 from fpgaprune.remove import rebuild
 from fpgaprune.values import MaskSet, named_weights
+from tests.called import called
 from tests.unit.select.networks import filled
 
 
@@ -196,7 +197,7 @@ def test_an_export_is_the_model_with_every_kernel_named(build, batch, tmp_path):
     path = export_onnx(model, tmp_path / "model.onnx", {"note": "kept"}, batch=batch)
     x = np.random.default_rng(1).normal(size=(5, *model.input_shape[1:])).astype("float32")
     for count in (1, 5):
-        wanted = model.predict(x[:count], verbose=0)
+        wanted = called(model, x[:count])
         assert np.abs(run_onnx(path, x[:count]) - wanted).max() <= 1e-5 * np.abs(wanted).max()
     found = read_onnx_weights(path)
     exported = onnx.load(str(path))
@@ -235,7 +236,7 @@ def test_which_initialiser_is_which_weight_does_not_hang_on_values(build, values
             variable.assign(np.full(variable.shape, 0.0 if values == "zero" else 0.25))
     path = export_onnx(model, tmp_path / "model.onnx")
     x = np.random.default_rng(1).normal(size=(2, *model.input_shape[1:])).astype("float32")
-    wanted = model.predict(x, verbose=0)
+    wanted = called(model, x)
     assert np.abs(run_onnx(path, x) - wanted).max() <= 1e-5 * max(np.abs(wanted).max(), 1)
     found, exported = read_onnx_weights(path), onnx.load(str(path))
     layout = json.loads({e.key: e.value for e in exported.metadata_props}[LAYOUT_KEY])
@@ -291,8 +292,8 @@ def test_a_model_of_two_inputs_keeps_their_order(tmp_path):
     model = filled(keras.Model([left, right], out), 0)
     x = [np.random.default_rng(i).normal(size=(5, 4)).astype("float32") for i in range(2)]
     path = export_onnx(model, tmp_path / "model.onnx")
-    assert np.abs(run_onnx(path, x) - model.predict(x, verbose=0)).max() <= 1e-5
-    assert np.abs(run_onnx(path, x[::-1]) - model.predict(x, verbose=0)).max() > 1e-2
+    assert np.abs(run_onnx(path, x) - called(model, x)).max() <= 1e-5
+    assert np.abs(run_onnx(path, x[::-1]) - called(model, x)).max() > 1e-2
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
@@ -304,7 +305,7 @@ def test_a_model_of_mixed_precision_keeps_the_bits_of_its_weights(policy, tmp_pa
     kept = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in onnx.load(str(path)).graph.initializer}
     assert np.array_equal(kept["conv/kernel"].transpose(2, 3, 1, 0), model.get_layer("conv").kernel.numpy())
     x = np.random.default_rng(1).normal(size=(5, 8, 8, 2)).astype("float32")
-    exact = rebuild(model, dtype="float64").predict(x, verbose=0)
+    exact = called(rebuild(model, dtype="float64"), x)
     assert np.abs(run_onnx(path, x) - exact).max() <= 1e-5 * np.abs(exact).max()
 
 
@@ -314,7 +315,7 @@ def test_other_opsets_compute_the_same(opset, tmp_path):
     path = export_onnx(model, tmp_path / "model.onnx", opset=opset)
     assert [entry.version for entry in onnx.load(str(path)).opset_import if entry.domain == ""] == [opset]
     x = np.random.default_rng(1).normal(size=(5, 8, 8, 2)).astype("float32")
-    wanted = model.predict(x, verbose=0)
+    wanted = called(model, x)
     assert np.abs(run_onnx(path, x) - wanted).max() <= 1e-5 * np.abs(wanted).max()
 
 
@@ -366,7 +367,7 @@ def test_a_fixed_batch_needs_every_axis(tmp_path):
     model = filled(keras.Model(image, layers.Conv2D(3, 3, name="conv")(image), name="open"), 0)
     x = np.random.default_rng(1).normal(size=(2, 7, 5, 2)).astype("float32")
     path = export_onnx(model, tmp_path / "model.onnx")
-    assert np.abs(run_onnx(path, x) - model.predict(x, verbose=0)).max() <= 1e-5
+    assert np.abs(run_onnx(path, x) - called(model, x)).max() <= 1e-5
     with pytest.raises(ExportError, match="is not known although the batch is fixed: give every axis"):
         export_onnx(model, tmp_path / "fixed.onnx", batch=1)
 

@@ -11,6 +11,7 @@ from fpgaprune.errors import CertificateError, HlsError
 from fpgaprune.hls import to_hls
 from fpgaprune.lowering import fold, make_design
 from fpgaprune.values import named_weights
+from tests.called import called
 
 TARGET = fp.Target.of("xc7z020clg400-1")
 FINE = fp.Precision(weight_bits=14, activation_bits=14, sum_bits=20)
@@ -63,8 +64,8 @@ def test_folding_keeps_the_function_and_leaves_the_model(build):
     before = {path: variable.numpy().copy() for path, variable in named_weights(model).items()}
     folded = fold(model)
     x = samples()
-    wanted = model.predict(x, verbose=0)
-    assert np.abs(folded.predict(x, verbose=0) - wanted).max() <= 1e-5 * np.abs(wanted).max()
+    wanted = called(model, x)
+    assert np.abs(called(folded, x) - wanted).max() <= 1e-5 * np.abs(wanted).max()
     assert all(np.array_equal(variable.numpy(), before[path]) for path, variable in named_weights(model).items())
     kinds = [type(layer) for layer in folded.layers]
     assert not {layers.BatchNormalization, layers.Dropout, layers.ReLU} & set(kinds)
@@ -77,7 +78,7 @@ def test_a_design_computes_what_keras_computes(build, io_type):
     target = fp.Target.of("xc7z020clg400-1", io_type=io_type)
     x = samples()
     design = make_design(model, target, x, FINE)
-    wanted = model.predict(x, verbose=0)
+    wanted = called(model, x)
     # A type that is too narrow anywhere, or left at hls4ml's default, is off by far more.
     assert np.abs(fp.emulate(design, x) - wanted).max() <= 0.01 * np.abs(wanted).max()
     assert all(layer.types["result"].width <= 40 for layer in design.layers)
@@ -87,7 +88,7 @@ def test_a_softmax_keeps_the_class():
     model = randomise(sequential())
     x = samples()
     given = fp.emulate(make_design(model, TARGET, x, FINE), x)
-    wanted = model.predict(x, verbose=0)
+    wanted = called(model, x)
     # Half the error of the logits, and what the tables may cost.
     assert np.abs(given - wanted).max() <= 0.02
     ordered = np.sort(wanted, axis=-1)

@@ -13,6 +13,7 @@ from fpgaprune.errors import DataError, HlsError, UnsupportedLayerError
 from fpgaprune.hls import StrategyWarning
 from fpgaprune.lowering import exact_accumulator, width_search
 from fpgaprune.values import FixedType, named_weights
+from tests.called import called
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
 
@@ -48,7 +49,7 @@ def loss_of(model, x, labels, layer_settings, auto):
     """The loss and one standard error: the root of how many samples are judged differently, over all."""
     precision = fp.Precision(auto.uniform_bits, auto.uniform_bits, 16)
     design = fp.make_design(model, TARGET, x, precision, layers=layer_settings)
-    before, after = (o.argmax(axis=-1) == labels for o in (model.predict(x, verbose=0), fp.emulate(design, x)))
+    before, after = (o.argmax(axis=-1) == labels for o in (called(model, x), fp.emulate(design, x)))
     return (before.sum() - after.sum() + np.sqrt((before != after).sum())) / len(x)
 
 
@@ -56,7 +57,7 @@ def test_auto_keeps_its_loss_and_no_single_width_can_be_lower(trained, tmp_path)
     model, x, labels, masks = trained
     project = fp.to_hls(model, TARGET, x[:400], tmp_path / "hls", "auto", labels=labels[:400])
     found = project.search
-    reference = accuracy(model.predict(x[:400], verbose=0), labels[:400])
+    reference = accuracy(called(model, x[:400]), labels[:400])
     measured = reference - accuracy(fp.emulate(project.design, x[:400]), labels[:400])
     assert measured == pytest.approx(found.loss, abs=1e-12)
     assert measured + found.error <= 0.005
@@ -154,7 +155,7 @@ def test_a_loss_that_no_types_keep_is_refused(trained, tmp_path):
 def test_without_labels_the_class_of_keras_counts(trained):
     model, x, _, _ = trained
     design = fp.make_design(model, TARGET, x[:200], fp.AutoPrecision(max_loss="2 %"))
-    same = fp.emulate(design, x[:200]).argmax(axis=-1) == model.predict(x[:200], verbose=0).argmax(axis=-1)
+    same = fp.emulate(design, x[:200]).argmax(axis=-1) == called(model, x[:200]).argmax(axis=-1)
     assert same.mean() >= 0.98
 
 
@@ -175,7 +176,7 @@ def test_one_type_for_everything_needs_no_data(trained):
         if "weight" in layer.weights:
             assert layer.types["weight"] == layer.types["bias"] == kind
             assert layer.types["accum"].fraction == 2 * kind.fraction
-    assert np.abs(fp.emulate(design, x) - model.predict(x, verbose=0)).max() < 0.1
+    assert np.abs(fp.emulate(design, x) - called(model, x)).max() < 0.1
     with pytest.raises(HlsError, match=r"ranges of the layers are read from samples: .* or one type for everything"):
         fp.make_design(model, TARGET)
     with pytest.raises(HlsError, match="precision 'tiny' is neither 'auto' nor a type"):
@@ -194,7 +195,7 @@ def test_single_layers_can_be_told(trained):
 
 def test_a_given_type_that_overflows_is_refused_with_layer_count_and_data(trained):
     model, x, _, _ = trained
-    seen = keras.Model(model.inputs, model.get_layer("head").output).predict(x, verbose=0)
+    seen = called(keras.Model(model.inputs, model.get_layer("head").output), x)
     beyond = int(((seen < -1 - 1 / 256) | (seen > 1 - 1 / 128 + 1 / 128)).sum())
     with pytest.raises(HlsError) as caught:
         fp.make_design(model, TARGET, x, layers={"head": {"result": "fixed<8,1>"}})

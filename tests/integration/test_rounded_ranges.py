@@ -8,6 +8,7 @@ import fpgaprune as fp
 from fpgaprune.errors import HlsError
 from fpgaprune.lowering import settle, settled_types
 from fpgaprune.values import FixedType
+from tests.called import called
 
 TARGET = fp.Target.of("xc7z020clg400-1")
 X = np.random.default_rng(3).uniform(-1, 1, (60, 6)).astype(np.float32)
@@ -31,7 +32,7 @@ def cut_off(integer):
 
 def test_sums_behind_activations_that_saturate_do_not_overflow():
     found = cut_off(2)
-    outputs = found.predict(X, verbose=0)
+    outputs = called(found, X)
     assert 1 < outputs.max() < 2
     assert np.array_equal(fp.emulate(fp.make_design(found, TARGET, X), X), outputs)
     # A flow hands on the weights and the types apart.
@@ -46,7 +47,7 @@ def test_sums_that_training_has_made_larger_get_more_bits():
     grown = design["second"].types["result"]
     assert grown.fraction == 23
     assert grown.width > 24
-    outputs = found.predict(X, verbose=0)
+    outputs = called(found, X)
     assert 1 < outputs.max() < 2
     assert np.array_equal(fp.emulate(design, X), outputs)
 
@@ -64,4 +65,4 @@ def test_wide_weights_and_sums_round_too(bits):
     stack = [keras.Input((6,)), keras.layers.Dense(8, activation="relu"), keras.layers.Dense(4, name="last")]
     model, layers = keras.Sequential(stack), {"last": {"result": "fixed<60,30>"}}
     found = fp.quantize(model, TARGET, X, fp.Precision(bits, 8, 32), layers=layers)
-    np.testing.assert_allclose(found.predict(X, verbose=0), model.predict(X, verbose=0), atol=0.1)
+    np.testing.assert_allclose(called(found, X), called(model, X), atol=0.1)

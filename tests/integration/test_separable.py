@@ -11,6 +11,7 @@ import fpgaprune as fp
 from fpgaprune.errors import FpgaPruneError
 from fpgaprune.lowering import fold, lower, split_separable
 from fpgaprune.values import named_weights
+from tests.called import called
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_stream")
 IMAGE, SERIES = (8, 8, 2), (9, 2)
@@ -35,9 +36,9 @@ def test_the_two_halves_compute_what_the_layer_does(dims, strides):
     halves = split_separable(keras.Model(model.inputs, model.outputs))
     assert [layer.name for layer in halves.layers if "first" in layer.name] == ["first_depthwise", "first"]
     assert split_separable(halves) is halves
-    wanted = model.predict(x, verbose=0)
-    np.testing.assert_allclose(halves.predict(x, verbose=0), wanted, rtol=0, atol=1e-5)
-    np.testing.assert_allclose(fold(model).predict(x, verbose=0), wanted, rtol=0, atol=1e-5)
+    wanted = called(model, x)
+    np.testing.assert_allclose(called(halves, x), wanted, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(called(fold(model), x), wanted, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("dims", [1, 2])
@@ -59,7 +60,7 @@ def test_locks_of_both_halves_are_certified_in_the_written_project(dims, tmp_pat
     for half in ("depthwise_kernel[0, ..., 0, 0]", "pointwise_kernel[..., 1, 1]"):
         with pytest.raises(FpgaPruneError, match=f"first/{half.partition('[')[0]}"):
             fp.certify(project, fp.MaskSet.from_slices(model, [f"first/{half}"])).require()
-    folded = lower(model, TARGET, x, None, "network").folded.predict(x, verbose=0)
+    folded = called(lower(model, TARGET, x, None, "network").folded, x)
     assert np.abs(fp.emulate(project.design, x) - folded).max() <= 0.05 * np.abs(folded).max()
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.lowering import flattened, fold
+from tests.called import called
 
 kl = keras.layers
 MERGES = ("Add", "Multiply", "Maximum", "Minimum", "Average", "Concatenate")
@@ -27,7 +28,7 @@ def test_a_merge_of_many_is_one_of_two_at_a_time(merge, number):
     for layer in flat.layers[1:]:
         assert not isinstance(layer.input, list) or len(layer.input) == 2
     x = np.random.default_rng(1).normal(size=(16, 4, 3)).astype("float32")
-    np.testing.assert_allclose(flat.predict(x, verbose=0), model.predict(x, verbose=0), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(called(flat, x), called(model, x), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("merge", MERGES)
@@ -39,7 +40,7 @@ def test_what_a_merge_becomes_takes_no_other_layer_s_name(merge):
     flat = flattened(model)
     assert {layer.name for layer in model.layers} <= {layer.name for layer in flat.layers}
     x = np.random.default_rng(1).normal(size=(16, 4, 3)).astype("float32")
-    np.testing.assert_allclose(flat.predict(x, verbose=0), model.predict(x, verbose=0), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(called(flat, x), called(model, x), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [kl.Activation("hard_silu"), kl.ReLU(3.0, negative_slope=0.5, threshold=0.25)])
@@ -48,8 +49,8 @@ def test_a_function_that_is_called_twice_is_made_twice(kind):
     path = kind(kl.Dense(6, name=f"{kind.name}_negative")(given))
     model = keras.Model(given, kind(kl.Dense(2, name=f"{kind.name}_relu6")(path)))
     x = 4 * np.random.default_rng(1).normal(size=(64, 5)).astype("float32")
-    wanted = model.predict(x, verbose=0)
-    np.testing.assert_allclose(fold(model).predict(x, verbose=0), wanted, atol=2e-5 * np.abs(wanted).max())
+    wanted = called(model, x)
+    np.testing.assert_allclose(called(fold(model), x), wanted, atol=2e-5 * np.abs(wanted).max())
 
 
 def test_a_merge_of_two_stays_as_it_is():
@@ -69,8 +70,8 @@ def test_a_bounded_function_is_scaled_to_relu6(kind, inside):
     folded = fold(model)
     assert {layer.activation.__name__ for layer in folded.layers if isinstance(layer, kl.Activation)} <= {"relu6"}
     x = 8 * np.random.default_rng(1).normal(size=(64, 5)).astype("float32")
-    wanted = model.predict(x, verbose=0)
-    np.testing.assert_allclose(folded.predict(x, verbose=0), wanted, atol=2e-5 * np.abs(wanted).max())
+    wanted = called(model, x)
+    np.testing.assert_allclose(called(folded, x), wanted, atol=2e-5 * np.abs(wanted).max())
     assert folded.get_layer("fc").get_weights()[0].shape == (5, 6)
 
 
@@ -89,4 +90,4 @@ def test_slopes_that_pixels_share_are_one_for_each_value():
     x = np.random.default_rng(1).integers(-8, 8, (20, 3, 4, 5)).astype("float32")
     design = fp.make_design(model, fp.Target.of("xc7z020clg400-1"), x)
     assert design.layers[-1].weights["param"].shape == (3, 4, 5)
-    assert np.array_equal(fp.emulate(design, x), model.predict(x, verbose=0))
+    assert np.array_equal(fp.emulate(design, x), called(model, x))

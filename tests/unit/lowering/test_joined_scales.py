@@ -13,6 +13,7 @@ from fpgaprune.lowering import fold
 from fpgaprune.lowering import joined_scales as joined
 from fpgaprune.quantise import RoundedChannels
 from fpgaprune.values import FixedType
+from tests.called import called
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
 KINDS = [
@@ -67,7 +68,7 @@ def test_every_rounded_number_is_that_of_the_network(kind, relu):
     whole = [raw for raw in abs(scale.weights["scale"]).tolist() if raw]
     assert max(((raw // (raw & -raw)).bit_length() for raw in whole), default=0) <= 12
     found = fp.emulate(design, x)
-    assert np.array_equal(found.astype("float32"), model.predict(x, verbose=0))
+    assert np.array_equal(found.astype("float32"), called(model, x))
     assert len(np.unique(found)) > (1 if kind.width > 1 else 0)
 
 
@@ -106,7 +107,7 @@ def test_a_relu_that_another_layer_reads_stays_where_it_is():
     x = np.random.default_rng(0).integers(-40, 40, (500, 6)).astype("float32")
     folded = fold(model)
     assert [layer.name for layer in folded.layers if layer.name in ("n", "relu", "steps")] == ["n", "relu", "steps"]
-    assert np.allclose(folded.predict(x, verbose=0), model.predict(x, verbose=0))
+    assert np.allclose(called(folded, x), called(model, x))
 
 
 def test_an_input_that_nothing_rounds():
@@ -139,7 +140,7 @@ def test_an_average_over_a_power_of_two_is_exact():
     outputs = [layers.Flatten()(both[0]), layers.Flatten()(both[1]), layers.GlobalAveragePooling2D()(x)]
     model = keras.Model(inputs, layers.Concatenate()(outputs))
     given = np.random.default_rng(0).normal(0, 3, (200, 4, 4, 6)).astype("float32")
-    assert np.array_equal(fp.emulate(fp.make_design(model, TARGET), given), model.predict(given, verbose=0))
+    assert np.array_equal(fp.emulate(fp.make_design(model, TARGET), given), called(model, given))
     for odd in (layers.AveragePooling2D(3), layers.AveragePooling2D(2, padding="same", strides=1)):
         with pytest.raises(UnsupportedLayerError, match=r"wanted 2, 4, 8, \.\.\. of them without padding"):
             fp.make_design(keras.Model(inputs, odd(x)), TARGET)
@@ -150,4 +151,4 @@ def test_a_softmax_at_the_end_reads_exact_sums():
     model = keras.Model(inputs, layers.Softmax(name="soft")(network(KINDS[3])(inputs)))
     x = samples(400)
     found = fp.emulate(fp.make_design(model, TARGET, x), x)
-    assert np.abs(found - model.predict(x, verbose=0)).max() < 0.02
+    assert np.abs(found - called(model, x)).max() < 0.02

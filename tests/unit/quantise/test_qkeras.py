@@ -15,6 +15,7 @@ from fpgaprune.errors import DesignError, ModelImportError, UnsupportedLayerErro
 from fpgaprune.network import trained_bits
 from fpgaprune.quantise import import_qkeras, read_quantizer
 from fpgaprune.values import FixedType
+from tests.called import called
 
 FILES = Path(__file__).with_name("qkeras")
 NAMES = ("mlp", "cnn", "skip", "parts")
@@ -39,7 +40,7 @@ def changed(tmp_path, name, change):
 
 def test_predictions_are_those_of_qkeras_bit_for_bit(taken):
     name, found, x, wanted = taken
-    got = found.model.predict(x, verbose=0)
+    got = called(found.model, x)
     if name == "mlp":  # its softmax is left out
         assert np.array_equal(got.argmax(axis=1), wanted.argmax(axis=1))
         assert np.allclose(keras.ops.softmax(got), wanted, rtol=0, atol=2e-7)
@@ -52,7 +53,7 @@ def test_hardware_has_the_bits_of_the_network(taken):
     name, found, x, _ = taken
     target = fp.Target.of("xc7z020clg400-1", io_type="io_parallel" if name == "mlp" else "io_stream")
     design = fp.make_design(found.model, target)
-    assert np.array_equal(fp.emulate(design, x), found.model.predict(x, verbose=0))
+    assert np.array_equal(fp.emulate(design, x), called(found.model, x))
 
 
 def test_weights_keep_their_few_bits_beside_a_normalisation():

@@ -14,6 +14,7 @@ import fpgaprune as fp
 from fpgaprune.errors import ModelImportError, UnsupportedLayerError
 from fpgaprune.network import trained_bits
 from fpgaprune.quantise import import_layers, import_qkeras
+from tests.called import called
 
 FILES = Path(__file__).with_name("qkeras")
 RNG = np.random.default_rng(0)
@@ -72,7 +73,7 @@ def test_each_channel_is_rounded_as_hgq_does(tmp_path):
     net = fp.load(path)
     assert net.format == "HGQ 1"
     wanted = gfixed(gfixed(X, SIGNED, BITS, INTEGERS, "RND", "WRAP") @ W1, 1, 6, 4, "TRN", "SAT")
-    assert np.array_equal(net.model.predict(X, verbose=0), wanted.astype("float32"))
+    assert np.array_equal(called(net.model, X), wanted.astype("float32"))
     assert net.masks.locked_count == (W1 == 0).sum()
     design = fp.make_design(net.model, fp.Target.of("xc7z020clg400-1", io_type="io_parallel"))
     assert np.array_equal(fp.emulate(design, X), wanted.astype("float32"))
@@ -119,7 +120,7 @@ def test_weights_of_two_and_three_values(kind, function, kernel, activation, tmp
     # Sums at the thresholds, too.
     x = np.concatenate([X, np.round(X * 2) / 2])
     wanted = activation(x @ kernel(W1).astype("float32")) @ (0.5 * kernel(W2 / 0.5))
-    assert np.allclose(net.model.predict(x, verbose=0), wanted, atol=1e-5)
+    assert np.allclose(called(net.model, x), wanted, atol=1e-5)
 
 
 def test_settings_of_few_values_are_checked(tmp_path):
@@ -158,8 +159,8 @@ def test_an_archive_of_qkeras_is_the_same_network(tmp_path):
     found = import_qkeras(path)
     with np.load(FILES / "mlp.npz") as arrays:
         x = arrays["x"]
-    wanted = import_qkeras(FILES / "mlp.h5").model.predict(x, verbose=0)
-    assert np.array_equal(found.model.predict(x, verbose=0), wanted)
+    wanted = called(import_qkeras(FILES / "mlp.h5").model, x)
+    assert np.array_equal(called(found.model, x), wanted)
 
 
 def test_an_archive_of_keras_2_numbers_its_layers(tmp_path):
