@@ -1,5 +1,6 @@
 """`examples/convolution_*.toml` on a network and data of one's own: fewer filters, then powers of two, with proof."""
 
+import gc
 import json
 from pathlib import Path
 
@@ -60,6 +61,8 @@ def runs(tmp_path_factory):
         (folder / f"{name}.toml").write_text(text)
         config = read_config(folder / f"{name}.toml")
         found.append((config, run_flow(config, folder / "runs" / name)))
+    # What was frozen before a run, as by `tests/conftest.py`, stays frozen: 10,000 objects and more of the libraries.
+    assert gc.get_freeze_count() > 10_000
     return found
 
 

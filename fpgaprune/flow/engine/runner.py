@@ -113,17 +113,20 @@ def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
 
 def _finish(stages: Iterable[FlowStage[Any]], context: StageContext) -> None:
     """Bring `stages` up to date, and write the certificate."""
+    # Python can only unfreeze all objects: what the caller has frozen stays as it is.
+    freezes = gc.get_freeze_count() == 0
     try:
         for stage in stages:
-            _bring_up_to_date(stage, context)
+            _bring_up_to_date(stage, context, freezes)
     finally:
-        gc.unfreeze()
+        if freezes:
+            gc.unfreeze()
     context.run.write_certificate(assemble_certificate(context.run))
     write_guide(context.run)
 
 
-def _bring_up_to_date(stage: FlowStage[Any], context: StageContext) -> None:
-    """Run `stage`, unless it has run with the same inputs and settings."""
+def _bring_up_to_date(stage: FlowStage[Any], context: StageContext, freezes: bool) -> None:
+    """Run `stage`, unless it has run with the same inputs and settings; what lives then is frozen if it `freezes`."""
     run, progress = context.run, context.progress
     earlier = STAGES[: STAGES.index(stage)]
     files = artefacts_at(earlier, run)
@@ -136,8 +139,9 @@ def _bring_up_to_date(stage: FlowStage[Any], context: StageContext) -> None:
     started = time.monotonic()
     if stage.needs_keras:
         start_session(context.config.seed)
-        # The collector went through all of TensorFlow's objects again and again: a third of a small network's run.
-        gc.freeze()
+        if freezes:
+            # The collector went through all of TensorFlow's objects again and again: a third of a small network's run.
+            gc.freeze()
     result = stage.run(replace(context, key=key, network=files.network, stages=earlier))
     inputs = run.digests(names)
     seconds = time.monotonic() - started
