@@ -38,8 +38,13 @@ def _parent() -> subprocess.Popen[str]:
         stderr=subprocess.DEVNULL,
         text=True,
     )
-    atexit.register(parent.kill)
+    atexit.register(_end, parent)
     return parent
+
+
+def _end(parent: subprocess.Popen[str]) -> None:
+    with parent:
+        parent.kill()
 
 
 def _serve() -> None:
