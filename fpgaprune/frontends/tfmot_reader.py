@@ -8,6 +8,8 @@ fpgaprune. Writes into FOLDER: `model.h5` (the model without wrappers: JSON and 
 
 from __future__ import annotations
 
+import atexit
+import gc
 import json
 import resource
 import sys
@@ -78,6 +80,9 @@ def _samples(shape: Any) -> Any:
 
 
 if __name__ == "__main__":
+    # One short task: the libraries' objects stay, and looking through them at the end takes as long as the task.
+    gc.disable()
+    atexit.register(gc.freeze)
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     if most == resource.RLIM_INFINITY:
         given = Path(sys.argv[1])

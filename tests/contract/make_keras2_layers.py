@@ -4,6 +4,8 @@ Needs TF_USE_LEGACY_KERAS=1. Writes for each of `images`, `steps`, `numbers` an 
 and `y.npz` with samples and what tf_keras makes of them.
 """
 
+import atexit
+import gc
 import sys
 from pathlib import Path
 
@@ -78,6 +80,7 @@ def flat(layer, x):
 
 
 if __name__ == "__main__":
+    atexit.register(gc.freeze)
     folder, rng = Path(sys.argv[1]), np.random.default_rng(0)
     inputs, outputs = {}, {}
     for name, (shape, layers) in LAYERS.items():
