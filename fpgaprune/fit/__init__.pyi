@@ -2,6 +2,7 @@ from .budget import Deadline as Deadline
 from .budget import RunTimes as RunTimes
 from .budget import Training as Training
 from .budget import expected_seconds as expected_seconds
+from .budget import is_short as is_short
 from .budget import most_samples as most_samples
 from .budget import run_seconds as run_seconds
 from .budget import seconds_of_training as seconds_of_training
@@ -27,6 +28,7 @@ from .log import SearchLog as SearchLog
 from .log import SearchStatus as SearchStatus
 from .log import few_networks as few_networks
 from .log import few_samples as few_samples
+from .log import known_samples as known_samples
 from .log import seen_samples as seen_samples
 from .neighbours import Neighbourhood as Neighbourhood
 from .page import facts as facts

@@ -20,6 +20,8 @@ from fpgaprune.values import weight_shapes
 if TYPE_CHECKING:
     import keras
 
+    from fpgaprune.network import Call
+
 # A first trial trains for this part of the epochs of a usual one.
 _SHORT = 4
 # Least training steps of a usual trial, and of one that trains as the recipe. With few samples an epoch takes less time
@@ -42,13 +44,16 @@ _CALMER = 0.1
 # A whole training is expected to take so long at most on one core: more epochs of a large network would leave a search
 # time for a few trials only. It has so many epochs at least.
 _SECONDS, _LEAST_EPOCHS = 120.0, 4
-# A trial trains on this many samples at most; a Dense network, whose steps are few and short, on more of them.
-_SAMPLES, _DENSE_SAMPLES = 20_000, 60_000
+# A trial trains on this many samples at most; a Dense network, whose steps are few and short, on more of them. In less
+# than so many minutes, those of a large network are fewer in proportion, down to the last number.
+_SAMPLES, _DENSE_SAMPLES, _MINUTES, _FEWEST_SAMPLES = 20_000, 60_000, 10.0, 4000
 # A search has time for at least so many whole trainings, and takes so many seconds beside them: TensorFlow's start, and
 # the other stages of its first trials and of its final run.
 _TRAININGS, _BESIDE_ALL = 5, 40.0
 # Seconds for one sample of one epoch, for each value of an activation, and for each product.
 _PER_VALUE, _PER_PRODUCT = 15e-9, 3e-10
+# A gate's values before and after its activation, and of the state that it makes.
+_PER_GATE = 3
 # Values of all layers that a step of training holds in memory.
 _VALUES = 2**24
 # The stages of a run whose time grows with the epochs and the samples.
@@ -61,6 +66,8 @@ _SLOWER = 1.5
 _SLACK = 1.1
 # A run of a small network takes about so many seconds beside its training, on one core.
 _BESIDE_TRAINING = 10.0
+# With time for fewer short trials than this, each of them has to be a network that may be the answer.
+_FEW_TRIALS = 10
 
 
 @dataclass(frozen=True)
@@ -262,6 +269,17 @@ def _calmer(config: Flow, data: Dataset, model: keras.Model) -> dict[str, Any]:
     return {} if kind in _ADAPTIVE else {"finetune": calmer, "quantise": calmer}
 
 
+def is_short(minutes: float, trial: float, final: float) -> bool:
+    """Tell whether a search has time for few trials only: so short that no trial may serve to learn something else.
+
+    Args:
+        minutes: time of the search.
+        trial: seconds of the training of a first trial.
+        final: seconds of the shortest training of the answer.
+    """
+    return 60 * minutes - run_seconds(final) < _FEW_TRIALS * run_seconds(trial)
+
+
 def seconds_of_training(minutes: float) -> float:
     """Return the seconds that a whole training may take in a search of so many `minutes`."""
     return min(max(60 * minutes - _BESIDE_ALL, 0.0) / _TRAININGS, _SECONDS)
@@ -272,10 +290,15 @@ def expected_seconds(model: keras.Model, data: Dataset, epochs: int) -> float:
     return epochs * count_of(data.x_train) * _seconds(model)
 
 
-def most_samples(model: keras.Model) -> int:
-    """Return the most training samples of a trial of `model`: its least epochs end in time with them."""
+def most_samples(model: keras.Model, minutes: float = _MINUTES) -> int:
+    """Return the most training samples of a trial of `model`: its least epochs end in time with them.
+
+    The time is that of a search of so many `minutes`.
+    """
     most = _DENSE_SAMPLES if recipe_suits(model) else _SAMPLES
-    return max(min(int(_SECONDS / _LEAST_EPOCHS / _seconds(model)), most), 1)
+    in_time = int(_SECONDS / _LEAST_EPOCHS / _seconds(model))
+    shorter = max(int(in_time * min(minutes / _MINUTES, 1.0)), _FEWEST_SAMPLES)
+    return max(min(in_time, shorter, most), 1)
 
 
 def _batch_size(samples: int, most: int, model: keras.Model) -> int:
@@ -300,10 +323,13 @@ def _seconds(model: keras.Model) -> float:
 
 
 def _values(model: keras.Model) -> int:
-    """Count the activations of all layers for one sample."""
+    """Count the activations of all layers for one sample, and each gate in each step of a recurrent layer."""
     from fpgaprune.network import calls_of, graph_of
 
-    return sum(_size(output.shape[1:]) for call in calls_of(graph_of(model)) for output in call.outputs)
+    calls = list(calls_of(graph_of(model)))
+    outputs = sum(_size(output.shape[1:]) for call in calls for output in call.outputs)
+    gates = (_steps(call) * _size(weight.shape[-1:]) for call in calls for weight in _recurrent_weights(call))
+    return outputs + _PER_GATE * sum(gates)
 
 
 def _products(model: keras.Model) -> int:
@@ -313,9 +339,22 @@ def _products(model: keras.Model) -> int:
     found = 0
     for call in calls_of(graph_of(model)):
         positions = max((_size(output.shape[1:-1]) for output in call.outputs), default=1)
+        if _recurrent_weights(call):
+            positions = _steps(call)
         weights = getattr(call.operation, "trainable_weights", [])
         found += positions * sum(_size(weight.shape) for weight in weights if len(weight.shape) > 1)
     return found
+
+
+def _recurrent_weights(call: Call) -> list[Any]:
+    """Return the weights by which a layer multiplies its state in each step; none if it is not recurrent."""
+    weights = getattr(call.operation, "trainable_weights", [])
+    return [weight for weight in weights if weight.name == "recurrent_kernel"]
+
+
+def _steps(call: Call) -> int:
+    """Return the steps of a recurrent layer, whose input has the shape (batch, steps, features)."""
+    return _size(call.inputs[0].shape[1:2])
 
 
 def _size(shape: Any) -> int:

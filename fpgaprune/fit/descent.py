@@ -22,6 +22,8 @@ _CHEAP = 0.5
 _LEAST_KEPT = 0.35
 # A move takes at most so many bits away: from eight to three bits of activations at once nearly every network fails.
 _MOST_BITS = 3
+# The knobs that lock.
+_LOCKS = ("sparsity", "filters")
 # Widths to begin with, if the usual one loses too much by itself.
 _WIDER = (10, 12, 16)
 
@@ -48,6 +50,7 @@ class Descent:
             trained.
         hopeless: tells whether a network is not worth a trial, by what others lost.
         retrain: whether the first network is trained again if it has a point.
+        skips_start: whether the first network is not trained, so that the first trial is a move from it.
     """
 
     names: Sequence[str]
@@ -55,9 +58,10 @@ class Descent:
     evaluate: Evaluate
     has_time: Callable[[], bool]
     margin: Callable[[FitPoint], float]
-    prefetch: Callable[[Sequence[Knobs], FitPoint], None] = lambda *_: None
+    prefetch: Callable[[Sequence[Knobs], FitPoint | None], None] = lambda *_: None
     hopeless: Callable[[Knobs], bool] = lambda _: False
     retrain: bool = True
+    skips_start: bool = False
     rates: dict[str, float] = field(default_factory=dict)
     """Knob to the loss for each halving of the size, at its last move."""
     notes: list[str] = field(default_factory=list)
@@ -72,7 +76,9 @@ class Descent:
             parent: the point whose network the first training starts from; None is the trained network.
             finest: a step that leaves more than this share of the size ends the descent.
         """
-        layout = self.estimates.target_layout(start)
+        if self.skips_start:
+            yield from self._without_start(start, finest)
+            return
         known = parent is not None and parent.knobs == start
         begun = [] if known and not self.retrain else list(self._start(start, parent))
         yield from begun
@@ -82,9 +88,50 @@ class Descent:
         if not begun:
             return
         knobs, point = min(begun, key=lambda pair: pair[1].lost)
-        step, tried = STEP, {knobs for knobs, _ in begun}
+        yield from self._moves(knobs, point, {knobs for knobs, _ in begun}, finest)
+
+    def _without_start(self, start: Knobs, finest: float) -> Iterator[tuple[Knobs, FitPoint]]:
+        """Yield every network that is tried from `start` on, which is itself trained only where no other loses little.
+
+        The first one fits by its estimate, if a few moves at once lead to such a network.
+        """
+        fitting, good = self._fitting(start), False
+        if fitting != start:
+            point = self._evaluate(fitting, None)
+            if point is not None:
+                yield fitting, point
+            if point is not None and point.loses_little:
+                yield from self._moves(fitting, point, {fitting}, finest)
+                return
+        for knobs, point in self._moves(start, None, {start, fitting}, finest):
+            good |= point.loses_little
+            yield knobs, point
+        if not good and self.has_time():
+            yield from self._start(start, None)
+
+    def _fitting(self, start: Knobs) -> Knobs:
+        """Return the first network that fits on a way of one step of each knob; `start` if it does or none does."""
+        layout, knobs, left = self.estimates.target_layout(start), start, list(self.names)
+        while not (fits := self.estimates.fits_by_one_rule(knobs)) and left:
+            size = self.estimates.size(layout, knobs)
+            mildest = {name: self._mildest(knobs, name, layout, STEP * size) for name in left}
+            moves = {name: moved for name, moved in mildest.items() if moved is not None}
+            if not moves:
+                break
+            name = min(moves, key=lambda name: (name not in _LOCKS, self.estimates.size(layout, moves[name])))
+            knobs = moves[name]
+            left.remove(name)
+        return knobs if fits else start
+
+    def _moves(
+        self, knobs: Knobs, point: FitPoint | None, tried: set[Knobs], finest: float
+    ) -> Iterator[tuple[Knobs, FitPoint]]:
+        """Yield every network that is tried from `knobs` on, whose `point` is None if it was not trained."""
+        layout, step = self.estimates.target_layout(knobs), STEP
+        # One network is tried in any case.
+        is_first = point is None
         dear: list[tuple[float, Knobs, FitPoint]] = []
-        while (step < finest or dear) and self.has_time():
+        while (step < finest or dear) and (is_first or self.has_time()):
             if step >= finest:
                 # Nothing cheap is left, so the move that lost least for what it saved is accepted.
                 _, knobs, point = min(dear, key=lambda found: found[0])
@@ -93,19 +140,24 @@ class Descent:
             mildest = [(name, self._mildest(knobs, name, layout, step * size)) for name in self.names]
             moves = [(name, moved) for name, moved in mildest if moved and not self.hopeless(moved)]
             moves.sort(key=lambda move: self._expected(move[0], move[1], layout, size))
+            if point is None:
+                # The first trial may be the only one. In few epochs a network makes up for locks rather than for bits.
+                moves.sort(key=lambda move: move[0] not in _LOCKS)
             self.prefetch([moved for _, moved in moves if moved not in tried], point)
             accepted = None
             for name, moved in self._slower_last(knobs, moves):
-                if moved in tried or not self.has_time():
+                if moved in tried or not (is_first or self.has_time()):
                     continue
-                found = self._evaluate(moved, point)
+                found, is_first = self._evaluate(moved, point), False
                 tried.add(moved)
                 if found is None:
                     continue
                 yield moved, found
                 saved = math.log2(size / max(self.estimates.size(layout, moved), 1e-9))
-                self.rates[name] = max(found.lost - point.lost, 0.0) / max(saved, 1e-3)
-                if found.loses_little and found.lost - point.lost <= _CHEAP * self.margin(point):
+                lost = found.lost - (0.0 if point is None else point.lost)
+                self.rates[name] = max(lost, 0.0) / max(saved, 1e-3)
+                # From a network that was not trained any good move leads on.
+                if found.loses_little and (point is None or lost <= _CHEAP * self.margin(point)):
                     accepted = moved, found
                     break
                 if found.loses_little:

@@ -64,6 +64,12 @@ class Estimates:
         """Return the best layout of these knobs: the fastest one that fits, else the nearest to fitting."""
         return min(self.layouts(knobs).values(), key=self.ranking.rank_layout)
 
+    def fits_by_one_rule(self, knobs: Knobs) -> bool:
+        """Tell whether a layout by one rule for all layers keeps its share of the part, which takes little time."""
+        design = self.design(knobs)
+        laid = [] if design is None else self._route.by_one_rule(design)
+        return any(layout.share <= self.ranking.limits.share for layout in laid)
+
     def is_in_time(self, knobs: Knobs) -> bool:
         """Tell whether the best layout of these knobs keeps the limits of time."""
         if min(self.ranking.limits.cycle_limits(self.ranking.clock_ns)) == math.inf:

@@ -141,8 +141,10 @@ class Phases:
         small = starting_model(Path(parent.folder) / _SMALL, data)
         return start, parent, [way.of(data, small) for way in ways]
 
-    def descend(self, start: Knobs, parent: FitPoint | None) -> None:
+    def descend(self, start: Knobs, parent: FitPoint | None, *, is_short: bool = False) -> None:
         """Descend with short trials, then with whole ones from the best of these; the first one starts from `parent`.
+
+        In a search that `is_short` the first trial is a move from `start`, which is trained only if all moves fail.
 
         As long as nothing keeps the limits, no network is worth a longer training and none has neighbours to try: short
         trials go on until the descent should end, and whole ones until the end. Whole ones also do where trials are too
@@ -169,6 +171,7 @@ class Phases:
                 # What a short training loses says little of what a whole one will.
                 self._is_hopeless if epochs == whole else lambda _: False,
                 self._trains_again(parent, epochs),
+                skips_start=is_short and parent is None,
             )
             found = list(descent.run(start, parent))
             self.notes += descent.notes
@@ -180,27 +183,35 @@ class Phases:
                 break
             start, parent = min(kept, key=lambda pair: self.log.ranking.rank(pair[1]))
 
-    def from_recipe(self, start: Knobs, parent: FitPoint | None) -> tuple[Knobs, FitPoint | None]:
+    def from_recipe(
+        self, start: Knobs, parent: FitPoint | None, *, is_short: bool = False
+    ) -> tuple[Knobs, FitPoint | None]:
         """Return the smallest network of the recipe for adders that loses little, and its point; else the arguments.
 
         The share of the locked units is bisected with whole trainings, each from the trained network: a network that
         learned its training samples by heart loses nothing with 97 % of its weights locked, and another one with 60 %.
         They take the place of the first moves of the descent, and are left out where powers of two may not be held,
         where the recipe is not much smaller or is slower, and where time is short. As soon as one loses little they may
-        take all of the time: where a training is so slow, no other phase has more than a few trials.
+        take all of the time: where a training is so slow, no other phase has more than a few trials. A search that
+        `is_short` tries the mildest of them only.
         """
         estimates, found = self.estimates, (start, parent)
         epochs = self.training.whole
         deadline, latest = self._deadline(SHORT_TRIALS, epochs), self._deadline(1.0, epochs)
-        if "hold" not in self.names or not start.leads_to(start.recipe) or not deadline.has_time(_FEWEST_AGAIN):
+        if (
+            "hold" not in self.names
+            or not start.leads_to(start.recipe)
+            or not (is_short or deadline.has_time(_FEWEST_AGAIN))
+        ):
             return found
         layout = estimates.target_layout(start)
         left = [
             knobs
-            for knobs in start.recipes
+            for knobs in (start.recipes[:1] if is_short else start.recipes)
             if estimates.is_possible(knobs)
             and estimates.is_in_time(knobs)
-            and not estimates.is_slower(knobs, start)
+            # A start that only a layout of each layer would make fit costs a short search too much time.
+            and not ((not is_short or estimates.fits_by_one_rule(start)) and estimates.is_slower(knobs, start))
             and estimates.size(layout, knobs) <= STEP * estimates.size(layout, start)
         ]
         # The first one is at a third: with a small limit most networks are not half so small as the smallest.
@@ -353,7 +364,7 @@ class Phases:
     def _is_hopeless(self, knobs: Knobs) -> bool:
         return self._neighbourhood(self.training.whole).is_hopeless(list(self.log.points.values()), knobs)
 
-    def _prefetch(self, epochs: int, moves: Sequence[Knobs], parent: FitPoint) -> None:
+    def _prefetch(self, epochs: int, moves: Sequence[Knobs], parent: FitPoint | None) -> None:
         """Let free workers begin what the descent may evaluate next; a single process waits until it is asked."""
         executor = self.trials.executor
         if executor.concurrent:

@@ -65,6 +65,9 @@ class Route(Protocol):
             EstimateError: none has.
         """
 
+    def by_one_rule(self, design: Design) -> list[DesignLayout]:
+        """Return the `layouts` that lay all layers out by one rule: to choose for each layer may take a minute."""
+
     def at(self, design: Design, name: str) -> DesignLayout | None:
         """Return the one of the `layouts` with this name, in less time; None if there is none."""
 
@@ -119,6 +122,10 @@ class HlsRoute:
         if not found:
             raise reason or EstimateError("no layer of the network multiplies by weights, so nothing can be laid out")
         return found
+
+    def by_one_rule(self, design: Design) -> list[DesignLayout]:
+        """Return all layouts: each has one strategy and reuse factor."""
+        return self.layouts(design)
 
     def at(self, design: Design, name: str) -> DesignLayout | None:
         """Return `design` with one strategy and reuse factor."""
@@ -191,6 +198,11 @@ class VerilogRoute:
     def layouts(self, design: Design) -> list[DesignLayout]:
         """Return `design` at its shortest interval and at longer ones; its Verilog is the same in both io types."""
         return list(self.each_layout(design))
+
+    def by_one_rule(self, design: Design) -> list[DesignLayout]:
+        """Return `design` at each interval for all layers alike, where place and route has room."""
+        laid = slower_layouts(design, self.part)
+        return [self._named(layout, layout.name) for layout in laid if self._fullness(layout) <= 1]
 
     def at(self, design: Design, name: str) -> DesignLayout | None:
         """Return `design` at one interval."""

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from fpgaprune.design import Design, Input
 from fpgaprune.errors import ConfigError, HlsError, RunError, UnsupportedLayerError
+from fpgaprune.fabric import slowness
 from fpgaprune.files import write_bytes
-from fpgaprune.fit.budget import Training, expected_seconds, most_samples, run_seconds, seconds_of_training
+from fpgaprune.fit.budget import (
+    Training,
+    expected_seconds,
+    is_short,
+    most_samples,
+    run_seconds,
+    seconds_of_training,
+)
 from fpgaprune.fit.estimates import Estimates
 from fpgaprune.fit.finalists import Finalists
 from fpgaprune.fit.folder import (
@@ -28,7 +36,7 @@ from fpgaprune.fit.folder import (
 )
 from fpgaprune.fit.knobs import FILTER, Knobs, recipe_suits
 from fpgaprune.fit.limits import Limits, Ranking
-from fpgaprune.fit.log import OnTrial, SearchLog, few_networks, few_samples, unmeasured_samples
+from fpgaprune.fit.log import OnTrial, SearchLog, few_networks, few_samples, known_samples
 from fpgaprune.fit.page import write_page
 from fpgaprune.fit.phases import Phases
 from fpgaprune.fit.result import Fit, FitPoint
@@ -47,6 +55,7 @@ from fpgaprune.flow import (
     check_task,
     count_of,
     flow_key,
+    known_better,
     load_data,
     parse_config,
     start_session,
@@ -60,9 +69,9 @@ from fpgaprune.network import trained_bits
 if TYPE_CHECKING:
     import keras
 
-# A trial that only measures what the trained network gains from having seen the validation samples is made if so many
-# times its time is left.
-_SURELY = 1.5
+# A network that is trained without the samples that it had seen loses this share of what it knew them better than
+# held-out ones: 0.10, 0.18 and 0.30 in three networks (docs/measurements/fit.md, "In two minutes").
+_FORGOTTEN = 0.25
 # The largest share of the time of a search that is kept for the tool that counts its answer.
 _COUNTED = 0.2
 
@@ -127,7 +136,7 @@ class FitSearch:
         self, executor: Executor, log: SearchLog, document: dict[str, Any], data: Dataset, model: keras.Model
     ) -> Fit:
         source = self.out / SPLIT
-        write_split(source, data, self.config.seed, most_samples(model))
+        write_split(source, data, self.config.seed, most_samples(model, self.limits.minutes))
         split = load_data(str(source))
         more = count_of(data.x_train) / count_of(split.x_train)
         content = flow_key(self.config, data)
@@ -142,11 +151,11 @@ class FitSearch:
             self.route.counting(design, document)
             if not document.get("hls", {}).get("layers"):
                 start = replace(start, signed=_signed_inputs(design))
-            if estimates.best_layout(start).share > self.limits.share:
+            if self.route.name != VerilogRoute.name and estimates.best_layout(start).share > self.limits.share:
                 for sentence in self._our_verilog(design, "the untouched network"):
                     log.progress.stage("route", "warning", sentence)
         phases = Phases(trials, estimates, log, names, self.notes)
-        self._train(phases, start, split, model, more, seen=data.x_valid is None)
+        self._train(phases, start, split, model, data)
         trials.impossible.update(estimates.impossible)
         points = tuple(log.points.values())
         if not points:
@@ -194,14 +203,14 @@ class FitSearch:
         write_bytes(self.out / FRONT, (json.dumps(found.to_json(), indent=1) + "\n").encode())
         return found
 
-    def _train(
-        self, phases: Phases, start: Knobs, split: Dataset, model: keras.Model, more: float, *, seen: bool
-    ) -> None:
+    def _train(self, phases: Phases, start: Knobs, split: Dataset, model: keras.Model, data: Dataset) -> None:
         """Fill the log of `phases` with trials: descent first, then neighbours of the best network.
 
-        A final run trains on `more` times the samples of a trial. If the trained network has `seen` the validation
-        samples, a first trial measures what it gains from that.
+        A trial has the samples `split`, a final run all `data`. If the trained network has seen the validation samples,
+        a first trial measures what it gains from that, unless the search is short.
         """
+        more, seen = count_of(data.x_train) / count_of(split.x_train), data.x_valid is None
+        begun: tuple[Knobs, FitPoint | None]
         log, seconds = phases.log, seconds_of_training(self.limits.minutes)
         usual = Training.from_flow(self.config, split, model, seconds)
         faster = Training.at_higher_rate(self.config, split, model, seconds)
@@ -215,22 +224,35 @@ class FitSearch:
             most = _COUNTED * 60 * self.limits.minutes
             return min(log.times.counting_seconds(self.route.counting_seconds(best)), most)
 
+        log.times.expected = expected_seconds(model, split, 1)
+        short = log.times.expected * ways[0].short
+        hurries = is_short(self.limits.minutes, short, more * short)
+
         def final() -> tuple[float, float]:
-            most, fewest = phases.training.long, phases.training.whole
+            training = phases.training
+            most, fewest = training.long, training.short if hurries else training.whole
             counted = counting()
             return counted + log.times.seconds(most, more), counted + log.times.seconds(fewest, more)
 
         log.counting, log.final = counting, final
-        short, whole = (expected_seconds(model, split, epochs) for epochs in (ways[0].short, ways[0].whole))
-        log.times.expected = expected_seconds(model, split, 1)
-        log.warn_if_short(run_seconds(short, more * whole))
-        if seen and _SURELY * run_seconds(whole, short, more * whole) > log.seconds_left:
-            # The first trial is then a network that may be the answer.
-            seen = False
-            self.notes.append(unmeasured_samples())
+        slow = slowness()
+        log.warn_if_short(slow * run_seconds(short, more * short))
+        if hurries:
+            if seen:
+                self._allow_forgetting(phases, split, data, model)
+            # In few epochs a higher rate only loses the network.
+            phases.use(usual if ways[0].is_cut else ways[0])
+            begun = start, None
+            # Half of the epochs again hold its weights.
+            recipe = 1.5 * log.times.expected * phases.training.whole
+            if recipe_suits(model) and slow * run_seconds(recipe, more * short) <= log.seconds_left:
+                begun = phases.from_recipe(start, None, is_short=True)
+            phases.descend(*begun, is_short=True)
+            phases.search_neighbours()
+            return
         # In few epochs a higher rate only loses the network, so a large one first loses filters at its own rate.
         narrows = ways[0].is_cut and "filters" in phases.names
-        begun: tuple[Knobs, FitPoint | None] = (start, None)
+        begun = start, None
         if faster is not None and recipe_suits(model) and not (seen or narrows):
             # How a network that only rounds is best trained says little of the recipe.
             phases.use(faster)
@@ -243,6 +265,16 @@ class FitSearch:
             begun = phases.from_recipe(start, first)
         phases.descend(*begun)
         phases.search_neighbours()
+
+    def _allow_forgetting(self, phases: Phases, split: Dataset, data: Dataset, model: keras.Model) -> None:
+        """Let trials lose what the trained network gains from having seen the samples that judge them, about."""
+        gained = known_better(self.config, model, split, data)
+        if gained <= 0:
+            return
+        limits = replace(self.limits, retraining_loss=_FORGOTTEN * gained)
+        phases.trials.limits = limits
+        phases.log.change_limits(limits)
+        self.notes.append(known_samples(limits))
 
     def _our_verilog(self, design: Design, which: str) -> list[str]:
         """Return a sentence if `design`, the network `which`, would fit as our Verilog."""

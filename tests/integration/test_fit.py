@@ -196,6 +196,8 @@ def test_a_higher_rate_that_loses_the_network_is_given_up(searched, tmp_path, mo
         return RunDirectory.existing(run)
 
     bolder = Training(2, 8, 8, {"finetune": {"learning_rate": 0.02}})
+    # As a search with time for many trials.
+    monkeypatch.setattr(import_module("fpgaprune.fit.search"), "is_short", lambda *_: False)
     monkeypatch.setattr(Training, "at_higher_rate", classmethod(lambda *_: bolder))
     monkeypatch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
     monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", run)
@@ -224,6 +226,7 @@ def test_a_large_network_loses_filters_first_and_is_then_trained_for_longer(sear
     )
     monkeypatch.setattr(Training, "from_flow", classmethod(lambda *_: own))
     monkeypatch.setattr(Training, "at_higher_rate", classmethod(lambda *_: bolder))
+    monkeypatch.setattr(import_module("fpgaprune.fit.search"), "is_short", lambda *_: False)
     # However slow the machine is, a third of the time is left for what comes behind.
     monkeypatch.setattr(import_module("fpgaprune.fit.phases"), "NARROW", 0.7)
     monkeypatch.setattr(import_module("fpgaprune.fit.phases"), "SHORT_TRIALS", 1.0)

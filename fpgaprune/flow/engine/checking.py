@@ -80,6 +80,26 @@ def check_task(config: Flow, data: Dataset, model: keras.Model) -> None:
     task.check_loss(model, data.y_train)
 
 
+def known_better(config: Flow, model: keras.Model, seen: Dataset, data: Dataset) -> float:
+    """Return by how much `model` is better on the test samples of `seen` than on those of `data`, in units of a loss.
+
+    The metric of a network is better on samples that it was trained on.
+    """
+    from fpgaprune.flow.task import Judge, predict, read_task
+
+    settings = config[TrainConfig]
+
+    def judged(samples: Dataset) -> tuple[float, bool]:
+        task = read_task(settings, model, samples)
+        judge = Judge(settings, task, model, samples.y_test, samples.sample_weight_test)
+        return judge.value(predict(model, samples.x_test)), judge.higher_is_better
+
+    (own, higher), (other, _) = judged(seen), judged(data)
+    if higher:
+        return own - other
+    return (other - own) / abs(own) if own else 0.0
+
+
 def foresee_flow(config: Flow, data: Dataset) -> None:
     """Check that the network of the flow `config` can be trained, pruned and turned into the wanted hardware.
 

@@ -45,6 +45,9 @@ class MadeUp:
     def is_slower(self, moved, knobs):
         return False
 
+    def fits_by_one_rule(self, knobs):
+        return self.best_layout(knobs).share <= 0.8
+
     def best_layout(self, knobs):
         left = (1 - knobs.filters) ** 2 * (1 - knobs.sparsity)
         share = 3.0 * left * knobs.weight_bits / 8 * (0.5 + knobs.activation_bits / 16)

@@ -18,6 +18,7 @@ from fpgaprune.fit import (
     Training,
     TrialRunner,
     VerilogRoute,
+    is_short,
     run_seconds,
     seconds_of_training,
 )
@@ -116,6 +117,22 @@ def test_a_time_that_is_too_short_is_said_at_once(minutes, said):
     log.warn_if_short(run_seconds(5.0, 8.0))
     assert len(log.progress.said) == len(said)
     assert all(text in log.progress.said[0] for text in said)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "trial", "final", "short"),
+    [
+        # A run takes 10 seconds beside its training: 90 s are time for six runs of 14 s.
+        (2.0, 4.0, 20.0, True),
+        # 150 s are time for 15 runs of 10 s, 100 s for just ten.
+        (3.0, 0.0, 20.0, False),
+        (2.0, 0.0, 10.0, False),
+        (2.0, 0.0, 10.1, True),
+        (10.0, 30.0, 120.0, False),
+    ],
+)
+def test_a_search_is_short_that_has_no_time_for_ten_short_trials(minutes, trial, final, short):
+    assert is_short(minutes, trial, final) == short
 
 
 def test_a_tool_takes_longer_where_the_last_trial_took_longer_beside_its_training(tmp_path):

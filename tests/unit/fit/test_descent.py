@@ -102,6 +102,58 @@ def test_a_network_that_rounding_alone_hurts_gets_more_bits_first():
     assert any(point.loses_little for _, point in found)
 
 
+def hurried(tolerance, goes_on=lambda: True, names=NAMES, prices=None):
+    """Every network of a descent that skips its start, with its point, and the network that each was trained from."""
+    began = {}
+
+    def judge(knobs, laid, good):
+        began[knobs] = good
+        return made(knobs, laid, tolerance)
+
+    descent = Descent(names, prices or MadeUp(), judge, goes_on, room, skips_start=True)
+    return list(descent.run(Knobs("weight"))), began
+
+
+class Small(MadeUp):
+    """Networks of which the start fits."""
+
+    def fits_by_one_rule(self, knobs):
+        return True
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_the_first_trial_of_a_short_search_locks_something_and_starts_from_the_trained_network(goes_on):
+    names = ("weight_bits", "sparsity", "activation_bits")
+    found, began = hurried((0.7, 3, 3), lambda: goes_on, names, Small())
+    first = found[0][0]
+    assert first.sparsity > 0
+    assert began[first] is None
+    # Bits move one by one, after the locks.
+    assert (first.weight_bits, first.activation_bits) == (8, 8)
+    assert Knobs("weight") not in dict(found)
+    assert (len(found) > 1) == goes_on
+    # It goes on from the first network, because that one loses little.
+    assert all(start.knobs.sparsity for knobs, start in began.items() if knobs != first)
+
+
+def test_a_short_search_of_a_network_that_does_not_fit_begins_with_one_that_does():
+    found, began = hurried((0.7, 3, 3))
+    first = found[0][0]
+    assert MadeUp().fits_by_one_rule(first)
+    assert not MadeUp().fits_by_one_rule(Knobs("weight"))
+    assert began[first] is None
+    # From one step each: none of 2 bits with nearly all weights locked.
+    assert first.sparsity <= 0.5
+    assert first.weight_bits >= 5
+
+
+def test_a_short_search_trains_its_start_where_no_move_loses_little():
+    found, _ = hurried((0.1, 3, 3), names=("sparsity",))
+    assert found[-1][0] == Knobs("weight") != found[0][0]
+    assert [point.loses_little for _, point in found] == [False] * (len(found) - 1) + [True]
+    assert Knobs("weight") not in dict(hurried((0.1, 3, 3), lambda: False, ("sparsity",))[0])
+
+
 def test_if_nothing_helps_it_says_so_and_keeps_the_best():
     descent = Descent(NAMES, MadeUp(), lambda k, laid, _: made(k, laid, (-9.0, 40, 40)), lambda: True, room)
     found = list(descent.run(Knobs("weight")))

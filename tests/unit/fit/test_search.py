@@ -9,7 +9,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.errors import ConfigError
 from fpgaprune.fit import search_document
-from fpgaprune.flow import FinetuneConfig, parse_config
+from fpgaprune.flow import Dataset, FinetuneConfig, known_better, parse_config
 from fpgaprune.network import save_keras
 
 
@@ -71,3 +71,50 @@ def test_a_search_for_verilog_begins_with_the_recipe_and_a_bit_for_the_sign_of_a
     assert written["select"]["sparsity"] >= 0.6
     assert asked[0][FinetuneConfig].weight_decay == 0.1
     assert {name: entry["activation_bits"] for name, entry in written["hls"]["layers"].items()} == layers
+
+
+def test_a_short_search_begins_with_a_network_that_locks_something_and_allows_what_the_trained_one_knows_by_heart(
+    tmp_path, monkeypatch
+):
+    """No trial of it measures what that is: the untouched network with 16 bits, trained whole, would be no answer."""
+    asked, told = [], []
+
+    def run(config, folder, progress):
+        asked.append(config)
+        raise EnoughError
+
+    monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", run)
+    monkeypatch.setattr(import_module("fpgaprune.fit.search"), "known_better", lambda *_: 0.08)
+    monkeypatch.setattr(import_module("fpgaprune.fit.search"), "known_samples", lambda limits: told.append(limits))
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, (800, 16)).astype("float32"), rng.integers(0, 3, 800)
+    dense = [keras.layers.Dense(16, activation="relu"), keras.layers.Dense(3)]
+    model = keras.Sequential([keras.Input((16,), name="x"), *dense])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    data = {f"{key}_{part}": array for key, array in (("x", x), ("y", y)) for part in ("train", "test")}
+    target = fp.Target.of("xc7z020clg400-1")
+    for minutes, sparsity, bits in ((1.0, True, 8), (30.0, False, 16)):
+        with pytest.raises(EnoughError):
+            fp.fit(model, data, target, out=tmp_path / f"{minutes}", minutes=minutes)
+        written = asked.pop().model_dump(mode="json")
+        assert bool(written["select"]["sparsity"] or written["select"]["filters"]) == sparsity
+        assert written["hls"]["weight_bits"] == bits
+    # A quarter of the gap, and only in the short search.
+    assert [limits.retraining_loss for limits in told] == [pytest.approx(0.02)]
+
+
+@pytest.mark.parametrize(("metric", "mode", "better"), [("accuracy", "max", 0.25), ("mae", "min", 2.0)])
+def test_how_much_better_a_network_knows_samples_is_counted_as_a_loss_is(metric, mode, better):
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
+    model.layers[0].set_weights([np.ones((1, 1), "float32")])
+    model.compile("adam", "mse", metrics=["binary_accuracy" if metric == "accuracy" else metric])
+    x = np.array([[1.0], [1.0], [0.0], [0.0]], "float32")
+    labels = {
+        "accuracy": (x, np.array([[1.0], [1.0], [0.0], [1.0]], "float32")),
+        # An error of 0.1 on the samples that it knows, of 0.3 on others.
+        "mae": (x + 0.1, x + 0.3),
+    }[metric]
+    known, other = (Dataset("made up", x, y, x, y, None) for y in labels)
+    config = parse_config({"train": {"mode": mode}}, "flow.toml")
+    assert known_better(config, model, known, other) == pytest.approx(better, rel=1e-3)
+    assert known_better(config, model, known, known) == 0.0

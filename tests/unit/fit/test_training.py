@@ -176,6 +176,29 @@ def test_a_large_network_is_trained_for_fewer_epochs_on_fewer_samples():
     assert Training.from_flow(flow(epochs=50), data(18_000), large).whole == 50
 
 
+def test_in_less_than_ten_minutes_a_trial_of_a_large_network_has_fewer_samples_down_to_a_last_number():
+    large = keras.Sequential([keras.Input((1,)), keras.layers.Dense(30_000), keras.layers.Dense(10)])
+    usual = most_samples(large)
+    assert 4000 < usual < 60_000
+    assert most_samples(large, 10.0) == most_samples(large, 30.0) == usual
+    assert most_samples(large, 5.0) == usual // 2
+    assert most_samples(large, 0.1) == 4000
+    # What the least epochs have no time for in ten minutes, they have not in less.
+    huge = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1_000_000), keras.layers.Dense(10)])
+    assert most_samples(huge, 0.1) == most_samples(huge) < 4000
+    assert most_samples(dense(), 5.0) == most_samples(dense())
+
+
+def test_each_step_of_a_recurrent_layer_takes_time():
+    def recurrent(steps):
+        return keras.Sequential([keras.Input((steps, 4)), keras.layers.GRU(32), keras.layers.Dense(10)])
+
+    one, many = (expected_seconds(recurrent(steps), data(100), 1) for steps in (1, 40))
+    assert 30 * one < many < 40 * one
+    both = keras.Sequential([keras.Input((40, 4)), keras.layers.Bidirectional(keras.layers.GRU(32))])
+    assert 1.9 * many < expected_seconds(both, data(100), 1) < 2.1 * many
+
+
 def test_a_short_search_trains_for_fewer_epochs_but_its_best_network():
     usual = Training.at_higher_rate(flow(), data(18_000), convolution())
     epoch = expected_seconds(convolution(), data(18_000), 1)
