@@ -103,6 +103,8 @@ class Descent:
             if point is not None and point.loses_little:
                 yield from self._moves(fitting, point, {fitting}, finest)
                 return
+            if not self.has_time():
+                return
         for knobs, point in self._moves(start, None, {start, fitting}, finest):
             good |= point.loses_little
             yield knobs, point

@@ -145,6 +145,8 @@ def test_a_short_search_of_a_network_that_does_not_fit_begins_with_one_that_does
     # From one step each: none of 2 bits with nearly all weights locked.
     assert first.sparsity <= 0.5
     assert first.weight_bits >= 5
+    # If it loses too much and no time is left, nothing else is tried.
+    assert len(hurried((0.1, 8, 8), lambda: False)[0]) == 1
 
 
 def test_a_short_search_trains_its_start_where_no_move_loses_little():
