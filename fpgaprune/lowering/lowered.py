@@ -13,36 +13,27 @@ import keras
 import numpy as np
 
 from fpgaprune.backends import AP_BACKENDS, VERILOG, faults_of
-from fpgaprune.design import Convolution, Design, Input, warn_of_moved_reuse
+from fpgaprune.design import Design, Input, warn_of_moved_reuse
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.lowering.design_of import design_of, outline
 from fpgaprune.lowering.exact_types import bits_behind, exact_types, unrounded_inputs
-from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
 from fpgaprune.lowering.folding import PRODUCTS, fold, quantise_weights
 from fpgaprune.lowering.gru_lstm import observe_states
 from fpgaprune.lowering.layer_names import names_of, renamed
 from fpgaprune.lowering.layer_options import LayerOptions, read_options, with_widths
 from fpgaprune.lowering.layout import Layout, settle_layouts
-from fpgaprune.lowering.plain_convolutions import SEPARABLE, depthwise_names
 from fpgaprune.lowering.precision import Precision, Types, choose_types, fitting
 from fpgaprune.lowering.ranges import Range, Samples, as_inputs, cut_off, observe, require_ranges, trained_types
 from fpgaprune.lowering.table_sizes import require_within_tables, size_problems, table_sizes
-from fpgaprune.lowering.transposed_convolutions import TRANSPOSED, phases_of
+from fpgaprune.lowering.weight_origins import WeightOrigins
 from fpgaprune.lowering.width_search import Labels, WidthSearch
 from fpgaprune.lowering.widths import AutoPrecision, FoundWidths
 from fpgaprune.processes import OnStep
 from fpgaprune.quantise import exact_type, rounds_channels
 from fpgaprune.target import Target, require_target
-from fpgaprune.values import Array, FixedType, MaskSet, class_numbers, gathered, in_order, named_weights, real_array
+from fpgaprune.values import Array, FixedType, MaskSet, class_numbers, in_order, real_array
 
-_ROLES = {
-    "recurrent_kernel": "recurrent_weight",
-    **dict.fromkeys(("kernel", "depthwise_kernel", "pointwise_kernel"), "weight"),
-    "bias": "bias",
-    "gamma": "scale",
-    "beta": "bias",
-}
 # Samples that are whole multiples of one number, such as pixels, enter with all their bits if these are so many.
 _EXACT_INPUT = 16
 # An input that a quantiser rounds behind a scale has so many bits more than the quantiser.
@@ -164,13 +155,8 @@ class Lowering:
         return observed, observe_states(folded, observed) if observed else {}
 
     @cached_property
-    def _parts(self) -> tuple[dict[str, str], dict[str, tuple[int, ...]]]:
-        """The depthwise half of each separable convolution, and the strides of each transposed one, by layer."""
-        if not any(isinstance(layer, (*SEPARABLE, *TRANSPOSED)) for layer in self.model._flatten_layers()):
-            # A flat model would be a copy of all layers for nothing.
-            return {}, {}
-        flat = flattened(self.model)
-        return depthwise_names(flat), phases_of(flat)
+    def _origins(self) -> WeightOrigins:
+        return WeightOrigins.of(self.model, self._folded)
 
     def lower(
         self,
@@ -226,11 +212,10 @@ class Lowering:
         raws = quantise_weights(folded, types)
         tables = table_sizes(folded, types, options, target.backend, target.io_type)
         sizes = dict(tables.entries)
-        halves, phases = self._parts
-        sources = _sources(model, folded, halves)
-        design = _with_phases(design_of(folded, types, raws, sources, layouts, sizes, target, name), phases)
+        design = design_of(folded, types, raws, self._origins.sources, layouts, sizes, target, name)
+        design = self._origins.with_phases(design)
         _require_sound(design)
-        return Lowered(design, folded, _free_locks(model, raws, sources, phases), found, notes, tables.notes)
+        return Lowered(design, folded, self._origins.free_locks(model, raws), found, notes, tables.notes)
 
 
 def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedType:
@@ -346,55 +331,6 @@ def _given(types: Types, precision: Precision | FixedType, options: Mapping[str,
     if isinstance(precision, FixedType):
         return {layer: {role: t for role, t in roles.items() if t == precision} for layer, roles in types.items()}
     return {layer: dict(own.types) for layer, own in options.items() if own.types}
-
-
-def _sources(model: keras.Model, folded: keras.Model, halves: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Map layer name to role to weight path, for the layers whose kernel reaches the hardware."""
-    layers, owners = {layer.name: layer for layer in folded.layers}, layer_owners(model)
-    sources: dict[str, dict[str, str]] = {}
-    for path in named_weights(model):
-        # The weights of a recurrent layer belong to the cell inside it: `gru/gru_cell/kernel`.
-        layer, variable = owner_of(path, owners), path.rpartition("/")[2]
-        if layer is None:
-            continue
-        if variable == "bias" and isinstance(layers.get(layer), keras.layers.GRU):
-            sources.setdefault(layer, {})["recurrent_bias"] = path
-        if variable == "depthwise_kernel":
-            layer = halves.get(layer, layer)
-        if layer in layers and variable in _ROLES:
-            sources.setdefault(layer, {})[_ROLES[variable]] = path
-    return sources
-
-
-def _with_phases(design: Design, phases: Mapping[str, tuple[int, ...]]) -> Design:
-    """Say of each convolution that computes a transposed one which strides that has."""
-    layers = tuple(
-        replace(layer, operation=replace(layer.operation, phases=phases[layer.name]))
-        if layer.name in phases and isinstance(layer.operation, Convolution)
-        else layer
-        for layer in design.layers
-    )
-    return replace(design, layers=layers) if phases else design
-
-
-def _free_locks(
-    model: keras.Model,
-    raws: Mapping[str, Mapping[str, Array]],
-    sources: Mapping[str, Mapping[str, str]],
-    phases: Mapping[str, tuple[int, ...]],
-) -> MaskSet:
-    weights = named_weights(model)
-    masks = {}
-    for layer, roles in raws.items():
-        for role in ("weight", "recurrent_weight"):
-            path = sources.get(layer, {}).get(role)
-            if path is None:
-                continue
-            kernel = weights[path].numpy()
-            vanished = (kernel != 0) & (gathered(roles[role], kernel.shape, phases.get(layer)) == 0)
-            if vanished.any():
-                masks[path] = ~vanished
-    return MaskSet(masks)
 
 
 def _require_sound(design: Design) -> None:
