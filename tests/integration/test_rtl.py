@@ -169,8 +169,8 @@ def test_values_that_move_give_the_bits_of_the_emulator(name, tmp_path):
     x = np.random.default_rng(0).random((5, *model.input_shape[1:])).astype("float32")
     design = make_design(model, Target.of("xc7z020clg400-1", backend="Verilog"), x, Precision(5, 7))
     found = check(design, x, tmp_path).simulate(x)
-    price = verilog_price(design)
-    assert (price.latency_cycles, price.interval_cycles) == (found.latency_cycles, found.interval_cycles)
+    made = timed(plan_verilog(design, VerilogLayout()))
+    assert (made.latency, made.interval) == (found.latency_cycles, found.interval_cycles)
     assert (tmp_path / "rtl" / "fp_transpose.v").exists() == (name not in ("line", "pixel"))
 
 
