@@ -51,8 +51,8 @@ from .in_use import require_whole as require_whole
 from .keras_file import read_keras_ends as read_keras_ends
 from .keras_file import read_keras_layers as read_keras_layers
 from .keras_file import read_keras_weights as read_keras_weights
-from .keras_file import save_keras as save_keras
 from .keras_file import trained_bits as trained_bits
+from .keras_writer import save_keras as save_keras
 from .linear import Linear as Linear
 from .linear import Taps as Taps
 from .liveness import Liveness as Liveness
