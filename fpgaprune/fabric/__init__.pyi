@@ -31,7 +31,9 @@ from .cells import find_family as find_family
 from .cells import list_families as list_families
 from .devices import Device as Device
 from .devices import Devices as Devices
+from .devices import Placed as Placed
 from .devices import SiteKind as SiteKind
+from .devices import crowding_words as crowding_words
 from .devices import devices_of as devices_of
 from .ecp5.anchors import anchor_registers as anchor_registers
 from .ecp5.anchors import anchors as anchors
@@ -48,6 +50,7 @@ from .ecp5.router import free_unread_carries as free_unread_carries
 from .families import OPEN_TOOLS as OPEN_TOOLS
 from .families import ROUTERS as ROUTERS
 from .families import find_router as find_router
+from .families import placed_on as placed_on
 from .families import price_family_of as price_family_of
 from .families import priced_as as priced_as
 from .families import versions_found as versions_found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,6 +17,33 @@ from fpgaprune.target import Part, find_part
 
 # Advice for a design that is too large.
 SMALLER = "choose a larger device, prune more, or give a sample more cycles (interval)"
+
+
+class Placed(NamedTuple):
+    """What a design takes of one kind of cell of a device.
+
+    Attributes:
+        kind: the resource, or the type of a small memory.
+        share: what place and route takes, as a share of the device.
+        room: the share that place and route bears.
+    """
+
+    kind: str
+    share: float
+    room: float
+
+    @property
+    def fullness(self) -> float:
+        """What is taken as a share of what place and route bears."""
+        return self.share / self.room
+
+
+def crowding_words(placed: Iterable[Placed]) -> str | None:
+    """Say which kinds of cells take more than place and route bears: `78% of FF (of 70%)`; None if none does."""
+    over = [
+        f"{row.share:.0%} of {LABELS.get(row.kind, row.kind)} (of {row.room:.0%})" for row in placed if row.fullness > 1
+    ]
+    return " and ".join(over) or None
 
 
 @dataclass(frozen=True)
@@ -123,34 +151,38 @@ class Devices:
 
     def holds(self, cells: Cells, part: Part) -> bool:
         """Return whether `part` has room for `cells`, and some to spare for place and route."""
-        counts = {name: cells[name] or 0 for name in RESOURCES}
-        roomy = all(taken <= self.room[name] for name, taken in self.shares(counts, part).items())
-        return roomy and not self._short(cells, part)
+        return self.crowding(cells, part) is None and not self._short(cells, part)
 
-    def shares(self, counts: Mapping[str, float], part: Part) -> dict[str, float]:
-        """Map each resource with a `room` to the share of `part` that place and route takes for `counts`."""
-        there = capacity_of(part)
-        placed = {**counts, "lut": self.placed_luts(counts)}
-        return {name: share_of(placed.get(name, 0), there[name] or 0) for name in self.room}
+    def crowding(self, cells: Cells, part: Part) -> str | None:
+        """Say of which kind of cell `part` has little to spare: place and route may take long; None if of none."""
+        counts = {name: cells[name] or 0 for name in RESOURCES}
+        return crowding_words(self.placed(counts, part, cells.types))
+
+    def placed(
+        self, counts: Mapping[str, float], part: Part, types: Mapping[str, int] | None = None
+    ) -> tuple[Placed, ...]:
+        """Return what place and route takes of `part` for `counts` of synthesis, of each kind of cell with a limit.
+
+        Args:
+            counts: resource -> count.
+            part: one of the devices.
+            types: cell type -> number, where synthesis counted them: small memories have places of their own, and take
+                those of registers.
+        """
+        there, types = capacity_of(part), types or {}
+        taken = {name: share_of(counts.get(name, 0), there[name] or 0) for name in self.room}
+        taken["lut"] = share_of(self.placed_luts(counts), there["lut"] or 0)
+        for name, each in self.ff_of.items():
+            taken["ff"] += share_of(each * types.get(name, 0), there["ff"] or 0)
+        memories = self.devices[part.name].memories.items() if types else ()
+        return (
+            *(Placed(name, share, self.room[name]) for name, share in taken.items()),
+            *(Placed(name, types.get(name, 0) / places, self.memory_room) for name, places in memories),
+        )
 
     def placed_luts(self, counts: Mapping[str, float]) -> float:
         """Return the LUTs that place and route takes for `counts` of synthesis."""
         return counts.get("lut", 0) + sum(each * counts.get(name, 0) for name, each in self.lut_of.items())
-
-    def crowding(self, cells: Cells, part: Part) -> str | None:
-        """Say of which kind of cell `part` has little to spare: place and route may take long; None if of none."""
-        shares = self.shares({name: cells[name] or 0 for name in RESOURCES}, part)
-        for name, each in self.ff_of.items():
-            shares["ff"] += share_of(each * cells.types.get(name, 0), capacity_of(part)["ff"] or 0)
-        limits = {name: (share, self.room[name]) for name, share in shares.items()}
-        for name, there in self.devices[part.name].memories.items():
-            limits[name] = (cells.types.get(name, 0) / there, self.memory_room)
-        over = [
-            f"{share:.0%} of {LABELS.get(name, name)} (of {room:.0%})"
-            for name, (share, room) in limits.items()
-            if share > room
-        ]
-        return " and ".join(over) or None
 
     def check_fits(self, design: str, cells: Cells, part: Part) -> None:
         """Check that `part` has every resource that the `cells` of the project named `design` take.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from fpgaprune.errors import TargetError, ToolError
 from fpgaprune.fabric.cells import family_of
+from fpgaprune.fabric.devices import Placed
 from fpgaprune.fabric.ecp5.router import ECP5
 from fpgaprune.fabric.gatemate import GATEMATE
 from fpgaprune.fabric.gowin import GOWIN
@@ -43,6 +44,14 @@ def priced_as(family: str) -> str:
     """Return the family whose estimate of our Verilog stands for `family`: that itself, or one with such cells."""
     router = ROUTERS.get(family)
     return family if router is None else router.devices.priced_as or family
+
+
+def placed_on(part: Part, counts: Mapping[str, float | None]) -> tuple[Placed, ...]:
+    """Return what place and route takes of `part` for `counts` of synthesis; nothing if no open tool places it."""
+    router = ROUTERS.get(family_of(part) or "")
+    if router is None or part.name not in router.devices.devices:
+        return ()
+    return router.devices.placed({name: count or 0 for name, count in counts.items()}, part)
 
 
 def versions_found(family: str) -> list[str]:

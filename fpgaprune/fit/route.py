@@ -12,7 +12,7 @@ from msgspec import structs
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, DesignError, EstimateError, RtlError, UnsupportedLayerError
 from fpgaprune.estimate import estimate
-from fpgaprune.fabric import ROUTERS, family_of
+from fpgaprune.fabric import family_of, placed_on
 from fpgaprune.fit.limits import Limits, Ranking, Sized, luts_of
 from fpgaprune.flow import Flow, HlsConfig, MeasureConfig, RunDirectory, TargetConfig
 from fpgaprune.hls import COUNTING, can_count
@@ -264,25 +264,26 @@ class VerilogRoute:
             EstimateError: no layout fits.
         """
         chosen = choose_layout(design, self.part, share=self.share, upper=True)
+        least = 0.0
         for _ in range(_TIMES):
             full = self._fullness(DesignLayout.of_chosen(chosen, self.part))
             if full <= 1:
                 break
-            with suppress(EstimateError):
-                share = round(_LESS * chosen.share / full, 3)
+            # Between a share that has no layout and one whose layout is too large.
+            share = round(max(_LESS * chosen.share / full, (least + chosen.share) / 2 if least else 0.0), 3)
+            try:
                 chosen = choose_layout(design, self.part, share=share, upper=True)
+            except EstimateError:
+                least = share
         return chosen
 
     def _fullness(self, layout: DesignLayout) -> float:
-        """Return the LUTs after place and route over those that it bears; 0 where none are added to those counted.
+        """Return what place and route takes over what it bears, of the kind of cell nearest to its limit.
 
-        On Gowin a register leads through a LUT, so that registers alone can fill the part.
+        On Gowin a register leads through a LUT, so that registers alone can fill the part. 0 where no open tool places.
         """
-        router = ROUTERS.get(family_of(self.part) or "")
-        if router is None or not router.devices.lut_of:
-            return 0.0
-        counts = {name: count for name, count in layout.counts().items() if count is not None}
-        return router.devices.shares(counts, self.part)["lut"] / min(self.share, _ROOM * router.devices.room["lut"])
+        placed = placed_on(self.part, layout.counts())
+        return max((row.share / min(self.share, _ROOM * row.room) for row in placed), default=0.0)
 
     def _as_chosen(self, chosen: ChosenLayout, name: str, interval: int = 0) -> DesignLayout:
         asked = {"interval": interval, "part": chosen.part, "share": chosen.share}

@@ -12,6 +12,7 @@ from fpgaprune.design import Design, Input, LayerSpec, Reshape
 from fpgaprune.errors import EstimateError, TargetError
 from fpgaprune.fabric import (
     Devices,
+    Placed,
     bitstream_seconds,
     find_board,
     find_board_router,
@@ -176,16 +177,15 @@ class _Room:
         """The LUTs that place and route bears in the minutes."""
         return luts_within(self.family, 60 * self.minutes * _SHARE) or _MANY * self.minutes / _MINUTES
 
-    def shares(self, laid: DesignLayout, end: Literal["low", "value"] = "value") -> dict[str, float]:
-        return self.devices.shares(_known(laid, end), self.part)
+    def placed(self, laid: DesignLayout, end: Literal["low", "value"] = "value") -> tuple[Placed, ...]:
+        return self.devices.placed(_known(laid, end), self.part)
 
     def holds(self, laid: DesignLayout) -> bool:
         return self.fullness(laid) <= 1
 
     def fullness(self, laid: DesignLayout) -> float:
         """Return the share of the resource that is nearest to its limit, or furthest beyond it."""
-        taken = (share / self.devices.room[name] for name, share in self.shares(laid).items())
-        return max(self.luts(laid) / self.many, *taken)
+        return max(self.luts(laid) / self.many, *(row.fullness for row in self.placed(laid)))
 
     def is_smaller(self, laid: DesignLayout, other: DesignLayout | None) -> bool:
         """Return whether `laid` takes clearly less than `other`, or nothing was tried before it."""
@@ -193,7 +193,7 @@ class _Room:
 
     def order(self, laid: DesignLayout) -> list[float]:
         """Return the shares of `laid`, the largest first: the smallest layout has the least of them."""
-        return sorted(self.shares(laid).values(), reverse=True)
+        return sorted((row.share for row in self.placed(laid)), reverse=True)
 
     @property
     def usable(self) -> Part:
@@ -204,7 +204,7 @@ class _Room:
 
     def exceeded(self, laid: DesignLayout) -> bool:
         """Return whether the FPGA is too small even if the lower end of the estimate is true."""
-        return any(share > 1 for share in self.shares(laid, "low").values())
+        return any(row.share > 1 for row in self.placed(laid, "low"))
 
     def luts(self, laid: DesignLayout) -> int:
         return round(self.devices.placed_luts(_known(laid)))
@@ -215,8 +215,7 @@ class _Room:
 
     def amounts(self, laid: DesignLayout) -> str:
         """Say `about 18,900 (estimated, placed) of 20,736 LUT`, and the shortest resource if that is another."""
-        shares = self.shares(laid)
-        tightest = max(shares, key=lambda name: shares[name] / self.devices.room[name])
+        tightest = max(self.placed(laid), key=lambda row: row.fullness).kind
         taken = {**_known(laid), "lut": self.luts(laid)}
         named = dict.fromkeys(("lut", tightest))
         # Place and route may take LUTs for carries too; no figure counts the serial harness around the network.

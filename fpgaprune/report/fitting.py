@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from fpgaprune.fabric import placed_on
 from fpgaprune.measure import (
     ANALYTIC_CSYNTH,
     ANALYTIC_OPEN_SYNTH,
@@ -83,7 +84,8 @@ def fit_answer(report: RunReport) -> FitAnswer:
     decides = f"{taken_text(nearest)}, {_COUNTED}"
     reply = _reply(counted.fits, None)
     if report.verilog is not None:
-        return replace(answer, reply=reply, decides=decides, lines=(f"Counted: {counted.rows}", *answer.lines))
+        lines = (f"Counted: {counted.rows}", *answer.lines)
+        return _after_placing(replace(answer, reply=reply, decides=decides, lines=lines), counted, report)
     lines = (f"As an hls4ml project: {answer.verdict.lower()} ({answer.decides})", *answer.lines)
     if reply == "yes":
         return replace(answer, reply=reply, decides=decides, lines=lines, design=", as our Verilog")
@@ -162,7 +164,26 @@ def _by_verilog(price: VerilogPrice, report: RunReport) -> FitAnswer:
     if not taken.fits:
         lines.append("fpgaprune fit looks for a network and a layout that fit")
     reply = _reply(taken.fits, taken.fits_upper)
-    return FitAnswer(reply, part.name, _decides(taken, ANALYTIC_OPEN_SYNTH), tuple(lines))
+    answer = FitAnswer(reply, part.name, _decides(taken, ANALYTIC_OPEN_SYNTH), tuple(lines))
+    # A count stands in place of the estimate.
+    counted = report.measured is not None and report.measured.counted_on(part) is not None
+    return answer if counted else _after_placing(answer, taken, report)
+
+
+def _after_placing(answer: FitAnswer, taken: Occupancy, report: RunReport) -> FitAnswer:
+    """Return `answer`, or a worse one if place and route takes more of the part than it bears, or than there is."""
+    found = report.measured
+    if answer.reply == "no" or (found is not None and (found.bitstream or found.route)):
+        return answer
+    placed = placed_on(report.target.part, {row.resource: row.used for row in taken.taken})
+    worst = max(placed, key=lambda row: row.fullness, default=None)
+    if worst is None or worst.fullness <= 1:
+        return answer
+    reply: Reply = "no" if worst.share > 1 else "probably"
+    share, room = percent_text(worst.share, 0), percent_text(worst.room, 0)
+    decides = f"{LABELS[worst.kind]} {share} of the part by place and route, which bears {room}"
+    line = f"{decides}; export for a board and fit choose a layout that takes less"
+    return replace(answer, reply=reply, decides=decides, lines=(line, *answer.lines))
 
 
 def _reply(fits: bool | None, upper: bool | None) -> Reply:

@@ -93,8 +93,8 @@ def layouts(design: Any, board: str, least: float, most: float) -> Iterator[tupl
     part, seen = find_part(place.device), set()
     for laid in (at_interval(design, part), *slower_layouts(design, part)):
         counts = {name: count or 0 for name, count in laid.counts().items()}
-        shares = router.devices.shares(counts, part)
-        if least <= max(shares.values()) <= most and tuple(counts.values()) not in seen:
+        fullest = max(row.share for row in router.devices.placed(counts, part))
+        if least <= fullest <= most and tuple(counts.values()) not in seen:
             seen.add(tuple(counts.values()))
             yield dict(laid.fields), round(router.devices.placed_luts(counts))
 

@@ -40,17 +40,16 @@ def two_convolutions(filters):
     return net.design(net.dense(net.flatten(x), 6))
 
 
-def shares(design, board, fields):
-    """Resource -> share of the board's FPGA."""
+def placed(design, board, fields):
+    """What place and route takes of the board's FPGA."""
     place, router, _ = find_board_router(board)
     found = verilog_price(design, "ecp5", **fields).resources
     counts = {name: found[name].value for name in ESTIMATED}
-    return router.devices.shares(counts, find_part(place.device)), router.devices.room
+    return router.devices.placed(counts, find_part(place.device))
 
 
 def fullness(design, board, fields):
-    taken, room = shares(design, board, fields)
-    return max(taken[name] / room[name] for name in room)
+    return max(row.fullness for row in placed(design, board, fields))
 
 
 def has_room(design, board, fields):
@@ -89,7 +88,7 @@ def test_a_network_that_nearly_fills_the_board_is_made_as_slow_as_it_must_be(boa
 
 def test_on_gowin_a_register_takes_a_lut_for_its_way_in():
     """A network of 5,229 registers and 4,440 LUT nearly fills 8,640 LUT: nextpnr leads most registers through one."""
-    taken, _ = shares(two_convolutions(6), "tang-nano-9k", {"interval": 0})
+    taken = {row.kind: row.share for row in placed(two_convolutions(6), "tang-nano-9k", {"interval": 0})}
     assert taken["lut"] > 0.9
     assert "takes about 7,8" in layout_for_board(two_convolutions(6), "tang-nano-9k")[1]
 
