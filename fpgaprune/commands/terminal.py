@@ -31,8 +31,10 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: st
     titles = [max(map(len, header.splitlines())) for header in headers]
     cells = [max((len(_whole(cell)) for cell in column), default=0) for column in zip(*rows, strict=True)]
     natural = sum(max(pair) + 2 for pair in zip_longest(titles, cells, fillvalue=0)) - 2
-    text = _whole if natural <= console.width else _short
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    # One space between columns, before any cell is folded.
+    close = natural > console.width
+    text = _short if natural - (len(headers) - 1) * close > console.width else _whole
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, collapse_padding=close)
     for header, title_width, column in zip(headers, titles, zip(*rows, strict=True), strict=False):
         if any(isinstance(cell, int | float) for cell in column):
             widest = max(title_width, *(len(text(cell)) for cell in column))

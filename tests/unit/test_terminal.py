@@ -22,6 +22,17 @@ def test_no_figure_is_cut(width, monkeypatch, capsys):
     assert all(len(line) <= width for line in shown.splitlines())
 
 
+def test_columns_come_closer_before_a_name_is_folded(monkeypatch, capsys):
+    headers, rows = ("layer", "class", "weights"), [("conv2d_transpose", "Conv2DTranspose", 1_300_584)]
+    for width, shown in (
+        (44, "conv2d_transpose  Conv2DTranspose  1,300,584"),
+        (42, "conv2d_transpose Conv2DTranspose 1,300,584"),
+    ):
+        monkeypatch.setenv("COLUMNS", str(width))
+        show_table(headers, rows)
+        assert capsys.readouterr().out.splitlines()[1].rstrip() == shown
+
+
 def test_square_brackets_are_text(capsys):
     show_table(("path",), [("conv2/kernel[:, :, 29, 13]",)])
     assert "conv2/kernel[:, :, 29, 13]" in capsys.readouterr().out

@@ -63,7 +63,8 @@ def flow_from_options(source: Path | None, name: str | None = None, **options: o
         try:
             return parse_config(document, str(source))
         except ConfigError as error:
-            raise ConfigError(as_options(str(error))) from error
+            # The network file has no keys: every one of them was an option.
+            raise ConfigError(as_options(str(error)).removeprefix(f"{source}: ")) from error
     if source is not None:
         require_kind(source, "flow")
     config = read_config(source)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from msgspec import structs
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from fpgaprune.design import Design
 from fpgaprune.errors import (
@@ -95,6 +95,18 @@ class MeasureConfig(Section):
         if board is not None and not board.endswith(".toml"):
             require(find_board, board)
         return board
+
+    @field_validator("part")
+    @classmethod
+    def _counted_too(cls, part: str | None, info: ValidationInfo) -> str | None:
+        own = None if part is None else family_of(find_part(part))
+        families = info.data.get("families") or ()
+        if own is not None and families and not {own, priced_as(own)} & set(families):
+            raise ValueError(
+                f"the layout is for {part}, of family {own}, and synthesis counts for {', '.join(families)}; "
+                f"name {own} among the families too, or another part"
+            )
+        return part
 
     @property
     def asks(self) -> bool:

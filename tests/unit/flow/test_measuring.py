@@ -165,6 +165,10 @@ def test_by_default_a_flow_measures_nothing():
         ({"families": ["xc6"]}, "family 'xc6' is unknown to open synthesis; wanted one of ecp5"),
         ({"device": "xc7z020"}, "device 'xc7z020' is no Lattice ECP5"),
         ({"board": "arty"}, "board 'arty' is unknown"),
+        (
+            {"families": ["gowin"], "part": "pynq-z2"},
+            "the layout is for pynq-z2, of family xc7, and synthesis counts for g",
+        ),
         ({"seeds": -1}, "measure.seeds is -1"),
         ({"target_mhz": 0}, "measure.target_mhz is 0"),
         ({"families": ["xc7"], "seed": 3}, "measure.seed is not a known key; did you mean 'seeds'?"),
@@ -173,6 +177,13 @@ def test_by_default_a_flow_measures_nothing():
 def test_settings_that_cannot_be_met_are_refused(section, message):
     with pytest.raises(ConfigError, match=message):
         parse_config({"measure": section}, "flow.toml")
+
+
+@pytest.mark.parametrize(
+    ("part", "families"), [("pynq-z2", ["gowin", "xc7"]), ("gw5a-25", ["gowin"]), ("gw5a-25", ["gw5a"])]
+)
+def test_other_families_may_be_counted_beside_that_of_the_layout(part, families):
+    assert parse_config({"measure": {"families": families, "part": part}}, "flow.toml").measure.part
 
 
 def run_with(tmp_path, part):
