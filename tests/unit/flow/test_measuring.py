@@ -219,8 +219,8 @@ def test_without_options_the_layout_is_that_of_the_answer_of_the_run(tmp_path, p
     run = run_with(tmp_path, part)
     network().save(run / "design.json")
     assert settings_of(run, (), **asked).part == laid_out_for
-    # For a family that is named it is as it comes.
-    assert settings_of(run, ("ecp5",), **asked).part == asked.get("part")
+    # For families that are named it is as it comes.
+    assert settings_of(run, ("ecp5", "gowin"), **asked).part == asked.get("part")
 
 
 def test_a_part_without_family_asks_for_one(tmp_path):
