@@ -22,6 +22,7 @@ _CLASSES = (
     ("fpgaprune.train", "LockedOptimizer"),
     ("fpgaprune.quantise", "ROUNDED"),
     ("fpgaprune.quantise", "RoundedChannels"),
+    ("fpgaprune.lowering", "ReversedSteps"),
 )
 
 

@@ -32,6 +32,7 @@ from .operations import Quantise as Quantise
 from .operations import Recurrent as Recurrent
 from .operations import Reshape as Reshape
 from .operations import Resize as Resize
+from .operations import Reverse as Reverse
 from .operations import Scale as Scale
 from .operations import Softmax as Softmax
 from .operations import Transpose as Transpose

@@ -102,12 +102,12 @@ class Pooling:
 
 @dataclass(frozen=True)
 class Recurrent:
-    """A GRU or LSTM: each step is two products, tables of the gates, and a new state.
+    """A recurrent layer: each step is two products, tables of the gates, and a new state.
 
     Attributes:
-        cell: `gru`, whose reset gate acts after the product, or `lstm`.
+        cell: `gru`, whose reset gate acts after the product, `lstm`, or `rnn`, whose state is what is proposed.
         units: numbers in its state.
-        function: the activation of what is proposed; gate: that of the gates.
+        function: the activation of what is proposed; gate: that of the gates, and of an `rnn` again the activation.
         sequences: whether it hands on the state after every step, and not only the last.
         table_size: entries of each table.
         order: in which products are added.
@@ -243,6 +243,11 @@ class Transpose:
 
 
 @dataclass(frozen=True)
+class Reverse:
+    """The steps of a sequence in reverse order, each with its values as they are."""
+
+
+@dataclass(frozen=True)
 class Pad:
     """Zeros around an image: `sides` are (top, bottom, left, right)."""
 
@@ -288,13 +293,14 @@ Operation = (
     | Reshape
     | Copy
     | Transpose
+    | Reverse
     | Pad
     | Crop
     | Resize
     | Unknown
 )
 # Operations that only choose among the values that come in, move them, or put zeros beside them.
-MOVES = (Reshape, Copy, Transpose, Pad, Crop, Resize)
+MOVES = (Reshape, Copy, Transpose, Reverse, Pad, Crop, Resize)
 
 
 def function_of(operation: Operation) -> str:

@@ -38,6 +38,11 @@ def transpose(step: Step, x: Exact) -> Exact:
     return x.on(np.ascontiguousarray(x.raw.transpose(axes))).into(step.result)
 
 
+def reverse(step: Step, x: Exact) -> Exact:
+    """Read the steps of a sequence from the last to the first."""
+    return x.on(np.ascontiguousarray(x.raw[:, ::-1])).into(step.result)
+
+
 def zero_padding(step: Step, x: Exact) -> Exact:
     """Compute `nnet::zeropad1d_cl` or `zeropad2d_cl`."""
     sides = _by_axis(step, step.operation(Pad).sides)

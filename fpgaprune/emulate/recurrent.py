@@ -1,12 +1,12 @@
-"""GRU and LSTM: each step computes two products, looks up the gates in tables, and makes a new state.
+"""GRU, LSTM and plain RNN: each step computes two products, looks up the gates in tables, and makes a new state.
 
 `nnet::gru_static` and `nnet::lstm_static` are the same for `io_parallel` and `io_stream`: products, their sum and the
-gates have type `accum`; the state has type `result`.
+gates have type `accum`; the state has type `result`. An RNN, for which hls4ml has no such template, is like them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -45,11 +45,16 @@ def recurrent(step: Step, x: Exact) -> Exact:
     """Compute `nnet::gru_stack` or `lstm_stack`.
 
     A GRU has the gates update, reset, proposal, in this order, and its reset gate acts after the product. An LSTM has
-    the gates input, forget, proposal, output, in this order.
+    the gates input, forget, proposal, output, in this order. The state of an RNN is the proposal.
     """
-    if step.operation(Recurrent).cell == "gru":
-        return _over_steps(step, x, _gru_step, states=1)
-    return _over_steps(step, x, _lstm_step, states=2)
+    advance, states = _CELLS[step.operation(Recurrent).cell]
+    return _over_steps(step, x, advance, states)
+
+
+def _rnn_step(step: Step, inputs: Exact, recurrent: Exact, states: States) -> States:
+    del states
+    total = (inputs + recurrent).into(step.type("accum"))
+    return (_function(step, step.operation(Recurrent).function, total).into(step.result),)
 
 
 def _gru_step(step: Step, inputs: Exact, recurrent: Exact, states: States) -> States:
@@ -71,6 +76,9 @@ def _lstm_step(step: Step, inputs: Exact, recurrent: Exact, states: States) -> S
     proposal = _function(step, step.operation(Recurrent).function, _gate(step, total, 2))
     cell = (proposal * take + cell * forget).into(step.result)
     return (out * _function(step, step.operation(Recurrent).function, cell)).into(step.result), cell
+
+
+_CELLS: Mapping[str, tuple[_Advance, int]] = {"gru": (_gru_step, 1), "lstm": (_lstm_step, 2), "rnn": (_rnn_step, 1)}
 
 
 def _over_steps(step: Step, x: Exact, advance: _Advance, states: int) -> Exact:

@@ -17,14 +17,17 @@ SUPPORTED = frozenset(
         *("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D"),
         *("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"),
         *("Flatten", "Reshape", "Permute", "ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D"),
-        *("UpSampling1D", "UpSampling2D", "GRU", "LSTM"),
+        *("UpSampling1D", "UpSampling2D", "GRU", "LSTM", "SimpleRNN"),
         *("Rescaling", "Normalization"),  # by `with_layers`
-        *("RepeatVector", "TimeDistributed", "EinsumDense", "Dot"),  # by `flattened`
+        *("RepeatVector", "TimeDistributed", "EinsumDense", "Dot", "Bidirectional"),  # by `flattened`
         *IDENTITIES,
     }
 )
-# fpgaprune's own layer that becomes an operation.
-_OWN = ("RoundedChannels", "fpgaprune.quantise.channels")
+# fpgaprune's own layers that become operations.
+_OWN = (
+    ("RoundedChannels", "fpgaprune.quantise.channels"),
+    ("ReversedSteps", "fpgaprune.lowering.reversed_steps"),
+)
 _INSTEAD: Mapping[str, str] = {
     "Conv3D": "Conv2D layers",
     "Conv3DTranspose": "Conv2DTranspose layers",
@@ -43,10 +46,8 @@ _INSTEAD: Mapping[str, str] = {
     "CenterCrop": "Cropping2D",
     "ConvLSTM1D": "Conv1D and GRU",
     "ConvLSTM2D": "Conv2D layers",
-    "RNN": "GRU or LSTM, whose steps hardware knows",
+    "RNN": "GRU, LSTM or SimpleRNN, whose steps hardware knows",
     "Embedding": "data that are encoded before they reach the network",
-    "SimpleRNN": "GRU",
-    "Bidirectional": "GRU or LSTM, which read the steps in one direction",
 }
 
 
@@ -60,7 +61,7 @@ def class_problem(name: str, kind: str, module: str, *, nested: bool = False) ->
         nested: whether it is a model itself.
     """
     own = module.split(".")[0] != "keras"
-    if (kind in SUPPORTED and not own) or (kind, module) == _OWN:
+    if (kind in SUPPORTED and not own) or (kind, module) in _OWN:
         return None
     # The article follows the pronunciation: an LSTM.
     article = "an" if kind[0] in "AEIO" or kind[:2] in ("LS",) else "a"

@@ -7,7 +7,7 @@ import keras
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.lowering.classes import class_problem
-from fpgaprune.lowering.gru_lstm import RECURRENT, recurrent_reason
+from fpgaprune.lowering.recurrent_layers import RECURRENT, recurrent_reason
 from fpgaprune.network import activation_in, calls_of, count_uses, described, keras_class
 
 _ACTIVATIONS = frozenset({"softmax"} | {function.name for function in FUNCTIONS.values() if function.converts})
@@ -81,6 +81,11 @@ def _reason(layer: keras.Layer, kind: str) -> str | None:
         return reason
     if kind == "TimeDistributed":
         return f"it applies a {type(layer.layer).__name__} to every step, {_NO_OPERATION}: give it the steps themselves"
+    if kind == "Bidirectional":
+        return (
+            f"it wraps {type(layer.forward_layer).__name__} and {type(layer.backward_layer).__name__}; hardware has "
+            "GRU, LSTM and SimpleRNN in both directions, which return no states and read none"
+        )
     if adds_bias_along_width(layer):
         width = layer.output.shape[-1]
         return (

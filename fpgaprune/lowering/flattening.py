@@ -3,7 +3,7 @@
 The layers of models inside the model stand in it themselves. Layers that do nothing at inference (Dropout,
 augmentations) are left out. `TimeDistributed` becomes the layer that it applies to every step, an `EinsumDense` along
 the last axis a `Dense`, and `RepeatVector` a `Reshape` and an `UpSampling1D`, which repeats the only step. A layer that
-no single operation computes becomes several (`expansions`).
+no single operation computes becomes several (`expansions`, `reversed_steps`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import keras
 
 from fpgaprune.lowering.expansions import expanded, expands
 from fpgaprune.lowering.layer_names import free_name
+from fpgaprune.lowering.reversed_steps import reads_otherwise, with_steps_forward, wrapped_layers
 from fpgaprune.network import (
     Role,
     calls_of,
@@ -103,7 +104,11 @@ def flattened(model: keras.Model) -> keras.Model:
                 # What a layer expands to has no weights of its own; a second call makes other layers.
                 name = free(name) if name in called and expands(call.operation, args) else name
                 called.add(name)
-                made = keras.tree.flatten(_applied(call.operation, name, copy_of, free, args, kwargs))
+                if reads_otherwise(call):
+                    result = with_steps_forward(call, names, args[0], copy_of, free)
+                else:
+                    result = _applied(call.operation, name, copy_of, free, args, kwargs)
+                made = keras.tree.flatten(result)
             found |= {id(old): new for old, new in zip(call.outputs, made, strict=True)}
         return [found[id(tensor)] for tensor in graph.outputs]
 
@@ -142,6 +147,7 @@ def _changes(call: Any) -> bool:
         or is_dense(operation)
         or keras_class(operation) is keras.layers.RepeatVector
         or expands(operation, call.args)
+        or reads_otherwise(call)
     )
 
 
@@ -183,10 +189,14 @@ def _flat_names(functional: keras.Model) -> dict[str, str]:
 
 
 def _leaves(graph: object, prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yield the path and the operation of each call of `graph`, those inside a model instead of the model."""
+    """Yield the path and the operation of each call of `graph`, those inside a model instead of the model.
+
+    The two layers of a `Bidirectional` come after it.
+    """
     for call in calls_of(graph, path_prefix=prefix):
         inner = nested_graph(call)
         if inner is None:
             yield call.path, call.operation
+            yield from wrapped_layers(call).items()
         else:
             yield from _leaves(inner, f"{call.path}/")

@@ -14,7 +14,7 @@ import numpy as np
 from fpgaprune.errors import HlsError, RemovalError, UnsupportedLayerError
 from fpgaprune.lowering.convertible_layers import check_classes, check_layers
 from fpgaprune.lowering.flattening import flattened
-from fpgaprune.lowering.gru_lstm import RECURRENT, functions_of, gates_of
+from fpgaprune.lowering.recurrent_layers import RECURRENT, functions_of, gates_of
 from fpgaprune.lowering.joined_scales import joined_scales
 from fpgaprune.lowering.keras_operations import with_layers
 from fpgaprune.lowering.last_axis import on_last_axis

@@ -12,7 +12,9 @@ import numpy as np
 import fpgaprune.design as op
 from fpgaprune.design import FUNCTIONS, NOTHING
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.network import activation_in, activation_of
+from fpgaprune.lowering.recurrent_layers import RECURRENT, functions_of
+from fpgaprune.lowering.reversed_steps import ReversedSteps
+from fpgaprune.network import activation_in
 from fpgaprune.quantise import RoundedChannels
 from fpgaprune.values import FixedType
 
@@ -46,7 +48,7 @@ def operation_of(layer: keras.Layer, table_size: int) -> op.Operation:
     """
     if isinstance(layer, _ACTIVATIONS):
         return _activation(layer, table_size)
-    if isinstance(layer, keras.layers.GRU | keras.layers.LSTM):
+    if isinstance(layer, RECURRENT):
         return _recurrent(layer, table_size)
     make = next((make for kinds, make in _MAKERS.items() if isinstance(layer, kinds)), None)
     if make is None:
@@ -100,11 +102,11 @@ def _activation(layer: keras.Layer, table_size: int) -> op.Operation:
 
 
 def _recurrent(layer: keras.Layer, table_size: int) -> op.Operation:
-    function, gate = (activation_of(getattr(layer, what)) for what in ("activation", "recurrent_activation"))
-    if function is None or gate is None:
+    functions = list(functions_of(layer).values())
+    if "" in functions:
         raise UnsupportedLayerError(f"layer {layer.name!r} has an activation for which a design has no function")
-    cell = "gru" if isinstance(layer, keras.layers.GRU) else "lstm"
-    return op.Recurrent(cell, layer.units, function.name, gate.name, layer.return_sequences, table_size)
+    cell = {keras.layers.GRU: "gru", keras.layers.LSTM: "lstm"}.get(type(layer), "rnn")
+    return op.Recurrent(cell, layer.units, functions[0], functions[-1], layer.return_sequences, table_size)
 
 
 def _quantise(layer: keras.Layer) -> op.Operation:
@@ -146,6 +148,7 @@ _MAKERS: Mapping[Any, Callable[[Any], op.Operation]] = {
     MERGES: lambda layer: op.Merge(type(layer).__name__.lower()),
     keras.layers.Concatenate: lambda layer: op.Concatenate(layer.axis % len(layer.output.shape)),
     (keras.layers.Flatten, keras.layers.Reshape): lambda _: op.Reshape(),
+    ReversedSteps: lambda _: op.Reverse(),
     keras.layers.Permute: lambda layer: op.Transpose(tuple(axis - 1 for axis in layer.dims)),
     (keras.layers.ZeroPadding1D, keras.layers.ZeroPadding2D): lambda layer: op.Pad(_sides(layer.padding)),
     (keras.layers.Cropping1D, keras.layers.Cropping2D): lambda layer: op.Crop(_sides(layer.cropping)),

@@ -19,7 +19,7 @@ from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerE
 from fpgaprune.lowering.design_of import design_of, outline
 from fpgaprune.lowering.exact_types import bits_behind, exact_types, unrounded_inputs
 from fpgaprune.lowering.folding import PRODUCTS, fold, quantise_weights
-from fpgaprune.lowering.gru_lstm import observe_states
+from fpgaprune.lowering.recurrent_layers import observe_states
 from fpgaprune.lowering.layer_names import names_of, renamed
 from fpgaprune.lowering.layer_options import LayerOptions, read_options, with_widths
 from fpgaprune.lowering.layout import Layout, settle_layouts

@@ -18,10 +18,11 @@ import numpy as np
 from fpgaprune.errors import HlsError, shown
 from fpgaprune.lowering.accumulators import exact_accumulator, recurrent_accumulator
 from fpgaprune.lowering.folding import FOLDABLE, PRODUCTS, role_weights
-from fpgaprune.lowering.gru_lstm import RECURRENT
+from fpgaprune.lowering.recurrent_layers import RECURRENT
 from fpgaprune.lowering.layer_operations import MERGES
 from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.lowering.ranges import Range
+from fpgaprune.lowering.reversed_steps import ReversedSteps
 from fpgaprune.lowering.softmax_types import softmax_types
 from fpgaprune.lowering.table_sizes import entry_type
 from fpgaprune.network import producer, scale_and_shift
@@ -41,7 +42,7 @@ MOVES = (
     *_LARGEST,
     *(keras.layers.Flatten, keras.layers.Reshape, keras.layers.Permute),
     *(keras.layers.ZeroPadding1D, keras.layers.ZeroPadding2D, keras.layers.Cropping1D, keras.layers.Cropping2D),
-    *(keras.layers.UpSampling1D, keras.layers.UpSampling2D),
+    *(keras.layers.UpSampling1D, keras.layers.UpSampling2D, ReversedSteps),
 )
 _ACTIVATIONS = (
     *(keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReLU, keras.layers.ELU, keras.layers.PReLU),

@@ -31,6 +31,7 @@ PLAIN: Mapping[type, Any] = {
     softmax.RoundedSoftmax: keras.layers.Softmax,
     recurrent.RoundedGRU: keras.layers.GRU,
     recurrent.RoundedLSTM: keras.layers.LSTM,
+    recurrent.RoundedSimpleRNN: keras.layers.SimpleRNN,
     layers.RoundedAdd: keras.layers.Add,
     layers.RoundedSubtract: keras.layers.Subtract,
     layers.RoundedMultiply: keras.layers.Multiply,

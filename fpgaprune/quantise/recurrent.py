@@ -1,4 +1,4 @@
-"""GRU and LSTM that compute in Keras what their hardware does: rounded weights, gates from tables, a state with a type.
+"""GRU, LSTM and SimpleRNN that compute in Keras what their hardware does: rounded weights, gates from tables, a state with a type.
 
 Products and their sum are exact; what becomes of them has the types of `fpgaprune.emulate.recurrent`.
 """
@@ -104,3 +104,12 @@ class RoundedLSTM(_RoundedRecurrent, keras.layers.LSTM):  # type: ignore[misc, u
         cell = self._function(proposed) * self._gate(take) + states[1] * self._gate(forget)
         cell = rounded(cell, self.types["result"])
         return [rounded(self._gate(out) * self._function(cell), self.types["result"]), cell]
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedSimpleRNN(_RoundedRecurrent, keras.layers.SimpleRNN):  # type: ignore[misc, unused-ignore]
+    """`SimpleRNN` with the types of the hardware; its state is its activation."""
+
+    def _step(self, inputs: tf.Tensor, recurrent: tf.Tensor, states: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        del states
+        return [rounded(self._function(inputs + recurrent), self.types["result"])]

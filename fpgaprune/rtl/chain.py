@@ -170,6 +170,13 @@ class Chain(Datapath):
         need = np.concatenate([pixels, np.repeat(pixels[:, -1:], (parts - 1) * columns, axis=1)], axis=1).reshape(-1)
         self.module("fp_transpose", after, need, 0, after.bits, PARTS=parts, COLUMNS=columns)
 
+    def reverse(self) -> None:
+        """Send the steps of a sequence from the last to the first."""
+        self.relaid(1)
+        s, steps = self.stream, self.stream.shape[0]
+        need = np.repeat(self.need[-1:], s.beats)
+        self.module("fp_reverse", s, need, 0, STEPS=steps, BEATS=s.beats // steps)
+
     def window(
         self, size: tuple[int, int], stride: tuple[int, int], many_readers: bool = False, registered: bool = False
     ) -> None:

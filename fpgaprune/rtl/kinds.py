@@ -25,6 +25,7 @@ RULES: Mapping[type[op.Operation], Rule] = {
     op.Recurrent: recurrent.recurrent,
     op.Reshape: moves.reshape,
     op.Resize: moves.resize,
+    op.Reverse: moves.reverse,
     op.Scale: elementwise.batch_normalization,
     op.Softmax: tables.softmax,
     op.Transpose: moves.transpose,

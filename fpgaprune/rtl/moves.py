@@ -94,6 +94,13 @@ def transpose(context: Context, chain: Chain) -> None:
         chain.relaid(lanes)
 
 
+def reverse(context: Context, chain: Chain) -> None:
+    """Send the steps of a sequence from the last to the first, by a memory of one sample."""
+    if chain.stream.shape[0] > 1:
+        chain.reverse()
+    chain.assign(context.step.result)
+
+
 def _gathered(context: Context, chain: Chain, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     step = context.step
     order = np.arange(math.prod(shape)).reshape(shape).transpose(axes).reshape(-1)

@@ -18,6 +18,7 @@ CONTAINED = {
     "fp_channel_window": ("fp_line_buffer",),
     "fp_recurrent": ("fp_fifo",),
     "fp_reduce": ("fp_fifo",),
+    "fp_reverse": ("fp_memory",),
 }
 
 

@@ -1,4 +1,4 @@
-"""A GRU or LSTM: the sums of a step by a schedule or at once, then gates from tables and new states, unit by unit.
+"""A GRU, LSTM or plain RNN: the sums of a step by a schedule or at once, then gates from tables and new states, unit by unit.
 
 The gates of a unit come one after another, so that all of them read the same tables. What a step makes comes back as an
 input of the next one.
@@ -30,7 +30,7 @@ from fpgaprune.rtl.tables import centred, table_in
 
 # The gate that proposes a new state: it has the layer's activation, all others its recurrent activation.
 _PROPOSES = 2
-_GATES = {"gru": 3, "lstm": 4}
+_GATES = {"gru": 3, "lstm": 4, "rnn": 1}
 
 
 def recurrent(context: Context, chain: Chain) -> None:
@@ -218,6 +218,8 @@ def _gates(step: Step, sums: Chain, products: _Products, gates: int, raw: bool) 
         gate = _function(step, operation.gate, total).short()
         if operation.cell == "gru":
             return [gate.at_fraction(accum.fraction), *values]
+        if operation.cell == "rnn":
+            return [gate.at_fraction(accum.fraction)]
         proposal = _function(step, operation.function, total).short()
         fraction = max(gate.fraction, proposal.fraction)
         proposes = number.looked_up(_proposes(gates, period), 0).place
@@ -248,7 +250,10 @@ def _states(step: Step, sums: Chain) -> Chain:
         state = (proposal * take + before * forget).into(result)
         return [(out * _function(step, operation.function, state).short()).into(result), state]
 
-    cells: dict[str, Callable[[list[Number]], list[Number]]] = {"gru": of_gru, "lstm": of_lstm}
+    def of_rnn(values: list[Number]) -> list[Number]:
+        return [values[0].into(result)]
+
+    cells: dict[str, Callable[[list[Number]], list[Number]]] = {"gru": of_gru, "lstm": of_lstm, "rnn": of_rnn}
     chain.compute("state", cells[operation.cell], result)
     return chain
 

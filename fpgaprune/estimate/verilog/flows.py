@@ -117,6 +117,8 @@ def _flow(run: list[Part], beats: int) -> Passing:
             return _scatter(beats, head["BEATS"])
         case "fp_scheduled":
             return scheduled(head)
+        case "fp_reverse":
+            return _fifo(beats, beats, whole=True)
         case "fp_repeat":
             return _through(beats, np.repeat(np.arange(beats), head["BEATS"]))
         case "fp_pad":
@@ -191,11 +193,16 @@ def _settle(beats: int, depth: int) -> Passing:
     return Passing((beats,), offers, lambda _, outs: [outs[0][1]])
 
 
-def _fifo(beats: int, depth: int) -> Passing:
-    def takes(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
-        return [later(one_by_one(np.maximum(ins[0][1] + 1, later(outs[0][1], 1))), depth) + 1]
+def _fifo(beats: int, depth: int, whole: bool = False) -> Passing:
+    """Model a queue; of a `whole` sample none leaves before its last beat has come."""
 
-    return Passing((beats,), lambda ins, _: [ins[0][1] + 2], takes)
+    def come(ins: list[Cycles]) -> Ints:
+        return np.repeat(ins[0][1][beats - 1 :: beats], beats) if whole else ins[0][1]
+
+    def takes(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
+        return [later(one_by_one(np.maximum(come(ins) + 1, later(outs[0][1], 1))), depth) + 1]
+
+    return Passing((beats,), lambda ins, _: [come(ins) + 2], takes)
 
 
 def _gather(beats: int, count: int) -> Passing:

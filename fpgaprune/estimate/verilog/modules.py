@@ -123,6 +123,11 @@ def _transpose(i: Instance) -> Mapping[str, float]:
     return _joined(memory, _counters(i["PARTS"] - 1, i["COLUMNS"] - 1), {"choice_bit": i["WIDTH"] * i["PARTS"]})
 
 
+def _reverse(i: Instance) -> Mapping[str, float]:
+    end, beat = i["STEPS"] * i["BEATS"] - 1, i["BEATS"] - 1
+    return _joined(_memory(i["WIDTH"], end + 1), _counters(end, end, beat, beat, 1, 1, 1, 1))
+
+
 def _window_counters(i: Instance) -> Mapping[str, float]:
     return _counters(i["COLUMNS"] - 1, i["ROWS"] - 1, i["KW"] + i["SW"], i["KH"] + i["SH"])
 
@@ -261,6 +266,7 @@ _COUNTED: Mapping[str, Callable[[Instance], Mapping[str, float]]] = {
     "fp_reduce": _reduce,
     "fp_register": lambda i: {"register": 2 * i["WIDTH"] + 2, "choice_bit": i["WIDTH"]},
     "fp_repeat": lambda i: _counters(i["BEATS"] - 1),
+    "fp_reverse": _reverse,
     "fp_scatter": _scatter,
     "fp_scheduled": count_scheduled,
     "fp_settle": lambda i: _counters(i["DEPTH"]),
