@@ -69,6 +69,10 @@ def _fault_of_backend(layer: LayerSpec, shapes: Sequence[tuple[int, ...]], desig
                 f"each channel has a type of its own, for which backend {backend} has no template: choose backend "
                 f"{' or '.join(map(repr, QUANTISING))}"
             )
+        case op.Reverse():
+            return f"steps are read from the last to the first, for which hls4ml has no layer: choose {_OURS}"
+        case op.Recurrent("rnn"):
+            return f"backend {backend} has no template of a plain RNN: choose {_OURS}, or GRU"
         case op.Merge() if len(set(shapes)) > 1 and (design.io_type == "io_stream" or backend not in AP_BACKENDS):
             return (
                 f"it merges {' and '.join(map(str, shapes))}, and the template reads past the end of the shorter "

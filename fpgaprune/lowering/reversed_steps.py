@@ -7,6 +7,7 @@ Hardware reads steps as they come. So a layer with `go_backwards` reads them thr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -27,20 +28,17 @@ _MERGED: dict[str | None, Any] = {
 }
 
 
-def _through(site: Site) -> Channels:
-    """Keep the channels, which are the same at every step; where they are not, none may leave."""
-    channels = site.inputs[0]
-    if 1 in channels.varying:
-        site.hold(channels.ids, "layout")
-        return channels.unknown()
-    return channels
+def _reversed(site: Site) -> Channels:
+    """Reverse what is known of each step, where that differs from step to step."""
+    x = site.inputs[0]
+    return replace(x, ids=x.ids[::-1], known=x.known[::-1], value=x.value[::-1])
 
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
 class ReversedSteps(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
     """Hands on the steps of its input (N, T, ...) from the last to the first."""
 
-    channel_rule = LayerRule(_through, Role.POSITIONS)
+    channel_rule = LayerRule(_reversed, Role.POSITIONS)
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         """Return `x` with its second axis reversed."""
@@ -82,7 +80,7 @@ def with_steps_forward(
     """
 
     def forwards(one: keras.Layer, name: str) -> keras.KerasTensor:
-        read = ReversedSteps(name=free(f"{name}_reversed"))(x) if one.go_backwards else x
+        read = ReversedSteps(name=free(f"{names[call.path]}_reversed"))(x) if one.go_backwards else x
         return copy(one, name, go_backwards=False)(read)
 
     layer, name = call.operation, names[call.path]

@@ -247,19 +247,27 @@ def _model_weights(config: dict[str, Any], group: Any, nested: str) -> Iterator[
         if "layers" in layer["config"]:
             yield from _model_weights(layer["config"], entry, f"{nested}{name}/")
             continue
-        for owner, variables in _owners(entry, name):
-            for index, variable in enumerate(_variable_names(layer)):
+        for owner, variables, holder in _owners(entry, name, layer):
+            for index, variable in enumerate(_variable_names(holder)):
                 if str(index) in variables:
                     yield nested, f"{nested}{owner}/{variable}", np.asarray(variables[str(index)])
 
 
-def _owners(entry: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield the variables of a layer or of the cell inside it, each with the path of its owner."""
+def _owners(entry: Any, path: str, layer: dict[str, Any]) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Yield the variables of `layer`, of the cell inside it and of the layers that it wraps.
+
+    Each comes with the path of its owner and the layer that says its variables.
+    """
+    inner = [layer["config"].get(key) for key in ("layer", "backward_layer")]
+    wrapped = {one["config"].get("name"): one for one in inner if isinstance(one, dict) and "config" in one}
     if len(entry["vars"]):
-        yield name, entry["vars"]
+        yield path, entry["vars"], layer
     for child in entry.values():
-        if "vars" in child and len(child["vars"]):
-            yield f"{name}/{child['vars'].attrs['name']}", child["vars"]
+        name = _name_of(child)
+        if name in wrapped:
+            yield from _owners(child, f"{path}/{name}", wrapped[name])
+        elif "vars" in child and len(child["vars"]):
+            yield f"{path}/{name}", child["vars"], layer
 
 
 def _legacy_weights(config: dict[str, Any], group: Any) -> Iterator[tuple[str, str, Array]]:

@@ -80,7 +80,7 @@ class Weight:
         kind = _class_name(self.layer)
         if self.name == "depthwise_kernel" or (self.name == "kernel" and kind.startswith("Depthwise")):
             return "depthwise"
-        if role_of(self.layer) is Role.RECURRENT:
+        if role_of(self.layer) is Role.RECURRENT or kind == "Bidirectional":
             return "recurrent" if self.name in ("kernel", "recurrent_kernel") else "other"
         if self.name not in ("kernel", "pointwise_kernel"):
             return "other"

@@ -72,7 +72,8 @@ def _carry(model: keras.Model, dense: list[str], convolutions: list[str], weight
     variables = named_weights(model)
     counts: dict[str, int] = {}
     for path in (*dense, *convolutions):
-        positions = [_positions(step, network) for step in network.by_layer.get(id(weights[path].layer), [])]
+        weight = weights[path]
+        positions = [_positions(weight, step, network) for step in network.by_layer.get(id(weight.layer), [])]
         known = [count for count in positions if count is not None]
         if not known or len(known) < len(positions):
             return False
@@ -81,9 +82,9 @@ def _carry(model: keras.Model, dense: list[str], convolutions: list[str], weight
     return done >= DENSE_SHARE * sum(counts.values())
 
 
-def _positions(step: FlatStep, network: Network) -> int | None:
+def _positions(weight: Weight, step: FlatStep, network: Network) -> int | None:
     """Return the number of positions, or steps in time, at which a call uses its weights; None if a size is unknown."""
     # A transposed convolution uses each weight at each position of its input, a recurrent layer at each step.
-    of_input = step.role in (Role.TRANSPOSED, Role.RECURRENT)
+    of_input = step.role is Role.TRANSPOSED or weight.kind == "recurrent"
     sizes = network.shape(step.inputs[0] if of_input else step.outputs[0])[1:-1]
     return None if None in sizes else math.prod(size for size in sizes if size is not None)

@@ -126,6 +126,9 @@ class Bounds:
                 cell = f * cell + i * g
                 out, out_off = self._through(layer, layer.activation, cell, cell_off)
                 state, off = o * out, o * out_off + (np.abs(out) + out_off) * do + lsb
+            elif isinstance(layer, keras.layers.SimpleRNN):
+                state, off = self._through(layer, layer.activation, gates[0], offs[0])
+                off = off + lsb
             else:
                 (z, r), (dz, dr) = zip(
                     *(self._through(layer, layer.recurrent_activation, gates[k], offs[k]) for k in (0, 1)),

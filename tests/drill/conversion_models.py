@@ -233,7 +233,15 @@ def _sequences() -> None:
     _chain("gru_before", (5, 3), lambda: kl.GRU(4, reset_after=False))
     _chain("lstm_hard", (5, 3), lambda: kl.LSTM(4, recurrent_activation="hard_sigmoid"))
     _chain("bidirectional", (5, 3), lambda: kl.Bidirectional(kl.LSTM(4)))
-    _chain("bidirectional_gru", (5, 3), lambda: kl.Bidirectional(kl.GRU(4, return_sequences=True)))
+    for number, mode in enumerate(("concat", "sum", "mul", "ave", None)):
+        kind, every = ("GRU", "SimpleRNN")[number % 2], mode != "sum"
+        _chain(
+            f"bidirectional_{mode}",
+            (5, 3),
+            lambda k=kind, m=mode, s=every: kl.Bidirectional(getattr(kl, k)(4, return_sequences=s), merge_mode=m),
+        )
+    _chain("bidirectional_state", (5, 3), lambda: kl.Bidirectional(kl.GRU(4, return_state=True)))
+    _chain("bidirectional_conv", (5, 4, 3), lambda: kl.Bidirectional(kl.ConvLSTM1D(4, 2)))
     _chain("distributed", (5, 3), lambda: kl.TimeDistributed(kl.Dense(2)))
     _chain("embedding", (5,), lambda: kl.Embedding(8, 3))
     _chain("einsum", (4, 3), lambda: kl.EinsumDense("abc,cd->abd", output_shape=(4, 5)))

@@ -99,10 +99,16 @@ def _refusal(error: FpgaPruneError, model: Any, backend: str) -> tuple[str, str]
         return "traceback", f"the refusal of our Verilog speaks of hls4ml: {said}"
     # Operations that are no layers have names, too.
     own = getattr(model, "operations", model.layers)
+    own = [*own, *(half for layer in model.layers for half in _directions(layer))]
     names = [operation.name for operation in own] + ["a project for io_parallel", "model 'drilled' has no layer"]
     if "\n" in said or not any(name in said for name in names):
         return "traceback", f"the refusal is no line that names a layer: {said}"
     return "refused", said
+
+
+def _directions(layer: Any) -> list[Any]:
+    """The two layers of a `Bidirectional`."""
+    return [layer.forward_layer, layer.backward_layer] if isinstance(layer, keras.layers.Bidirectional) else []
 
 
 def _compared(model: Any, design: Any, x: list[np.ndarray], got: Any) -> tuple[str, str]:

@@ -302,6 +302,16 @@ BENCHES = {
     "fp_transpose_pixel": Bench(
         instance("fp_transpose", ".WIDTH(6), .PARTS(2), .COLUMNS(1)"), [(3, 2)], [(6, 1)], lambda x: [x.reshape(6, 1)]
     ),
+    "fp_reverse": Bench(
+        instance("fp_reverse", ".WIDTH(12), .STEPS(5), .BEATS(3)"),
+        [(15, 2)],
+        [(15, 2)],
+        lambda x: [x.reshape(5, 3, 2)[::-1].reshape(-1, 2)],
+        clocks=16,
+    ),
+    "fp_reverse_values": Bench(
+        instance("fp_reverse", ".WIDTH(6), .STEPS(4), .BEATS(1)"), [(4, 1)], [(4, 1)], lambda x: [x[::-1]], clocks=5
+    ),
     "fp_accumulate": Bench(
         instance("fp_accumulate", ".LANES(2), .WIDTH(6), .OUT_WIDTH(9), .BEATS(5)"),
         [(5, 2)],

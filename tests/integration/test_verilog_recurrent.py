@@ -1,4 +1,4 @@
-"""Networks with GRU and LSTM layers against the emulator, every bit of every output, with stalls and resets."""
+"""Networks with recurrent layers against the emulator, every bit of every output, with stalls and resets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def random_recurrent(seed: int, branches: int):
             functions = (str(rng.choice(["tanh", "sigmoid", "relu"])) for _ in range(2))
             names = dict(zip(("activation", "recurrent_activation"), functions, strict=True))
             sequences = not last or bool(rng.random() < 0.5)
-            x = net.recurrent(x, str(rng.choice(["GRU", "LSTM"])), int(rng.integers(1, 6)), sequences, **names)
+            x = net.recurrent(x, str(rng.choice(["GRU", "LSTM", "RNN"])), int(rng.integers(1, 6)), sequences, **names)
         if len(net.shape(x)) == 1 and rng.random() < 0.5:
             x = net.dense(x, 3)
         ends.append(x)
@@ -81,8 +81,14 @@ def behind(net: Net, x: str) -> str:
     return net.activation(net.recurrent(net.activation(x, "relu"), "LSTM", 3), "tanh")
 
 
+def both_ways(net: Net, x: str) -> str:
+    """Two recurrent layers, of which one reads from the last step to the first, side by side at every step."""
+    back = net.reverse(net.recurrent(net.reverse(x), "RNN", 3))
+    return net.concatenate(net.recurrent(x, "GRU", 2), back)
+
+
 @pytest.mark.parametrize("levels", [1, 3])
-@pytest.mark.parametrize("build", [beside, behind])
+@pytest.mark.parametrize("build", [beside, behind, both_ways])
 def test_branches_and_functions_around_recurrent_layers_wait_for_each_other(build, levels, tmp_path):
     net = Net(np.random.default_rng(9))
     design = net.design(build(net, net.input(6, 4)))
@@ -108,7 +114,7 @@ def laid(cell: str, multipliers: int, sequences: bool, units: int = 6):
 
 
 @pytest.mark.parametrize(
-    ("cell", "multipliers", "sequences"), [("GRU", 1, False), ("LSTM", 3, True), ("GRU", 40, True), ("LSTM", 0, False)]
+    ("cell", "multipliers", "sequences"), [("GRU", 1, False), ("LSTM", 3, True), ("GRU", 40, True), ("LSTM", 0, False), ("RNN", 2, True)]
 )
 def test_the_price_has_the_cycles_of_simulation(cell, multipliers, sequences, tmp_path):
     design, layout = laid(cell, multipliers, sequences)

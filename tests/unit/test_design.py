@@ -121,6 +121,7 @@ EVERY = (
     op.Reshape(repacks=True),
     op.Copy(),
     op.Transpose((1, 0, 2)),
+    op.Reverse(),
     op.Pad((1, 0, 2, 3)),
     op.Crop((0, 0, 1, 1)),
     op.Resize(),

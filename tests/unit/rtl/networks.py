@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.backends import as_built
-from fpgaprune.design import NOTHING, Design, LayerSpec
+from fpgaprune.design import NOTHING, Design, LayerSpec, Operation, Recurrent, Reverse
 from fpgaprune.hls import layer_of
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
@@ -69,7 +69,7 @@ class Net:
         """hls4ml pads in a layer of its own in io_stream, and in the layer itself in io_parallel."""
         if self.io_type == "io_parallel" or not any(pads):
             return source, pads
-        kind = next(layer.types["result"] for layer in self.layers if layer.name == source)
+        kind = self._kind_of(source)
         return self.pad(source, pads, kind), (0, 0, 0, 0)
 
     def pad(self, source: str, pads: tuple[int, int, int, int], kind: FixedType | None = None) -> str:
@@ -148,22 +148,22 @@ class Net:
         return self.add("FixedPointQuantizer", (source,), shape, {"result": widest}, attributes=attributes)
 
     def flatten(self, source: str) -> str:
-        kind = next(layer.types["result"] for layer in self.layers if layer.name == source)
+        kind = self._kind_of(source)
         return self.add("Reshape", (source,), (math.prod(self.shape(source)),), {"result": kind})
 
     def dense(self, source: str, outputs: int) -> str:
         return self.add("Dense", (source,), (outputs,), **self._weighted((self.shape(source)[0], outputs), outputs))
 
     def recurrent(self, source: str, cell: str, units: int, sequences: bool = True, **functions: str) -> str:
-        """A `GRU` or `LSTM`; `functions` are its `activation` and `recurrent_activation`."""
+        """A `GRU`, `LSTM` or `RNN`; `functions` are its `activation` and `recurrent_activation`."""
         steps, features = self.shape(source)
-        gates = units * (3 if cell == "GRU" else 4)
+        gates = units * {"GRU": 3, "LSTM": 4, "RNN": 1}[cell]
         shapes = {"weight": (features, gates), "recurrent_weight": (units, gates), "bias": (gates,)}
         found = {role: self.weights(*shape) for role, shape in (shapes | {"recurrent_bias": (gates,)}).items()}
         kinds = {role: kind for role, (_, kind) in found.items()}
         named = {"activation": "tanh", "recurrent_activation": "sigmoid"} | functions
-        return self.add(
-            cell,
+        name = self.add(
+            "GRU" if cell == "RNN" else cell,
             (source,),
             (steps, units) if sequences else (units,),
             {**kinds, "accum": self.accum(), "table": self.kind((6, 14), (1, 4))},
@@ -171,6 +171,22 @@ class Net:
             attributes={"n_out": units, "return_sequences": sequences, "table_size": 256, **named},
             strategy="latency",
         )
+        if cell == "RNN":
+            # hls4ml has no name for it.
+            self._operation(Recurrent("rnn", units, named["activation"], named["activation"], sequences, 256))
+        return name
+
+    def reverse(self, source: str) -> str:
+        name = self.add("Reshape", (source,), self.shape(source), {"result": self._kind_of(source)})
+        self._operation(Reverse())
+        return name
+
+    def _operation(self, operation: Operation) -> None:
+        """Let the last layer compute `operation`."""
+        self.layers[-1] = replace(self.layers[-1], operation=operation)
+
+    def _kind_of(self, name: str) -> FixedType:
+        return next(layer.types["result"] for layer in self.layers if layer.name == name)
 
     def batch_norm(self, source: str) -> str:
         channels = self.shape(source)[-1]
@@ -194,7 +210,7 @@ class Net:
 
     def upsample(self, source: str, factor: int) -> str:
         h, w, c = self.shape(source)
-        kind = next(layer.types["result"] for layer in self.layers if layer.name == source)
+        kind = self._kind_of(source)
         return self.add("Resize", (source,), (h * factor, w * factor, c), {"result": kind})
 
     def softmax(self, source: str) -> str:

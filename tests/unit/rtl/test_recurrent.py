@@ -51,7 +51,7 @@ def with_weights(design, name, role, weights):
 
 
 @pytest.mark.parametrize("multipliers", [0, 1, 7])
-@pytest.mark.parametrize("cell", ["GRU", "LSTM"])
+@pytest.mark.parametrize("cell", ["GRU", "LSTM", "RNN"])
 def test_both_matrices_are_read_back(cell, multipliers, tmp_path):
     design, name, masks = design_of(cell)
     project = to_verilog(design, tmp_path, multipliers={name: multipliers} if multipliers else {})
@@ -65,10 +65,10 @@ def test_both_matrices_are_read_back(cell, multipliers, tmp_path):
     assert not check.violations
 
 
-@pytest.mark.parametrize("multipliers", [0, 3])
+@pytest.mark.parametrize(("cell", "multipliers"), [("GRU", 0), ("GRU", 3), ("RNN", 0), ("RNN", 2)])
 @pytest.mark.parametrize("role", ROLES)
-def test_a_locked_weight_that_crept_in_is_found(role, multipliers, tmp_path):
-    design, name, masks = design_of("GRU")
+def test_a_locked_weight_that_crept_in_is_found(role, cell, multipliers, tmp_path):
+    design, name, masks = design_of(cell)
     weights = design[name].weights[role].copy()
     locked = tuple(np.argwhere(weights == 0)[2])
     weights[locked] = 1
