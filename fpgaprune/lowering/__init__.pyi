@@ -9,8 +9,6 @@ from .folding import FOLDABLE as FOLDABLE
 from .folding import fold as fold
 from .folding import quantise_weights as quantise_weights
 from .folding import role_weights as role_weights
-from .recurrent_layers import RECURRENT as RECURRENT
-from .recurrent_layers import observed_states as observed_states
 from .keras_operations import operation_problems as operation_problems
 from .keras_operations import with_layers as with_layers
 from .last_axis import with_channels_last as with_channels_last
@@ -41,6 +39,8 @@ from .precision import fitting as fitting
 from .ranges import Range as Range
 from .ranges import Samples as Samples
 from .ranges import observe as observe
+from .recurrent_layers import RECURRENT as RECURRENT
+from .recurrent_layers import observed_states as observed_states
 from .reversed_steps import ReversedSteps as ReversedSteps
 from .rounded_model import carry_masks as carry_masks
 from .rounded_model import quantize as quantize

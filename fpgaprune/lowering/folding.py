@@ -14,13 +14,13 @@ import numpy as np
 from fpgaprune.errors import HlsError, RemovalError, UnsupportedLayerError
 from fpgaprune.lowering.convertible_layers import check_classes, check_layers
 from fpgaprune.lowering.flattening import flattened
-from fpgaprune.lowering.recurrent_layers import RECURRENT, functions_of, gates_of
 from fpgaprune.lowering.joined_scales import joined_scales
 from fpgaprune.lowering.keras_operations import with_layers
 from fpgaprune.lowering.last_axis import on_last_axis
 from fpgaprune.lowering.layer_names import free_name
 from fpgaprune.lowering.layer_operations import EACH_VALUE
 from fpgaprune.lowering.plain_convolutions import plain_convolutions, split_separable
+from fpgaprune.lowering.recurrent_layers import RECURRENT, functions_of, gates_of
 from fpgaprune.lowering.scales_behind_relu import scales_into_products
 from fpgaprune.lowering.transposed_convolutions import TRANSPOSED, with_late_crops, without_transposed
 from fpgaprune.network import (

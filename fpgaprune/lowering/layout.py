@@ -10,8 +10,8 @@ from fpgaprune.backends import OURS, Backend, backend_named
 from fpgaprune.design import product_size, settle_reuse
 from fpgaprune.errors import HlsError
 from fpgaprune.lowering.folding import DEPTHWISE, FOLDABLE, PRODUCTS
-from fpgaprune.lowering.recurrent_layers import RECURRENT
 from fpgaprune.lowering.layer_options import LayerOptions
+from fpgaprune.lowering.recurrent_layers import RECURRENT
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerE
 from fpgaprune.lowering.design_of import design_of, outline
 from fpgaprune.lowering.exact_types import bits_behind, exact_types, unrounded_inputs
 from fpgaprune.lowering.folding import PRODUCTS, fold, quantise_weights
-from fpgaprune.lowering.recurrent_layers import observe_states
 from fpgaprune.lowering.layer_names import names_of, renamed
 from fpgaprune.lowering.layer_options import LayerOptions, read_options, with_widths
 from fpgaprune.lowering.layout import Layout, settle_layouts
 from fpgaprune.lowering.precision import Precision, Types, choose_types, fitting
 from fpgaprune.lowering.ranges import Range, Samples, as_inputs, cut_off, observe, require_ranges, trained_types
+from fpgaprune.lowering.recurrent_layers import observe_states
 from fpgaprune.lowering.table_sizes import require_within_tables, size_problems, table_sizes
 from fpgaprune.lowering.weight_origins import WeightOrigins
 from fpgaprune.lowering.width_search import Labels, WidthSearch

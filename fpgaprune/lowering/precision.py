@@ -18,10 +18,10 @@ import numpy as np
 from fpgaprune.errors import HlsError, shown
 from fpgaprune.lowering.accumulators import exact_accumulator, recurrent_accumulator
 from fpgaprune.lowering.folding import FOLDABLE, PRODUCTS, role_weights
-from fpgaprune.lowering.recurrent_layers import RECURRENT
 from fpgaprune.lowering.layer_operations import MERGES
 from fpgaprune.lowering.layer_options import LayerOptions
 from fpgaprune.lowering.ranges import Range
+from fpgaprune.lowering.recurrent_layers import RECURRENT
 from fpgaprune.lowering.reversed_steps import ReversedSteps
 from fpgaprune.lowering.softmax_types import softmax_types
 from fpgaprune.lowering.table_sizes import entry_type

@@ -7,7 +7,7 @@ type `result`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -53,7 +53,8 @@ def functions_of(layer: keras.Layer) -> dict[str, str]:
 
 def gates_of(layer: keras.Layer) -> int:
     """Return the number of gates of a recurrent layer; a product has this many times `units` numbers."""
-    return int(layer.cell.kernel.shape[-1]) // layer.units
+    width: int = layer.cell.kernel.shape[-1]
+    return width // int(layer.units)
 
 
 def observed_states(layer: keras.Layer, x: Array) -> NDArray[np.float64]:
@@ -66,7 +67,7 @@ def observed_states(layer: keras.Layer, x: Array) -> NDArray[np.float64]:
     bias = biases[0].reshape(-1, gates * units) if biases else np.zeros((2, gates * units))
     products = x.astype(np.float64) @ kernel + bias[0]
     recurrent_bias = bias[1] if len(bias) > 1 else np.zeros(gates * units)
-    step = {1: _rnn, 3: _gru, 4: _lstm}[gates]
+    step: Callable[..., Array] = {1: _rnn, 3: _gru, 4: _lstm}[gates]
     state = np.zeros((len(x), 2 * units if step is _lstm else units))
     found = np.empty((*x.shape[:2], state.shape[-1]))
     functions = [FUNCTIONS[name].values for name in functions_of(layer).values()]

@@ -15,11 +15,11 @@ from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.lowering.design_of import single_scale_and_shift
 from fpgaprune.lowering.flattening import flattened, layer_owners, owner_of
 from fpgaprune.lowering.folding import DEPTHWISE, fold, quantise_weights
-from fpgaprune.lowering.recurrent_layers import RECURRENT
 from fpgaprune.lowering.lowered import AnyPrecision, LayerSettings, make_design
 from fpgaprune.lowering.plain_convolutions import depthwise_names
 from fpgaprune.lowering.precision import AVERAGES, MOVES, SCALE_COLUMNS, Precision, scaled_bits
 from fpgaprune.lowering.ranges import Samples, trained_types
+from fpgaprune.lowering.recurrent_layers import RECURRENT
 from fpgaprune.lowering.transposed_convolutions import phases_of
 from fpgaprune.lowering.width_search import Labels
 from fpgaprune.network import copied, producer

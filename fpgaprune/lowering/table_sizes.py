@@ -18,8 +18,8 @@ import numpy as np
 from fpgaprune.backends import AP_BACKENDS
 from fpgaprune.design import CENTRED, FUNCTIONS, USUAL_SIZE, ScalarFunction
 from fpgaprune.errors import HlsError
-from fpgaprune.lowering.recurrent_layers import RECURRENT, functions_of
 from fpgaprune.lowering.layer_options import LayerOptions
+from fpgaprune.lowering.recurrent_layers import RECURRENT, functions_of
 from fpgaprune.network import activation_in, producer
 from fpgaprune.values import Array, FixedType
 

@@ -22,11 +22,11 @@ from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError
 from fpgaprune.lowering.folding import PRODUCTS, role_weights
-from fpgaprune.lowering.recurrent_layers import RECURRENT
 from fpgaprune.lowering.known_losses import KnownLosses, question_of
 from fpgaprune.lowering.layer_options import LayerOptions, with_widths
 from fpgaprune.lowering.precision import Precision, Types, choose_types, read_by_products
 from fpgaprune.lowering.ranges import Range, Samples
+from fpgaprune.lowering.recurrent_layers import RECURRENT
 from fpgaprune.lowering.widths import AutoPrecision, FoundWidths
 from fpgaprune.measure import share_lost
 from fpgaprune.network import producer

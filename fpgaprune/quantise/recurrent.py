@@ -1,4 +1,4 @@
-"""GRU, LSTM and SimpleRNN that compute in Keras what their hardware does: rounded weights, gates from tables, a state with a type.
+"""Recurrent layers that compute in Keras what their hardware does: rounded weights, gates from tables, a typed state.
 
 Products and their sum are exact; what becomes of them has the types of `fpgaprune.emulate.recurrent`.
 """

@@ -1,4 +1,4 @@
-"""A GRU, LSTM or plain RNN: the sums of a step by a schedule or at once, then gates from tables and new states, unit by unit.
+"""A recurrent layer: the sums of a step by a schedule or at once, then gates from tables and new states, unit by unit.
 
 The gates of a unit come one after another, so that all of them read the same tables. What a step makes comes back as an
 input of the next one.

@@ -168,6 +168,20 @@ def test_where_a_size_is_open_dense_weights_are_left_alone(size):
     assert ("wide/kernel" in default_paths(model)) == (size is not None)
 
 
+def test_both_directions_are_selected_like_one():
+    """Without a convolution, and beside one whose multiplications are few against those of every step."""
+    stack = [layers.Bidirectional(layers.GRU(8), name="both"), layers.Dense(4, name="out")]
+    alone = keras.Sequential([keras.Input((5, 3)), *stack])
+    paths = [
+        f"both/{way}_gru/gru_cell/{name}" for way in ("forward", "backward") for name in ("kernel", "recurrent_kernel")
+    ]
+    assert default_paths(alone) == [*paths, "out/kernel"]
+    beside = keras.Sequential(
+        [keras.Input((40, 3)), layers.Conv1D(8, 9, strides=1, padding="same", name="conv"), *stack]
+    )
+    assert default_paths(beside) == ["conv/kernel", *paths, "out/kernel"]
+
+
 @pytest.mark.parametrize("cell", [layers.GRU, layers.LSTM, layers.SimpleRNN])
 def test_recurrent_weights_are_selected_locked_and_certified(cell, tmp_path):
     stack = [keras.Input((5, 3)), cell(8, name="cell"), layers.Dense(4, activation="softmax", name="out")]

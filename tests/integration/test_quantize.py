@@ -14,6 +14,7 @@ from fpgaprune.quantise import PLAIN, kernel_types, unrounded, with_next_power
 from tests.called import called
 
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
+OURS = fp.Target.of("tang-nano-20k")
 
 
 def image_network():
@@ -105,6 +106,21 @@ def recurrent_network():
     )
 
 
+def network_of_both_directions():
+    """Layers that read backwards, alone and beside another, and that hand on each step or the last."""
+    both = {"sum": layers.GRU(5, return_sequences=True, name="gru"), "concat": layers.SimpleRNN(4, name="rnn")}
+    return keras.Sequential(
+        [
+            keras.Input((6, 3), name="wave"),
+            layers.SimpleRNN(4, "relu", return_sequences=True, go_backwards=True, name="back"),
+            *(layers.Bidirectional(layer, merge_mode=mode, name=mode) for mode, layer in both.items()),
+            layers.Dense(6, activation="relu", name="hidden"),
+            layers.Dense(3, name="head"),
+        ],
+        name="both",
+    )
+
+
 def copies(model):
     return {path: value.copy() for path, value in fp.weight_arrays(model).items()}
 
@@ -116,6 +132,7 @@ def copies(model):
         (gated_network, fp.Precision(16, 16, 20)),  # whose products float32 does not hold
         (recurrent_network, fp.Precision(3, 4, 6)),  # whose sums are hardly finer than a table
         (recurrent_network, fp.Precision(8, 10, 16)),  # whose sums float32 does not hold
+        (network_of_both_directions, fp.Precision(4, 6, 10)),
         (image_network, fp.Precision(4, 3, 12)),
         (sloped_network, fp.Precision(4, 5, 12)),
         (sloped_network, fp.Precision(16, 24, 24)),  # whose averages float32 does not hold
@@ -129,10 +146,11 @@ def test_keras_gives_the_bits_of_the_hardware_before_and_after_training(build, p
     x = rng.normal(size=(160, *model.input_shape[1:])).astype("float32")
     y = rng.integers(0, model.output_shape[-1], len(x))
     trained = copies(model)
-    quantized = fp.quantize(model, TARGET, x[:100], precision)
+    target = OURS if build is network_of_both_directions else TARGET
+    quantized = fp.quantize(model, target, x[:100], precision)
     for path, value in fp.weight_arrays(model).items():
         np.testing.assert_array_equal(value, trained[path])  # hers is left alone
-    clipped = fp.make_design(model, TARGET, x[:100], replace(precision, clips=True))
+    clipped = fp.make_design(model, target, x[:100], replace(precision, clips=True))
     # As each layer is called by itself, and below as `predict` compiles them.
     before = called(quantized, x)
     np.testing.assert_array_equal(fp.emulate(clipped, x), before)
@@ -149,7 +167,7 @@ def test_keras_gives_the_bits_of_the_hardware_before_and_after_training(build, p
     moved = [path for path, value in fp.weight_arrays(quantized).items() if (value != started[path]).any()]
     assert len(moved) == len(quantized.trainable_weights)
 
-    design = fp.make_design(quantized, TARGET, x[:100])
+    design = fp.make_design(quantized, target, x[:100])
     np.testing.assert_array_equal(fp.emulate(design, x), given)
     for path in locked:
         name, _, role = path.partition("/")
@@ -164,7 +182,7 @@ def test_keras_gives_the_bits_of_the_hardware_before_and_after_training(build, p
             wider = replace(result, width=result.width + grown, integer=result.integer + grown)
             assert made == {**layer.types, "result": wider}
     plain = settle(quantized)
-    made = fp.make_design(plain, TARGET, x[:100], layers=settled_types(quantized, x[:100]))
+    made = fp.make_design(plain, target, x[:100], layers=settled_types(quantized, x[:100]))
     np.testing.assert_array_equal(fp.emulate(made, x), given)
     for layer in plain.layers:
         if isinstance(layer, layers.PReLU):

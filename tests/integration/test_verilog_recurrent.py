@@ -114,7 +114,8 @@ def laid(cell: str, multipliers: int, sequences: bool, units: int = 6):
 
 
 @pytest.mark.parametrize(
-    ("cell", "multipliers", "sequences"), [("GRU", 1, False), ("LSTM", 3, True), ("GRU", 40, True), ("LSTM", 0, False), ("RNN", 2, True)]
+    ("cell", "multipliers", "sequences"),
+    [("GRU", 1, False), ("LSTM", 3, True), ("GRU", 40, True), ("LSTM", 0, False), ("RNN", 2, True)],
 )
 def test_the_price_has_the_cycles_of_simulation(cell, multipliers, sequences, tmp_path):
     design, layout = laid(cell, multipliers, sequences)

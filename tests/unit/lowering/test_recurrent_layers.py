@@ -1,4 +1,4 @@
-"""GRU and LSTM on their way to hls4ml: what is refused, what their states hold, and their types."""
+"""Recurrent layers on their way to a design: what is refused, what their states hold, their types and directions."""
 
 from dataclasses import replace
 
@@ -8,9 +8,12 @@ import pytest
 from keras import layers as kl
 
 import fpgaprune as fp
+import fpgaprune.design as op
 from fpgaprune.design import ReuseWarning
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.lowering import check_layers, observed_states
+from fpgaprune.lowering import check_layers, flattened, fold, observed_states
+from fpgaprune.rtl import check_verilog, to_verilog
+from fpgaprune.values import named_weights
 from tests.called import called
 
 pytest.importorskip("hls4ml")
@@ -41,7 +44,15 @@ def target(**options):
             lambda: kl.GRU(3, reset_after=False, name="g"),
             r"layer 'g' \(GRU\) .*reset_after=False.*use reset_after=True",
         ),
-        (lambda: kl.LSTM(3, go_backwards=True, name="g"), r"layer 'g' \(LSTM\) .*reads its steps backwards"),
+        (lambda: kl.SimpleRNN(3, activation="elu", name="g"), r"layer 'g' \(SimpleRNN\) .*its activation is 'elu'"),
+        (
+            lambda: kl.Bidirectional(kl.GRU(3, reset_after=False), name="g"),
+            r"layer 'forward_gru' \(GRU\) .*reset_after=False",
+        ),
+        (
+            lambda: kl.Bidirectional(kl.RNN(kl.GRUCell(3)), name="g"),
+            r"layer 'g' \(Bidirectional\) .*it wraps RNN and RNN; hardware has GRU, LSTM and SimpleRNN in both",
+        ),
         (
             lambda: kl.GRU(3, activation="elu", name="g"),
             "its activation is 'elu'; hardware has .* in a recurrent layer",
@@ -50,11 +61,6 @@ def target(**options):
         (
             lambda: kl.GRU(3, recurrent_activation="hard_sigmoid", name="g"),
             "its recurrent_activation is 'hard_sigmoid'",
-        ),
-        (lambda: kl.SimpleRNN(3, name="g"), f"layer 'g' is a SimpleRNN, {NO_HARDWARE}; use GRU$"),
-        (
-            lambda: kl.Bidirectional(kl.GRU(3), name="g"),
-            f"layer 'g' is a Bidirectional, {NO_HARDWARE}; use GRU or LSTM, which read the steps in one direction$",
         ),
         (
             lambda: kl.LayerNormalization(name="g"),
@@ -65,7 +71,7 @@ def target(**options):
 def test_what_hardware_would_compute_otherwise_is_refused(layer, message):
     model = network(layer())
     with pytest.raises(UnsupportedLayerError, match=message):
-        check_layers(keras.Model(model.inputs, model.outputs))
+        check_layers(flattened(model))
 
 
 def test_attention_has_no_converter():
@@ -106,6 +112,9 @@ def test_backends_with_templates_of_their_own_are_refused(backend):
 def test_states_are_those_of_keras(bias, options):
     gru = network(kl.GRU(3, return_sequences=True, use_bias=bias, **options), scale=0.3)
     np.testing.assert_allclose(observed_states(gru.layers[0], X), called(gru, X), atol=1e-5)
+    functions = {"activation": options.get("activation", "sigmoid")}
+    rnn = network(kl.SimpleRNN(3, return_sequences=True, use_bias=bias, **functions), scale=0.3)
+    np.testing.assert_allclose(observed_states(rnn.layers[0], X), called(rnn, X), atol=1e-5)
     x = keras.Input((STEPS, FEATURES))
     layer = kl.LSTM(3, return_sequences=True, return_state=True, use_bias=bias, **options)
     lstm = keras.Model(x, layer(x))
@@ -158,6 +167,89 @@ def test_the_design_is_near_to_keras_and_says_where_its_weights_come_from(layer,
     kernel = model.get_layer("a").get_weights()[1]
     kind = design["a"].types["recurrent_weight"]
     assert np.array_equal(design["a"].weights["recurrent_weight"], kind.to_raw(kernel))
+
+
+OURS = fp.Target.of("tang-nano-20k")
+# Wrapped or not, and what reads the steps.
+DIRECTIONS = {
+    "backwards": lambda: kl.LSTM(3, return_sequences=True, go_backwards=True, name="g"),
+    "last": lambda: kl.SimpleRNN(3, go_backwards=True, name="g"),
+    "concat": lambda: kl.Bidirectional(kl.GRU(3, return_sequences=True), name="g"),
+    "sum": lambda: kl.Bidirectional(kl.SimpleRNN(3), merge_mode="sum", name="g"),
+    "mul": lambda: kl.Bidirectional(kl.GRU(3, return_sequences=True), merge_mode="mul", name="g"),
+    "ave": lambda: kl.Bidirectional(kl.LSTM(3), merge_mode="ave", name="g"),
+    "none": lambda: kl.Bidirectional(kl.GRU(3), merge_mode=None, name="g"),
+    "other": lambda: kl.Bidirectional(
+        kl.GRU(3, return_sequences=True, go_backwards=True),
+        backward_layer=kl.LSTM(3, return_sequences=True, name="l"),
+        name="g",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DIRECTIONS)
+def test_what_reads_backwards_or_both_ways_is_computed_by_layers_that_read_forwards(name, tmp_path):
+    """The mutants read the wrong way, join otherwise, or keep the order in which a direction was read."""
+    model = network(DIRECTIONS[name](), scale=0.5)
+    folded, wanted = fold(model), called(model, X)
+    assert not any(getattr(layer, "go_backwards", False) for layer in folded.layers)
+    for one, other in zip(*map(keras.tree.flatten, (called(folded, X), wanted)), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    design = fp.make_design(model, OURS, X, fp.Precision(16, 16, 18))
+    again = fp.Design.load(design.save(tmp_path / "design.json"))
+    assert [layer.operation for layer in again.layers] == [layer.operation for layer in design.layers]
+
+    def off(given):
+        pairs = zip(*map(keras.tree.flatten, (given, wanted)), strict=True)
+        return max(np.abs(one.reshape(other.shape) - other).max() for one, other in pairs)
+
+    assert off(fp.emulate(design, X)) < 0.03
+    others = {op.Reverse(): op.Reshape(), op.Concatenate(2): op.Concatenate(2), op.Merge("add"): op.Merge("subtract")}
+    others |= {op.Merge("multiply"): op.Merge("add"), op.Merge("average"): op.Merge("maximum")}
+    mutants = [
+        replace(layer, operation=others[layer.operation], inputs=layer.inputs[::-1])
+        for layer in design.layers
+        if layer.operation in others
+    ]
+    assert mutants
+    for mutant in mutants:
+        layers = tuple(mutant if layer.name == mutant.name else layer for layer in design.layers)
+        assert off(fp.emulate(replace(design, layers=layers), X)) > 0.1, mutant.name
+
+
+def test_weights_of_both_directions_come_from_their_own_layers_and_stay_locked(tmp_path):
+    wrapped = (kl.Bidirectional(kl.GRU(3, return_sequences=True, name="g"), name=name) for name in ("a", "b"))
+    model = network(*wrapped, kl.Flatten(), kl.Dense(2, name="fc"))
+    paths = [path for path, _ in named_weights(model).items() if path.endswith("kernel")]
+    masks = fp.select(model, 0.5, paths=paths)
+    model.compile("sgd", "mse")
+    fp.lock(model, masks)
+    design = fp.make_design(model, OURS, X)
+    sources = {path for layer in design.layers for path in layer.sources.values()}
+    assert sources == set(named_weights(model))
+    assert design["a_forward_g"].sources["weight"] == "a/forward_g/gru_cell/kernel"
+    model.save(tmp_path / "model.keras")
+    for subject in (model, tmp_path / "model.keras"):
+        assert {check.path for check in fp.certify(subject, masks).require().links[0].weights} == set(masks)
+    # A locked weight that is not zero is found where it is: in one direction of one layer.
+    raws = design["b_backward_g"].weights["recurrent_weight"].copy()
+    raws[tuple(np.argwhere(raws == 0)[0])] = 1
+    changed = replace(design["b_backward_g"], weights={**design["b_backward_g"].weights, "recurrent_weight": raws})
+    layers = tuple(changed if layer.name == changed.name else layer for layer in design.layers)
+    for number, (made, wrong) in enumerate(
+        ((design, []), (replace(design, layers=layers), ["b/backward_g/gru_cell/recurrent_kernel"]))
+    ):
+        project = to_verilog(made, tmp_path / f"verilog{number}")
+        checks = check_verilog(project, design, masks).weights
+        assert {check.path for check in checks} == set(masks)
+        assert [check.path for check in checks if check.violations] == wrong
+
+
+@pytest.mark.parametrize(("name", "said"), [("last", r"'g_reversed' \(Reverse\)"), ("rnn", r"'g' \(RNN\)")])
+def test_hls_has_neither_a_plain_rnn_nor_steps_in_reverse(name, said):
+    layer = DIRECTIONS[name]() if name in DIRECTIONS else kl.SimpleRNN(3, name="g")
+    with pytest.raises(UnsupportedLayerError, match=f"layer {said}: .*choose our Verilog"):
+        fp.make_design(network(layer), target(), X)
 
 
 def test_both_products_have_one_reuse_factor():
