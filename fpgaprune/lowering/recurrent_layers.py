@@ -67,7 +67,7 @@ def observed_states(layer: keras.Layer, x: Array) -> NDArray[np.float64]:
     bias = biases[0].reshape(-1, gates * units) if biases else np.zeros((2, gates * units))
     products = x.astype(np.float64) @ kernel + bias[0]
     recurrent_bias = bias[1] if len(bias) > 1 else np.zeros(gates * units)
-    step: Callable[..., Array] = {1: _rnn, 3: _gru, 4: _lstm}[gates]
+    step = _STEPS[gates]
     state = np.zeros((len(x), 2 * units if step is _lstm else units))
     found = np.empty((*x.shape[:2], state.shape[-1]))
     functions = [FUNCTIONS[name].values for name in functions_of(layer).values()]
@@ -110,3 +110,7 @@ def _lstm(x: Array, recurrent: Array, state: Array, function: Any, gate: Any) ->
     into, forget, proposed, out = np.split(x + recurrent, 4, axis=-1)
     cell = gate(forget) * state[:, units:] + gate(into) * function(proposed)
     return np.concatenate([gate(out) * function(cell), cell], axis=-1)
+
+
+# By the number of gates.
+_STEPS: Mapping[int, Callable[..., Array]] = {1: _rnn, 3: _gru, 4: _lstm}
