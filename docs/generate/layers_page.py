@@ -29,7 +29,7 @@ one. A dash means that you get an error, which names the layer and says what to 
 - **select, remove**: [selection](selection.md) and [removal](removal.md) follow channels through this layer.
 - **ONNX**: the layer is [written](onnx.md) with the bits of its weights.
 - **Vitis** to **Libero**: you can make an [hls4ml project](hls4ml.md). Vivado includes VivadoAccelerator.
-- **emulator**: its design for Vitis is [emulated](emulator.md) bit for bit.
+- **emulator**: its design for Vitis or our Verilog is [emulated](emulator.md) bit for bit.
 - **Verilog**: its design becomes [Verilog](verilog.md).
 
 The table does not show all settings of a layer. A dilated or grouped convolution, or one with a depth multiplier,
@@ -173,7 +173,8 @@ def _row(model: Any) -> Iterator[str]:
         yield "yes" if _works(lambda: fp.export_onnx(model, Path(folder) / "model.onnx")) else "–"
         for backend, strategies in _FAMILIES.items():
             yield _io_types(model, backend, strategies)
-        designs = [design for io in ("io_parallel", "io_stream") if (design := _design(model, io)) is not None]
+        ways = ({"io_type": "io_parallel"}, {"io_type": "io_stream"}, {"backend": "Verilog"})
+        designs = [design for way in ways if (design := _design(model, **way)) is not None]
         x = [np.zeros((2, *tensor.shape[1:]), dtype=np.float32) for tensor in model.inputs]
         yield "yes" if any(_works(lambda made=made: fp.emulate(made, x)) for made in designs) else "–"
         yield (
@@ -193,11 +194,11 @@ def _io_types(model: Any, backend: str, strategies: Sequence[str]) -> str:
     return "both" if len(possible) == 2 else "".join(possible) or "–"
 
 
-def _design(model: Any, io_type: str) -> Any:
+def _design(model: Any, **options: str) -> Any:
     samples = [
         np.random.default_rng(0).uniform(-1, 1, (32, *part.shape[1:])).astype("float32") for part in model.inputs
     ]
-    target = fp.Target.of(**_TARGET, io_type=io_type)
+    target = fp.Target.of(**_TARGET, **options)
     try:
         data = samples if len(samples) > 1 else samples[0]
         return fp.make_design(model, target, data, fp.Precision(weight_bits=6, activation_bits=8))
