@@ -149,7 +149,10 @@ def adapted():
         (lambda: of(layers.Dense(2, activation=layers.ReLU(0), name="a")), "its activation is ReLU(max_value=0, "),
         (adapted, "LoRA or quantize() has split its weights"),
         (lambda: of(layers.UpSampling2D(interpolation="bilinear", name="a")), "its interpolation is 'bilinear'"),
-        (lambda: of(layers.GRU(2, reset_after=False, name="a"), shape=(3, 2)), "its reset gate acts before the product"),
+        (
+            lambda: of(layers.GRU(2, reset_after=False, name="a"), shape=(3, 2)),
+            "its reset gate acts before the product",
+        ),
     ],
 )
 def test_an_option_without_a_template_is_refused_by_name(build, said):

@@ -131,7 +131,9 @@ def _require_plain(step: NodeStep, value: Value) -> None:
     """Check that the node reads in one direction, begins with zeros, and does nothing that Keras has no setting for."""
     direction = step.text("direction", "forward")
     if direction != "forward":
-        step.refuse(f"reads its steps {direction!r}; wanted 'forward': layers that read otherwise come in from Keras alone")
+        step.refuse(
+            f"reads its steps {direction!r}; wanted 'forward': layers that read otherwise come in from Keras alone"
+        )
     for key in ("clip", "input_forget", "layout"):
         if step.settings.get(key, 0):
             step.refuse(f"has {key} {step.settings[key]:g}, which no layer of Keras has")
