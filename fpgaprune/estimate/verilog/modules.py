@@ -124,8 +124,10 @@ def _transpose(i: Instance) -> Mapping[str, float]:
 
 
 def _reverse(i: Instance) -> Mapping[str, float]:
+    """Count a memory of a sample, counters, and what the two places are next, where a step and the sample end."""
     end, beat = i["STEPS"] * i["BEATS"] - 1, i["BEATS"] - 1
-    return _joined(_memory(i["WIDTH"], end + 1), _counters(end, end, beat, beat, 1, 1, 1, 1))
+    places = {"choice_bit": 4 * bits_of(end)}
+    return _joined(_memory(i["WIDTH"], end + 1), _counters(end, end, beat, beat, 1, 1, 1, 1), places)
 
 
 def _window_counters(i: Instance) -> Mapping[str, float]:
