@@ -9,6 +9,7 @@ from fpgaprune.fabric.router import Packing, Router
 _PACKAGE = "yowasp-nextpnr-himbaechel-gatemate"
 NEXTPNR_GATEMATE = yowasp("nextpnr-himbaechel-gatemate", "open place and route for GateMate", _PACKAGE, "gatemate")
 GMPACK = yowasp("gmpack", "bitstreams for GateMate", _PACKAGE, "gatemate", version_flag="")
+GMUNPACK = yowasp("gmunpack", "settings in bitstreams for GateMate", _PACKAGE, "gatemate", version_flag="")
 
 
 def pins(board: Board) -> str:
@@ -24,8 +25,12 @@ GATEMATE = Router(
         GMPACK,
         pins,
         "board.ccf",
-        routing=("--vopt", "ccf=board.ccf", "--vopt", "out=board.txt", "--freq", "{clock_mhz:g}"),
+        routing=(
+            *("--vopt", "ccf=board.ccf", "--vopt", "out=board.txt"),
+            *("--write", "board.json", "--freq", "{clock_mhz:g}"),
+        ),
         arguments=("board.txt", "board.bit"),
         product="board.bit",
+        routed="board.json",
     ),
 )

@@ -13,6 +13,7 @@ from fpgaprune.readback.cells_file import SynthesisedCells
 from fpgaprune.readback.comparison import CellComparison
 from fpgaprune.readback.ecp5 import reading as ecp5
 from fpgaprune.readback.fpga import Fpga
+from fpgaprune.readback.gatemate import reading as gatemate
 from fpgaprune.readback.gowin import reading as gowin
 from fpgaprune.readback.ice40 import reading as ice40
 from fpgaprune.readback.netlist import Netlist
@@ -37,7 +38,8 @@ class Decoder:
 _GOWIN = Decoder(gowin.read, gowin.netlist, gowin.compare)
 _ICE40 = Decoder(ice40.read, ice40.netlist, ice40.compare)
 _ECP5 = Decoder(ecp5.read, ecp5.netlist, ecp5.compare)
-_DECODERS = {"gowin": _GOWIN, "ice40": _ICE40, "ice40up": _ICE40, "ecp5": _ECP5}
+_GATEMATE = Decoder(gatemate.read, gatemate.netlist, gatemate.compare)
+_DECODERS = {"gowin": _GOWIN, "ice40": _ICE40, "ice40up": _ICE40, "ecp5": _ECP5, "gatemate": _GATEMATE}
 
 
 def find_decoder(board: str | os.PathLike[str]) -> tuple[Fpga, Decoder]:
@@ -51,7 +53,7 @@ def find_decoder(board: str | os.PathLike[str]) -> tuple[Fpga, Decoder]:
     if router.family not in _DECODERS:
         raise ReadbackError(
             f"fpgaprune reads no bitstreams of {router.devices.name}; wanted a board with a GW1N or GW2A of Gowin, an "
-            "iCE40, or an ECP5"
+            "iCE40, an ECP5, or a GateMate"
         )
     device = router.devices.devices[find_part(place.device).name]
     return Fpga(place, device), _DECODERS[router.family]

@@ -10,6 +10,8 @@ from fpgaprune.errors import ReadbackError
 
 # Nets that no cell drives: constants, and a wire that is connected to nothing.
 ZERO, ONE, OPEN = 0, 1, 2
+# Bits of words that each port reads and writes whole, with masks.
+_WORDS = (16, 40, 80)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,10 @@ class Lut:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A D flip-flop: `enable` and `reset` are nets; where `reset` is 1 the register takes `start`."""
+    """A D flip-flop: `enable` and `reset` are nets; where `reset` is 1 the register takes `start`.
+
+    A register begins at `start`: 0, 1, or `OPEN` if nothing says at what.
+    """
 
     data: int
     enable: int
@@ -53,12 +58,14 @@ class BlockPort:
 
     Attributes:
         letter: A or B.
-        width: bits read or written at once: 1, 2, 4, 9, 18 or 36; or 16, of a memory whose words have as many.
+        width: bits read or written at once: 1, 2, 4, 9, 18 or 36; or 16, 40 or 80, of a memory whose words have as
+            many.
         address: nets, lowest bit first; for a width of 18 or 36 the lowest are byte enables.
         data, outputs: nets, lowest bit first, none where nothing is written or read.
         enable, write, output_enable: nets.
         registered: whether a register follows the output.
-        mode: while it writes, a port keeps its output (0), shows what is written (1), or what was there (2).
+        mode: while it writes, a port keeps its output (0), shows the bits that are written and keeps the others (1),
+            shows what was there (2), or what is there then (3).
         masks: for each bit a net that is 1 where it is not written; none if all bits are.
     """
 
@@ -87,11 +94,16 @@ def read_address(nets: Sequence[int], width: int, *, writes: bool) -> tuple[int,
 
 @dataclass(frozen=True, slots=True)
 class BlockMemory:
-    """A block memory: its bits after configuration, word by word of 18 or 16, each 0 or 1."""
+    """A block memory: its bits after configuration, word by word, each 0 or 1."""
 
     content: bytes
     ports: tuple[BlockPort, ...]
     place: str
+
+    @property
+    def word(self) -> int:
+        """Bits of a word: as many as those of a port whose width is one of a kind of memory, else 18."""
+        return self.ports[0].width if self.ports and self.ports[0].width in _WORDS else 18
 
     def lanes(self) -> list[tuple[set[int], set[int]]]:
         """Return for each bit of a word the nets that show it and those written into it.
@@ -146,8 +158,8 @@ class Netlist:
 
     @property
     def reads_open(self) -> bool:
-        """Whether a cell reads a wire that is connected to nothing."""
-        return OPEN in self.read_nets()
+        """Whether a cell reads a wire that is connected to nothing, or a register begins at nobody knows what."""
+        return OPEN in self.read_nets() or any(one.start == OPEN for one in self.registers)
 
     def read_nets(self) -> set[int]:
         """Return the nets that a cell or the output reads; what is written into a lane that none reads is not read."""

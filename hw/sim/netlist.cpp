@@ -37,7 +37,7 @@ struct Cell {
 };
 struct Register {
     int data, enable, reset, out;
-    Word start;
+    int start;  // 0, 1, or 2 for what a wire gives that is connected to nothing
 };
 struct Small {
     std::array<Word, 16> bits;
@@ -187,7 +187,7 @@ struct Reader {
             } else if (kind == "register") {
                 Register r{};
                 r.data = number(), r.enable = number(), r.reset = number();
-                r.start = number() ? ~Word(0) : 0;
+                r.start = number();
                 r.out = number();
                 registers.push_back(r);
             } else if (kind == "small") {
@@ -248,9 +248,9 @@ void compute() {
         }
 }
 
-// The first bit of what an address means in a memory of words of 18 bits, or of 16 where a port is as wide.
+// The first bit of what an address means in a memory of words of 18 bits, or of 16, 40 or 80 where a port is as wide.
 uint32_t place_of(const Port& port, uint32_t address) {
-    if (port.width == 16) return address * 16;
+    if (port.width == 16 || port.width >= 40) return address * port.width;
     if (port.width >= 9) return address / (8 * (port.width / 9)) * port.width;
     const uint32_t bit = address / port.width * port.width & 15;
     return (address >> 4) * 18 + bit + (bit >= 8);
@@ -269,7 +269,7 @@ bool tick(Block& block) {
                 put(p.last[i], p.last[i] ^ (net[p.output_enable] & (p.first[i] ^ p.last[i])));
         const Word enable = net[p.enable], write = net[p.write];
         for (int board = 0; board < BOARDS; ++board) {
-            if (!(enable >> board & 1) || ((write >> board & 1) && p.mode != 2)) continue;
+            if (!(enable >> board & 1) || ((write >> board & 1) && p.mode < 2)) continue;
             const uint8_t* from = &block.content[board][place_of(p, number(p.address, board))];
             for (std::size_t i = 0; i < p.out.size(); ++i)
                 put(p.first[i], (p.first[i] & ~(Word(1) << board)) | Word(from[i]) << board);
@@ -284,10 +284,10 @@ bool tick(Block& block) {
             uint8_t* to = &block.content[board][place_of(p, address)];
             for (std::size_t i = 0; i < p.data.size(); ++i) {
                 // The lowest address bits of two bytes or four enable one each.
-                if (p.width >= 18 && !(address >> (i / 9) & 1)) continue;
+                if ((p.width == 18 || p.width == 36) && !(address >> (i / 9) & 1)) continue;
                 if (!p.masks.empty() && (net[p.masks[i]] >> board & 1)) continue;
                 put(to[i], uint8_t(net[p.data[i]] >> board & 1));
-                if (p.mode == 1 && i < p.out.size())
+                if ((p.mode == 1 || p.mode == 3) && i < p.out.size())
                     put(p.first[i], (p.first[i] & ~(Word(1) << board)) | Word(to[i]) << board);
             }
         }
@@ -323,7 +323,7 @@ void tick() {
             if (node < first_small) {
                 const Register& r = registers[node - first_register];
                 const Word enable = net[r.enable], reset = net[r.reset];
-                next.emplace_back(r.out, (reset & r.start) | (~reset & ((enable & net[r.data]) | (~enable & net[r.out]))));
+                next.emplace_back(r.out, (reset & net[r.start]) | (~reset & ((enable & net[r.data]) | (~enable & net[r.out]))));
             } else if (node < first_block)
                 tick(small[node - first_small]);
             else if (tick(blocks[node - first_block]) || every)
@@ -369,7 +369,7 @@ int main(int argc, char** argv) {
         for (Word& word : net) word = 0;
         net[1] = ~Word(0);
         net[2] = open;
-        for (Register& r : registers) net[r.out] = r.start;
+        for (const Register& r : registers) net[r.out] = net[r.start];
         all_stale();
         std::vector<Line> lines(boards);
         Word level = ~Word(0);
