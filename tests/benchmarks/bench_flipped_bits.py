@@ -1,6 +1,6 @@
 """What is said of a bitstream in which one bit is flipped, for bits drawn at random, 64 samples each.
 
-    python tests/benchmarks/bench_flipped_bits.py [FLIPS [icebreaker | colorlight-i5]]
+    python tests/benchmarks/bench_flipped_bits.py [FLIPS [icebreaker | colorlight-i5 | gatemate-a1-evb]]
 
 A row says how many flips led to the same netlist, to another one that answers every sample alike, to one that does
 not, and to bits that are refused by name; and of how many other netlists a cell was named against synthesis. The
@@ -74,13 +74,39 @@ def ecp5_places(chip: Any, netlist: Any) -> Iterator[tuple[str, list[Any]]]:
     )
 
 
+def gatemate_places(chip: Any, netlist: Any) -> Iterator[tuple[str, list[Any]]]:
+    """Kinds of bits, each with the places of its bits, of a GateMate."""
+    from fpgaprune.readback.gatemate.layout import words_of
+
+    def whole(blocks: Any, kind: str = "") -> list[Any]:
+        return [
+            (block, name, bit)
+            for block in sorted(blocks)
+            for name, (_, bits) in sorted(words_of(*block).items())
+            for bit in range(bits)
+            if kind in name
+        ]
+
+    used = [block for block, settings in chip.blocks.items() if any(settings.values())]
+    yield "of a tile that is used", whole(used)
+    set_bits = [place for place in whole(used) if chip.blocks[place[0]].get(place[1], 0) >> place[2] & 1]
+    yield "of those, bits that are set", set_bits
+    tiles = {lut.place.split("/")[0] for lut in netlist.luts if "/CPE_LT_" in lut.place}
+    cells = sorted({chip.setting_at(chip.db.tile_at(tile), "CPE.INIT_L00") for tile in tiles})
+    yield "of a tile with a table that the output depends on", whole({block for block, _ in cells})
+    tables = [place for block, name in cells for place in whole([block], name.replace("L00", "L"))]
+    yield "of a table that the output depends on", tables
+
+
 def flip(chip: Any, place: Any) -> None:
     """Change one bit."""
+    from tests.unit.readback import kept
+
     if place[0] == "memory":
         _, memory, bit = place
         chip.memories[memory][bit] ^= 1
     else:
-        chip.bits[place] ^= 1
+        kept.flip(chip, place)
 
 
 def outcome(chip: Any, board: str, original: Any, cells: Any, cache: Path) -> list[str]:
@@ -104,11 +130,12 @@ def outcome(chip: Any, board: str, original: Any, cells: Any, cache: Path) -> li
 def main() -> None:
     """One row a kind of bits, on standard output."""
     from fpgaprune.readback import netlist_of, read_cells
-    from tests.unit.readback.kept import ECP5, ICE40
+    from tests.unit.readback.kept import ECP5, GATEMATE, ICE40
 
     flips = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     board = sys.argv[2] if len(sys.argv) > 2 else ICE40.board
-    kept, places = {ICE40.board: (ICE40, ice40_places), ECP5.board: (ECP5, ecp5_places)}[board]
+    of_boards = (ICE40, ice40_places), (ECP5, ecp5_places), (GATEMATE, gatemate_places)
+    kept, places = {one.board: (one, found) for one, found in of_boards}[board]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         chip = kept.chip(folder)

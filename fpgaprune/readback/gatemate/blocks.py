@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fpgaprune.errors import ReadbackError
 from fpgaprune.readback.gatemate.chip import ROW_BITS, ROWS, Block, GateMate
 from fpgaprune.readback.gatemate.database import Database
-from fpgaprune.readback.netlist import ONE, OPEN, ZERO, BlockMemory, BlockPort
+from fpgaprune.readback.netlist import ONE, ZERO, BlockMemory, BlockPort
 from fpgaprune.readback.parts import Parts, Wires
 
 # Gives the net of a wire of a memory; and whether the clock moves at one, for a place.
@@ -158,7 +158,7 @@ def ram_place(db: Database, bel: str, halves: int) -> str:
     """Return the place of the memory, or of the half of one, whose output the logic cell half `bel` hands on."""
     found = _HANDS_ON.fullmatch(bel)
     wire = None if found is None else db.named(db.tile_at(found[1]), f"CPE.RAM_I{'LU'.index(found[2]) + 1}_n")
-    for one in () if wire is None else db.node(wire):
+    for one in () if wire is None else db.wires(wire):
         output = OF_RAM.fullmatch(db.name(one))
         if output is not None and is_ram(db, one.tile):
             return _place(db, one.tile, str(int(output[2]) // _HALF) if halves == 1 else "")
@@ -238,7 +238,7 @@ class Rams:
             whole = ROW_BITS if not half else ROW_BITS // 2
             if simple and (writes, reads) != ((whole, 0) if letter == "A" else (0, whole)):
                 raise refused(f"writes {writes} and reads {reads} bits at port {letter}")
-            if writes and reads and writes != reads or not simple and max(writes, reads) == whole:
+            if (writes and reads and writes != reads) or (not simple and max(writes, reads) == whole):
                 raise refused(f"writes {writes} and reads {reads} bits at port {letter}")
             if not writes and wire(f"WE{letter}", 0) != ZERO:
                 raise refused(f"writes no bits at port {letter}")

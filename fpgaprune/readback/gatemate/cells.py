@@ -18,9 +18,10 @@ _TABLES = {
     ADDER: {"INIT_L02": 0, "INIT_L03": 0, "INIT_L10": XOR2, "INIT_L11": XOR2, "INIT_L20": XOR2},
     TWO_ADDERS: {"INIT_L10": XOR2, "INIT_L11": XOR2, "INIT_L20": _SECOND},
     PRODUCT: {
-        **{"INIT_L00": _AND, "INIT_L01": _SECOND, "INIT_L02": _AND, "INIT_L03": _SECOND},
-        **{"INIT_L10": XOR2, "INIT_L11": XOR2, "INIT_L20": _SECOND},
-        **{f"C_I{at}": 1 for at in (1, 2, 3, 4)},
+        **dict.fromkeys(("INIT_L00", "INIT_L02"), _AND),
+        **dict.fromkeys(("INIT_L01", "INIT_L03", "INIT_L20"), _SECOND),
+        **dict.fromkeys(("INIT_L10", "INIT_L11"), XOR2),
+        **dict.fromkeys(("C_I1", "C_I2", "C_I3", "C_I4"), 1),
     },
     FOUR_WAYS: {"INIT_L20": _SECOND},
 }
@@ -34,6 +35,8 @@ MADE = {
 _INSTEAD = {"IN2": ("C_I1", "PINY1"), "IN4": ("C_I2", "CINX"), "IN6": ("C_I3", "PINY1"), "IN8": ("C_I4", "PINX")}
 _LEAVES = {"L00": ("IN1", "IN2"), "L01": ("IN3", "IN4"), "L02": ("IN5", "IN6"), "L03": ("IN7", "IN8")}
 _UPPER, _LOWER = ("L00", "L01"), ("L02", "L03")
+# The halves of a cell, as nextpnr calls them, by what they make.
+_HALVES = {"COMBOUT1": "CPE_LT_L", "COMBOUT2": "CPE_LT_U"}
 Signal = tuple[int, Sequence[str]]
 
 
@@ -54,7 +57,7 @@ def tree(low: int, high: int, top: int, last: int = _SECOND) -> int:
     return table_of(made)
 
 
-# Two bits times two, of an array: PINY1 and PINY2 are bits of B; IN1, IN5 and IN8 of A, inverted in every second column.
+# Two bits times two, of an array: PINY1 and PINY2 are bits of B; IN1, IN5 and IN8 of A, inverted in each second column.
 OF_PRODUCT: dict[str, Signal] = {
     "UPPER": (table_of(lambda a, b, c, _: a & b ^ c), ("IN1", "PINY1", "CINX")),
     "LOWER": (table_of(lambda a, b, c, _: a & b ^ c), ("IN5", "PINY1", "PINX")),
@@ -92,7 +95,7 @@ class Cpe:
         """
         table, inputs = self._signal(signal)
         nets = [self._wire(name) if depends(table, at) else ZERO for at, name in enumerate(inputs)]
-        return self._parts.table(table, nets, f"{self._place}/{signal}", output)
+        return self._parts.table(table, nets, f"{self._place}/{_HALVES.get(signal, signal)}", output)
 
     def _leaves(self, *leaves: str) -> list[str]:
         """Return what the tables of some leaves take; a wire from the cell beside or below may stand for an input."""

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 
-from fpgaprune.errors import ReadbackError, ToolExitError
-from fpgaprune.fabric import GMUNPACK, find_open_tool
+from fpgaprune.errors import ReadbackError
 from fpgaprune.readback.gatemate.database import Way, Wire, database
+from fpgaprune.readback.gatemate.frames import Block, read_commands
+from fpgaprune.readback.gatemate.layout import (
+    Words,
+    read_words,
+    words_of,
+    words_of_clocks,
+    words_of_ram,
+    words_of_status,
+)
 
-_UNPACK_S = 120.0
 # A block memory has 512 rows of 80 bits.
 ROWS, ROW_BITS = 512, 80
-_SECTION = re.compile(r"\.(\w+)(?: (\d+))?(?: (\d+) (\d+))?\s*")
-_WORD = re.compile(r"([A-Za-z]\S*) ([01]+)")
 # The settings of a block of tiles stand together: behind one of these stands which tile it is.
 _NUMBERED = re.compile(r"(IM|OM|CPE|IOES|LES|BES|RES|TES)\.")
 _DRIVER = re.compile(r"(SB_DRIVE\.P\d+\.D)([1-4])")
 _CORE = "CPE.IN1"
-Block = tuple[int, int]
 
 
 class GateMate:
@@ -50,50 +52,39 @@ class GateMate:
         """Return the FPGA that the file `path` (`.bit`) configures.
 
         Raises:
-            ReadbackError: the file is none for `device`, or is damaged.
+            ReadbackError: the file is damaged, or sets something that has no name.
             ToolError: a package is missing.
         """
         database(device)
-        if not Path(path).is_file():
-            raise ReadbackError(f"there is no bitstream {os.fspath(path)!r}; export the run for a board first")
-        with tempfile.TemporaryDirectory() as folder:
-            home = Path(folder)
-            (home / "board.bit").write_bytes(Path(path).read_bytes())
-            try:
-                find_open_tool(GMUNPACK).run(("board.bit", "board.txt"), home, _UNPACK_S, "gmunpack.log")
-            except ToolExitError as error:
-                raise ReadbackError(
-                    f"bitstream {os.fspath(path)!r} is damaged (gmunpack ends with {error.code}); make it again"
-                ) from None
-            return cls.from_text((home / "board.txt").read_text(encoding="ascii"), device, os.fspath(path))
+        try:
+            return cls.from_bytes(Path(path).read_bytes(), device)
+        except FileNotFoundError:
+            raise ReadbackError(
+                f"there is no bitstream {os.fspath(path)!r}; export the run for a board first"
+            ) from None
+        except ValueError as error:
+            raise ReadbackError(f"bitstream {os.fspath(path)!r} is damaged ({error}); make it again") from None
 
     @classmethod
-    def from_text(cls, text: str, device: str, name: str) -> GateMate:
-        """Return the FPGA of gmunpack's text, which was made of the file `name`.
+    def from_bytes(cls, data: bytes, device: str) -> GateMate:
+        """Return the FPGA that the bytes of a file configure.
 
         Raises:
-            ReadbackError: it is for another FPGA, or sets something that has no name.
+            ValueError: they are damaged, or set something that has no name.
         """
-        chip, into = cls(device), dict[str, int]()
-        content: bytearray | None = None
-        for line in text.splitlines():
-            section, word = _SECTION.fullmatch(line), _WORD.fullmatch(line)
-            if line.startswith(".device "):
-                if line.split()[1] != device:
-                    raise ReadbackError(f"bitstream {name!r} is for a {line.split()[1]}, not for a {device}")
-            elif section is not None:
-                kind, die, *at = section.groups()
-                place = int(at[0] or 0), int(at[1] or 0)
-                if die != "0":
-                    raise ReadbackError(f"bitstream {name!r} configures a second die; fpgaprune decodes one")
-                content = chip.memories.setdefault(place, bytearray()) if kind == "bram_init" else None
-                into = {"config": chip.whole, "tile": chip.blocks[place], "bram": chip.rams[place]}.get(kind, {})
-            elif content is not None:
-                content += bytes(byte >> bit & 1 for byte in bytes.fromhex(line) for bit in range(8))
-            elif word is not None and not word[1].startswith("UNKNOWN"):
-                into[word[1]] = int(word[2], 2)
-            elif line:
-                raise ReadbackError(f"bitstream {name!r} sets {line!r}, which has no name; fpgaprune does not decode it")
+        chip, frames = cls(device), read_commands(data)
+        for block, content in frames.blocks.items():
+            chip.blocks[block] = _named(content, words_of(*block), f"block {block}")
+            for at, start in enumerate(frames.starts.get(block, ())):
+                if start is not None:
+                    chip.blocks[block][f"CPE{at + 1}.FF_INIT"] = 2 | start
+        for block, settings in frames.rams.items():
+            chip.rams[block] = _named(settings, words_of_ram(), f"memory {block}")
+        for block, content in frames.contents.items():
+            chip.memories[block] = bytearray(byte >> bit & 1 for byte in content for bit in range(8))
+        chip.whole |= _named(frames.clocks, words_of_clocks(), "the clocks")
+        # The first two bytes of the status are commands themselves.
+        chip.whole |= _named(b"\0\0" + frames.status[2:], words_of_status(), "the status")
         return chip
 
     def settings(self, tile: int) -> dict[str, int]:
@@ -131,53 +122,29 @@ class GateMate:
             return self.whole.get(way.setting, 0) == way.value
         return self.setting(tile, way.setting) == way.value
 
-    def wiring(self) -> Wiring:
-        """Return which wire drives which, by the settings as they are now."""
-        return Wiring(self)
-
-
-class Wiring:
-    """The ways that the settings of a chip make."""
-
-    def __init__(self, chip: GateMate) -> None:
-        self._chip, self._db = chip, chip.db
-        self._before: dict[Wire, tuple[Wire, bool] | None] = {}
-        self._driven: dict[Wire, bool] = {}
-
     def before(self, wire: Wire) -> tuple[Wire, bool] | None:
         """Return the wire that leads to a wire, and whether it is inverted on the way; None if none does.
 
         Raises:
             ReadbackError: several wires lead there.
         """
-        if wire not in self._before:
-            self._before[wire] = self._found(wire)
-        return self._before[wire]
-
-    def _found(self, wire: Wire) -> tuple[Wire, bool] | None:
-        found = []
-        for tile, number in self._db.node(wire):
-            for way in self._ways(tile, number):
-                source = Wire(tile, way.source)
-                # At the edges, and of the ways that no setting makes, most begin at wires that lead nowhere.
-                if self._chip.is_made(tile, way) and (way.setting or self._is_driven(source)):
-                    found.append((source, way.inverts))
+        ways = self.db.node(wire).ways
+        found = [(Wire(tile, way.source), way.inverts) for tile, way in ways if self.is_made(tile, way)]
         if len(found) > 1:
             raise ReadbackError(
-                f"the bitstream connects {len(found)} sources to {self._db.name(wire)} at {self._db.place(wire.tile)}; "
+                f"the bitstream connects {len(found)} sources to {self.db.name(wire)} at {self.db.place(wire.tile)}; "
                 "wanted one"
             )
         return found[0] if found else None
 
-    def _is_driven(self, wire: Wire) -> bool:
-        """Return whether a cell or a way can drive a wire."""
-        if wire not in self._driven:
-            self._driven[wire] = any(
-                number in self._db.type_of(tile).outputs
-                or any(way.setting or self._is_driven(Wire(tile, way.source)) for way in self._ways(tile, number))
-                for tile, number in self._db.node(wire)
-            )
-        return self._driven[wire]
 
-    def _ways(self, tile: int, number: int) -> Sequence[Way]:
-        return self._db.type_of(tile).ways.get(number, ())
+def _named(data: bytes, words: Words, where: str) -> dict[str, int]:
+    """Return the settings in some bytes that are not 0.
+
+    Raises:
+        ValueError: a bit is set that belongs to none.
+    """
+    found, strange = read_words(bytes(data), words)
+    if strange:
+        raise ValueError(f"bit {strange[0]} of {where} has no name")
+    return found

@@ -106,6 +106,18 @@ class Tile(NamedTuple):
     number: int
 
 
+class Node(NamedTuple):
+    """Wires that are always one.
+
+    Attributes:
+        outputs: those among them that cells drive.
+        ways: the tile of each way to one of them, and the way.
+    """
+
+    outputs: tuple[Wire, ...]
+    ways: tuple[tuple[int, Way], ...]
+
+
 class Pad(NamedTuple):
     """The buffer at a pin: its tile, and the number of the bank of pins that it is in."""
 
@@ -160,6 +172,7 @@ class Database:
         self._shape_of: list[int] = self._tiles["shape"].tolist()
         self._places: dict[int, Tile] = {}
         self._entries: dict[int, list[tuple[int, int, int]]] = {}
+        self._nodes: dict[Wire, Node] = {}
         self._members: dict[int, list[tuple[int, int, int]]] = {}
 
     def type_of(self, tile: int) -> TileType:
@@ -195,7 +208,7 @@ class Database:
         number = self.type_of(tile).numbers.get(name)
         return None if number is None else Wire(tile, number)
 
-    def node(self, wire: Wire) -> Sequence[Wire]:
+    def wires(self, wire: Wire) -> Sequence[Wire]:
         """Return all wires that are always one with a wire, itself among them."""
         root = self._root(wire)
         if root is None:
@@ -205,6 +218,23 @@ class Database:
             members, _ = self._list("node", self._nodes_at + shape * self._node_shapes.itemsize)
             self._members[shape] = members.tolist()
         return [Wire(tile + dx + dy * self.width, number) for dx, dy, number in self._members[shape]]
+
+    def node(self, wire: Wire) -> Node:
+        """Return what may drive a wire.
+
+        At the edges, and of the ways that no setting makes, most begin at wires that lead nowhere: they are left out.
+        """
+        if wire not in self._nodes:
+            outputs, ways = list[Wire](), list[tuple[int, Way]]()
+            for one in self.wires(wire):
+                about = self.type_of(one.tile)
+                if one.number in about.outputs:
+                    outputs.append(one)
+                for way in about.ways.get(one.number, ()):
+                    if way.setting or any(self.node(Wire(one.tile, way.source))):
+                        ways.append((one.tile, way))
+            self._nodes[wire] = Node(tuple(outputs), tuple(ways))
+        return self._nodes[wire]
 
     def pin(self, package: str, pin: str) -> Pad:
         """Return the buffer at a pin of a package."""

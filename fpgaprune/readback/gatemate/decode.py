@@ -11,7 +11,7 @@ from fpgaprune.readback.gatemate.cells import MADE, Cpe
 from fpgaprune.readback.gatemate.chip import GateMate
 from fpgaprune.readback.gatemate.database import Wire
 from fpgaprune.readback.gatemate.pins import Pins
-from fpgaprune.readback.netlist import ONE, OPEN, ZERO, Netlist
+from fpgaprune.readback.netlist import OPEN, ZERO, Netlist
 from fpgaprune.readback.parts import COPY, INVERSE, Parts
 
 # A cell's output: kind, tile, signal.
@@ -40,7 +40,7 @@ class _Walk:
     """The nets that are known, and the cells that wait to be decoded."""
 
     def __init__(self, chip: GateMate, pins: Pins) -> None:
-        self._chip, self._db, self._pins, self._wiring = chip, chip.db, pins, chip.wiring()
+        self._chip, self._db, self._pins = chip, chip.db, pins
         self._parts, self._rams = Parts(), Rams(chip)
         self._net: dict[Cell, int] = {}
         self._inverse: dict[int, int] = {}
@@ -95,9 +95,7 @@ class _Walk:
         inverted = False
         while True:
             if wire in seen:
-                raise ReadbackError(
-                    f"the switches at {self._named(wire)} lead in a circle; nothing drives that wire"
-                )
+                raise ReadbackError(f"the switches at {self._named(wire)} lead in a circle; nothing drives that wire")
             seen.add(wire)
             cell = self._driver(wire)
             if isinstance(cell, Wire):
@@ -105,9 +103,9 @@ class _Walk:
                 continue
             if cell is not None:
                 return cell, inverted
-            before = self._wiring.before(wire)
+            before = self._chip.before(wire)
             if before is None:
-                if self._outputs(wire):
+                if self._db.node(wire).outputs:
                     raise ReadbackError(
                         f"the output depends on {self._named(wire)}; fpgaprune does not decode that cell"
                     )
@@ -115,13 +113,10 @@ class _Walk:
             wire, inverts = before
             inverted ^= inverts
 
-    def _outputs(self, wire: Wire) -> list[Wire]:
-        """Return the wires of cells that are one with a wire, and that they may drive."""
-        return [one for one in self._db.node(wire) if one.number in self._db.type_of(one.tile).outputs]
-
     def _driver(self, wire: Wire) -> Cell | int | Wire | None:
         """Return what drives a wire; None if no cell does, but maybe a way."""
-        return next((found for one in self._outputs(wire) if (found := self._cell_at(one)) is not None), None)
+        found = (self._cell_at(one) for one in self._db.node(wire).outputs)
+        return next((one for one in found if one is not None), None)
 
     def _cell_at(self, wire: Wire) -> Cell | int | Wire | None:
         """Return the cell or the constant that drives a wire, or the wire that a cell leads to it."""

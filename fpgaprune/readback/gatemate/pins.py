@@ -73,7 +73,9 @@ class Pins:
         wanted[f"PLL{number}.USR_CLK_OUT"] = 0
         for name, value in wanted.items():
             if whole.get(name, 0) != value:
-                raise ReadbackError(f"the global clock {number} has {name} {whole.get(name, 0)}; fpgaprune decodes {value}")
+                raise ReadbackError(
+                    f"the global clock {number} has {name} {whole.get(name, 0)}; fpgaprune decodes {value}"
+                )
         taken = whole.get(f"CLKIN.REF{number}", 0)
         found = self._db.named(wire.tile, f"CLKIN.CLK{taken}")
         if found is None:

@@ -14,14 +14,14 @@ COUNT = 70  # two rounds of the simulator
 
 @dataclass(frozen=True)
 class Kept:
-    """The bitstreams for one board; `ending` is that of its files."""
+    """The bitstreams for one board; their files are called as the design, and `ending`."""
 
     board: str
     ending: str
 
     def bitstream(self, folder, name="mixed"):
         """A kept bitstream as a file in `folder`, with the cells of synthesis beside it."""
-        path = folder / f"{name}.{self.ending}"
+        path = folder / f"{name}{self.ending}"
         path.write_bytes(lzma.decompress(mixed.KEPT.with_name(f"{path.name}.xz").read_bytes()))
         cells_file(path).write_bytes(mixed.KEPT.with_name(f"{path.name}.cells.xz").read_bytes())
         return path
@@ -41,7 +41,17 @@ def _chip(kept, folder, name):
     return read_chip(kept.bitstream(folder, name), kept.board)
 
 
-ICE40, ECP5 = Kept("icebreaker", "bin"), Kept("colorlight-i5", "bit")
+ICE40, ECP5 = Kept("icebreaker", ".bin"), Kept("colorlight-i5", ".bit")
+GATEMATE = Kept("gatemate-a1-evb", "_gatemate.bit")
+
+
+def flip(chip, place):
+    """Change a bit of a chip: of its frames or tiles, or of a setting that `place` names."""
+    if isinstance(place[1], str):
+        block, name, bit = place
+        chip.blocks[block][name] = chip.blocks[block].get(name, 0) ^ 1 << bit
+    else:
+        chip.bits[place] ^= 1
 
 
 class changed:  # noqa: N801
@@ -52,7 +62,7 @@ class changed:  # noqa: N801
 
     def __enter__(self):
         for place in self.places:
-            self.chip.bits[place] ^= 1
+            flip(self.chip, place)
         return self.chip
 
     def __exit__(self, *_):
