@@ -13,7 +13,7 @@ _PACKAGE = "yowasp-nextpnr-himbaechel-gatemate"
 NEXTPNR_GATEMATE = yowasp("nextpnr-himbaechel-gatemate", "open place and route for GateMate", _PACKAGE, "gatemate")
 GMPACK = yowasp("gmpack", "bitstreams for GateMate", _PACKAGE, "gatemate", version_flag="")
 # Of each kind of cell the tables of two inputs, and the inputs, the lower bit of a place in the table first.
-_TABLES = {
+_TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "CC_LUT1": {"INIT": ("I0",)},
     "CC_LUT2": {"INIT": ("I0", "I1")},
     "CC_L2T4": {"INIT_L00": ("I0", "I1"), "INIT_L01": ("I2", "I3")},
@@ -49,7 +49,7 @@ def fold_constants(module: dict[str, Any]) -> int:
 
 def _constant(bits: list[int | str] | None) -> int | None:
     """Return the value of a wire that is a constant; None of one that is none."""
-    return {("0",): 0, ("1",): 1}.get(tuple(bits or ()))
+    return int(bits[0]) if bits and bits[0] in ("0", "1") else None
 
 
 def _without(table: str, at: int, value: int) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fpgaprune.errors import ReadbackError
-from fpgaprune.readback.gatemate.chip import ROW_BITS, ROWS, Block, GateMate
+from fpgaprune.readback.gatemate.chip import ROW_BITS, ROWS, GateMate
 from fpgaprune.readback.gatemate.database import Database
+from fpgaprune.readback.gatemate.frames import Block
 from fpgaprune.readback.netlist import ONE, ZERO, BlockMemory, BlockPort
 from fpgaprune.readback.parts import Parts, Wires
 
@@ -75,7 +76,9 @@ def memory(
     for letter, one in ports.items():
         address = [wire(f"ADDR{letter}", at) for at in range(_ROW, 16)]
         enable, write = wire(f"EN{letter}", 0), wire(f"WE{letter}", 0) if one.writes else ZERO
-        data, masks, outputs = (), (), ()
+        data: tuple[int, ...] = ()
+        masks: tuple[int, ...] = ()
+        outputs: tuple[int, ...] = ()
         if write != ZERO:
             data, masks = _written(parts, one.writes, row, halves, letter, wire, place)
         if one.reads:

@@ -160,7 +160,7 @@ class Cpe:
     def _tree(self, signal: str, function: int) -> Signal | None:
         if signal == "COMBOUT2":
             return tree(*(self._setting(name) for name in ("INIT_L00", "INIT_L01", "INIT_L10"))), self._leaves(*_UPPER)
-        below = [self._setting(name) for name in ("INIT_L02", "INIT_L03", "INIT_L11")]
+        below = self._setting("INIT_L02"), self._setting("INIT_L03"), self._setting("INIT_L11")
         if signal == "L11":
             return tree(*below), self._leaves(*_LOWER)
         if signal != "COMBOUT1":

@@ -80,8 +80,8 @@ class GateMate:
                     chip.blocks[block][f"CPE{at + 1}.FF_INIT"] = 2 | start
         for block, settings in frames.rams.items():
             chip.rams[block] = _named(settings, words_of_ram(), f"memory {block}")
-        for block, content in frames.contents.items():
-            chip.memories[block] = bytearray(byte >> bit & 1 for byte in content for bit in range(8))
+        for block, held in frames.contents.items():
+            chip.memories[block] = bytearray(byte >> bit & 1 for byte in held for bit in range(8))
         chip.whole |= _named(frames.clocks, words_of_clocks(), "the clocks")
         # The first two bytes of the status are commands themselves.
         chip.whole |= _named(b"\0\0" + frames.status[2:], words_of_status(), "the status")
@@ -138,7 +138,7 @@ class GateMate:
         return found[0] if found else None
 
 
-def _named(data: bytes, words: Words, where: str) -> dict[str, int]:
+def _named(data: bytes | bytearray, words: Words, where: str) -> dict[str, int]:
     """Return the settings in some bytes that are not 0.
 
     Raises:

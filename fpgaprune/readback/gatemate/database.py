@@ -279,7 +279,7 @@ class Database:
         bels, bels_at = self._list("bel", at + 4)
         wires, _ = self._list("wire", at + 12)
         pips, pips_at = self._list("pip", at + 20)
-        outputs = set()
+        outputs: set[int] = set()
         for number in range(len(bels)):
             pins, _ = self._list("bel_pin", bels_at + number * bels.itemsize + 24)
             outputs.update(wire for _, wire, kind in pins.tolist() if kind in _OUTPUTS)

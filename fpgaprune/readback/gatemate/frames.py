@@ -49,18 +49,21 @@ def read_commands(data: bytes) -> Frames:
     found = Frames()
     at: Block = (0, 0)
     is_ram = False
-    written: dict[Block, int] = {}
+    cells: dict[Block, bytes] = {}
     for command, body in _commands(data):
         if command in (_AT_BLOCK, _AT_RAM) and len(body) == 2:
             at, is_ram = (body[0], body[1]), command == _AT_RAM
         elif command == _SETTINGS and is_ram and len(body) <= RAM:
             found.rams[at] = body.ljust(RAM, b"\0")
         elif command == _SETTINGS and not is_ram and len(body) <= BLOCK:
-            written[at] = written.get(at, 0) + 1
             block = found.blocks.setdefault(at, bytearray(BLOCK))
-            if written[at] == 3:
-                found.starts[at] = _starts(bytes(block), body)
-            block[: len(body)] = body
+            # What is not logic cells comes first, with zeros in their place.
+            if len(body) > _CELLS:
+                block[: len(body)] = body
+                continue
+            if at in cells:
+                found.starts[at] = _starts(cells[at], body.ljust(_CELLS, b"\0"))
+            block[:_CELLS] = cells[at] = body.ljust(_CELLS, b"\0")
         elif command == _RAM_BYTES and len(body) <= CONTENT:
             found.contents[at] = body.ljust(CONTENT, b"\0")
         elif command == _PLL and _OF_PLL <= len(body) <= _OF_ALL:
@@ -87,15 +90,14 @@ def _commands(data: bytes) -> Iterator[tuple[int, bytes]]:
         at = end + _BEHIND.get(command, 0)
 
 
-def _starts(before: bytes, body: bytes) -> list[int | None]:
+def _starts(before: bytes, after: bytes) -> list[int | None]:
     """Return where the registers of each of four logic cells begin.
 
-    A block is written with resets that are always on, and then once more as it shall be.
+    They are written with resets that are always on, and then once more as they shall be.
 
     Raises:
         ValueError: something else changes.
     """
-    after = body.ljust(_CELLS, b"\0")
     found: list[int | None] = []
     for cell in range(0, _CELLS, _CELL):
         at = cell + _CONTROLS

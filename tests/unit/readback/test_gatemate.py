@@ -295,7 +295,7 @@ def crc_x25(data):
         (command(0xC8, b"\1\1")[:-1], "the checksum of the command at byte 0 is wrong"),
         (command(0xC8, b"\1\1") + 3 * command(0xCA, b"") + command(0xC8, b"\1")[:3], "at byte 26 is wrong"),
         (
-            command(0xC8, b"\1\1") + b"".join(command(0xCA, bytes([one])) for one in (0, 1, 2)),
+            command(0xC8, b"\1\1") + b"".join(command(0xCA, bytes([one])) for one in (1, 2)),
             "it changes more than resets when it writes a block again",
         ),
     ],
@@ -305,14 +305,16 @@ def test_a_file_that_sets_something_else_is_refused_by_name(data, message):
         GateMate.from_bytes(data, "CCGM1A1")
 
 
-def test_registers_begin_where_a_block_is_reset_before_it_is_written_again():
-    """The third time, a block has the resets as they shall be; before, those of a register were on."""
+@pytest.mark.parametrize("switches", [b"", bytes(62) + b"\x40"])
+def test_registers_begin_where_they_are_reset_before_their_cells_are_written_again(switches):
+    """The second time, cells have the resets as they shall be; before, those of a register were on."""
     before = bytearray(40)
     after = bytearray(40)
     for cell, first in enumerate((0x30, 0xC0, 0x00, 0x30)):
         after[10 * cell + 8] = 0xF0
         before[10 * cell + 8] = 0xF0 ^ first
-    data = command(0xC8, b"\1\1") + command(0xCA, b"") + command(0xCA, bytes(before)) + command(0xCA, bytes(after))
+    data = command(0xC8, b"\1\1") + (command(0xCA, switches) if switches else b"")
+    data += command(0xCA, bytes(before)) + command(0xCA, bytes(after))
     chip = GateMate.from_bytes(data, "CCGM1A1")
     starts = {name: value for name, value in chip.blocks[1, 1].items() if name.endswith("FF_INIT")}
     assert starts == {"CPE1.FF_INIT": 2, "CPE2.FF_INIT": 3, "CPE4.FF_INIT": 2}
