@@ -22,8 +22,8 @@ $ fpgaprune export runs/mine --for tang-nano-20k
 _LOADED = """
 The command in this table loads a board; `{file}` is the bitstream. The last column is the day on which a bitstream of
 ours was loaded into a real board. Where it says never, the pins are those of the source, and no pin or timing was ever
-tried. What the bits of a GW1N, GW2A, iCE40 or ECP5 compute is [read back](../measurements/bitstreams.md); for the
-others only the Verilog was simulated.
+tried. What the bits of a GW1N, GW2A, iCE40, ECP5 or GateMate compute is
+[read back](../measurements/bitstreams.md); for the others only the Verilog was simulated.
 
 | name | command | before the serial line works | source of the pins | loaded |
 |---|---|---|---|---|

@@ -28,7 +28,7 @@ _LAWS = {
     "gatemate": (23.0, 6382, 170.0, 1.2),
 }
 # Seconds of reading a bitstream back: its start, the compiler's among them, and those for each placed LUT.
-_READ_BACK = {"gowin": (4.5, 1.1e-3), "ice40up": (3.0, 4e-4), "ecp5": (3.0, 6e-4)}
+_READ_BACK = {"gowin": (4.5, 1.1e-3), "ice40up": (3.0, 4e-4), "ecp5": (3.0, 6e-4), "gatemate": (3.0, 2.5e-3)}
 # Seconds of the start of yosys for one module, and seconds and power of the estimated LUTs of all modules; a second row
 # for the families with small maps. The sums are processor seconds of tests/benchmarks/measure_time_rows.csv, doubled,
 # for `reference_work` then took half of the reference. The power is that of larger networks: 14,000 to 36,000 LUT.

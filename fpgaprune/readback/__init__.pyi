@@ -10,6 +10,7 @@ from .cells_file import SynthesisedCells as SynthesisedCells
 from .cells_file import read_cells as read_cells
 from .comparison import CellComparison as CellComparison
 from .functions import Functions as Functions
+from .gatemate.chip import GateMate as GateMate
 from .gowin.chip import Chip as Chip
 from .gowin.chip import Wire as Wire
 from .netlist import BlockMemory as BlockMemory
@@ -18,3 +19,4 @@ from .netlist import Lut as Lut
 from .netlist import Multiplier as Multiplier
 from .netlist import Netlist as Netlist
 from .netlist import Register as Register
+from .parts import Parts as Parts

@@ -76,13 +76,12 @@ def ecp5_places(chip: Any, netlist: Any) -> Iterator[tuple[str, list[Any]]]:
 
 def gatemate_places(chip: Any, netlist: Any) -> Iterator[tuple[str, list[Any]]]:
     """Kinds of bits, each with the places of its bits, of a GateMate."""
-    from fpgaprune.readback.gatemate.layout import words_of
 
     def whole(blocks: Any, kind: str = "") -> list[Any]:
         return [
             (block, name, bit)
             for block in sorted(blocks)
-            for name, (_, bits) in sorted(words_of(*block).items())
+            for name, (_, bits) in sorted(chip.words(block).items())
             for bit in range(bits)
             if kind in name
         ]

@@ -87,6 +87,11 @@ class GateMate:
         chip.whole |= _named(b"\0\0" + frames.status[2:], words_of_status(), "the status")
         return chip
 
+    @staticmethod
+    def words(block: Block) -> Words:
+        """Return where the settings of a block stand: by name, the first bit and how many."""
+        return words_of(*block)
+
     def settings(self, tile: int) -> dict[str, int]:
         """Return the settings of the block that a tile belongs to."""
         return self.blocks[self.db.tile(tile)[:2]]

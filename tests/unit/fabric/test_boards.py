@@ -126,7 +126,8 @@ def test_a_nexus_is_told_device_pins_and_clock(tiny, tools, tmp_path):
 
 def test_a_gatemate_is_told_device_pins_and_clock(tiny, tools, tmp_path):
     made = make_bitstream(tiny, "gatemate-a1-evb", tmp_path / "tiny.bit")
-    assert "--device CCGM1A1 --vopt ccf=board.ccf --vopt out=board.txt --freq 10" in (tools / "routes").read_text()
+    told = "--device CCGM1A1 --vopt ccf=board.ccf --vopt out=board.txt --write board.json --freq 10"
+    assert told in (tools / "routes").read_text()
     assert (tools / "packed").read_text() == "board.txt board.bit"
     (constraints,) = (tiny.path / "synth").rglob("board.ccf")
     assert 'Net "serial_in" Loc = "IO_SA_A6";\n' in constraints.read_text()

@@ -6,9 +6,8 @@ from random import Random
 import pytest
 
 from fpgaprune.errors import ReadbackError
-from fpgaprune.readback import Lut
-from fpgaprune.readback.gatemate import blocks, cells, multipliers
-from fpgaprune.readback.parts import Parts
+from fpgaprune.readback import Lut, Parts
+from fpgaprune.readback.gatemate import blocks, cells, layout, multipliers
 
 from .player import Player, signed
 
@@ -240,3 +239,12 @@ def test_a_memory_with_ports_of_any_width(halves, write, read, mode):
         if given["ENB", 0]:
             other = begins_at(address["B"], read, halves)
             shown["B"] = [*before[other : other + read]]
+
+
+def test_no_bit_belongs_to_two_settings():
+    """Of the five kinds of blocks of settings, and of memories."""
+    kinds = [layout.words_of(*block) for block in ((0, 7), (7, 0), (81, 7), (7, 65), (7, 7))]
+    for words in (*kinds, layout.words_of_ram(), layout.words_of_clocks(), layout.words_of_status()):
+        bits = [at for first, size in words.values() for at in range(first, first + size)]
+        assert len(bits) == len(set(bits))
+        assert max(bits) < 8 * 112
