@@ -3,16 +3,18 @@
     python tests/benchmarks/bench_place_shares.py FOLDER [--board tang-nano-9k] [--seeds 1 2 3] [--minutes 10]
 
 Every seed draws a network of each family (Dense, 1-D and 2-D convolutions, depthwise), and for it the layouts that take
-between --least and --most of the FPGA by their estimate. Each one is synthesised with the board's serial port, placed
-and routed. A row says the share of each kind of cell that nextpnr counts, the LUTs that were estimated, the processor
-seconds that are said for them (0: none), the seconds that it took, by the clock and of the processor, and how it ended.
-Processor seconds are those of the machine of the time laws. Rows are appended to FOLDER/place_shares.csv.
+between --least and --most of the FPGA by their estimate; --layouts draws so many of them. Each one is synthesised with
+the board's serial port, placed and routed. A row says the share of each kind of cell that nextpnr counts, the LUTs that
+were estimated, the processor seconds that are said for them (0: none), the seconds that it took, by the clock and of
+the processor, and how it ended. Processor seconds are those of the machine of the time laws. Rows are appended to
+FOLDER/place_shares.csv.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import random
 import re
 import resource
 import sys
@@ -161,6 +163,7 @@ def main() -> None:
     parser.add_argument("--families", nargs="+", default=FAMILIES)
     parser.add_argument("--least", type=float, default=0.4)
     parser.add_argument("--most", type=float, default=1.0)
+    parser.add_argument("--layouts", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=10.0)
     chosen = parser.parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
@@ -173,7 +176,8 @@ def main() -> None:
         for seed in chosen.seeds:
             for family in chosen.families:
                 design = board_design(network(family, seed))
-                for fields, luts in layouts(design, chosen.board, chosen.least, chosen.most):
+                found = list(layouts(design, chosen.board, chosen.least, chosen.most))
+                for fields, luts in random.Random(seed).sample(found, min(chosen.layouts, len(found))):
                     interval = fields.get("interval", 0)
                     folder = chosen.folder / chosen.board / f"{family}{seed}-{interval}"
                     row = measure(design, chosen.board, fields, luts, folder, chosen.minutes)
