@@ -80,6 +80,11 @@ class Part:
         """Whether a tool of the vendor builds hls4ml projects; if none does, our Verilog is the way to hardware."""
         return self.vendor not in _WITHOUT_HLS
 
+    @property
+    def adds_three(self) -> bool:
+        """Whether a LUT and its carry chain add a bit of three numbers: AMD's LUTs of six inputs do (UG474, UG574)."""
+        return self.vendor == "AMD"
+
     def is_meant_by(self, text: str) -> bool:
         """Return whether `text` is the device's name or one of its order numbers, in any case."""
         tail = _ORDER_TAILS.get(self.vendor, _ORDER_TAIL)

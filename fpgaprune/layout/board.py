@@ -40,7 +40,8 @@ def board_design(design: Design) -> Design:
     """Return the same network with inputs that a serial line can feed: the N values of a vector come one by one.
 
     A line brings a byte at a time, so a port as wide as all N values only needs registers that gather them. Without it
-    the first layer keeps the values in its memory. Every bit of the results is the same.
+    the first layer keeps the values in its memory. Every bit of the results is the same. It is for no part of another
+    vendor: the boards' FPGAs have LUTs of four inputs.
     """
     wide = [
         layer
@@ -48,7 +49,7 @@ def board_design(design: Design) -> Design:
         if isinstance(layer.operation, Input) and len(layer.output_shape) == 1 and layer.name not in design.outputs
     ]
     if not wide:
-        return design
+        return replace(design, part=None)
     names = {layer.name: _unused(f"{layer.name}_vector", design) for layer in wide}
     layers: list[LayerSpec] = []
     for layer in design.layers:
@@ -58,7 +59,7 @@ def board_design(design: Design) -> Design:
         shape, types = layer.output_shape, {"result": layer.types["result"]}
         layers.append(replace(layer, output_shape=(*shape, 1), model_shape=shape))
         layers.append(LayerSpec(names[layer.name], (layer.name,), shape, types, operation=Reshape()))
-    return replace(design, layers=tuple(layers))
+    return replace(design, part=None, layers=tuple(layers))
 
 
 def _unused(name: str, design: Design) -> str:

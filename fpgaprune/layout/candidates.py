@@ -145,7 +145,7 @@ class Candidates:
             )
             layout = replace(layout, loadable=False)
             alone = replace(self.design, layers=(given, layer), outputs=(name,))
-            return timed(plan_verilog(alone, layout, DigitCounter(layout.levels))).interval
+            return timed(plan_verilog(alone, layout, DigitCounter.of(alone, layout))).interval
         return cycles_of(self.design, self.design[name], layout)
 
     def _taken(
@@ -167,7 +167,7 @@ class Candidates:
         )
         own = {name: Counts() for name in (*self.scales, *(layer.name for layer in self.layers))}
         rest = Counts()
-        for part in plan_verilog(self.design, layout, DigitCounter(layout.levels)).layers:
+        for part in plan_verilog(self.design, layout, DigitCounter.of(self.design, layout)).layers:
             leader = self.leaders.get(part.layer)
             (rest if leader is None else own[leader]).more(self.fabric.resources(count_layer(part)))
         return own, rest

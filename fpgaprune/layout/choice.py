@@ -222,7 +222,7 @@ def _explained(
     paired = tuple(name for name, way in chosen.items() if way.paired)
     fold = {**ways.layout.fold, **{name: 1 for name, way in chosen.items() if way.at_once}}
     layout = replace(ways.layout, multipliers=multipliers, paired=paired, interval=allowed, fold=fold)
-    hardware = plan_verilog(design, layout, DigitCounter(layout.levels))
+    hardware = plan_verilog(design, layout, DigitCounter.of(design, layout))
     price = price_hardware(design, hardware, ways.fabric)
     made = {part.layer: part for part in hardware.layers}
     rows = []
@@ -266,7 +266,7 @@ def _with_more(design: Design, ways: Candidates, chosen: ChosenLayout) -> Chosen
     settings = chosen.settings
     multipliers = {**settings["multipliers"], slowest.layer: wanted}
     layout = replace(ways.layout, **{**settings, "multipliers": multipliers})
-    then = timed(plan_verilog(design, layout, DigitCounter(layout.levels))).interval
+    then = timed(plan_verilog(design, layout, DigitCounter.of(design, layout))).interval
     if then >= chosen.interval:
         return chosen
     return structs.replace(chosen, faster=wanted - slowest.multipliers, then_cycles=then)

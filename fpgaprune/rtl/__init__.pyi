@@ -7,6 +7,7 @@ from .circuit import Circuit as Circuit
 from .circuit import Node as Node
 from .circuit import width_of as width_of
 from .folded import Memory as Memory
+from .generate import operands_of as operands_of
 from .generate import plan_verilog as plan_verilog
 from .generate import to_verilog as to_verilog
 from .lines import line_of as line_of
@@ -68,3 +69,4 @@ from .sums import saturated as saturated
 from .sums import scaled_each as scaled_each
 from .sums import summed as summed
 from .tables import look_up as look_up
+from .three_operands import with_three_operands as with_three_operands

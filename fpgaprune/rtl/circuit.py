@@ -14,7 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Adder levels of each operation; an operation that is not listed is wiring and takes none.
-COSTS = {"add": 1, "sub": 1, "max": 1, "min": 1, "clip": 1, "inside": 1, "less": 1, "select": 1, "rom": 2, "mul": 3}
+COSTS = {
+    "add": 1,
+    "sub": 1,
+    "sum": 1,
+    "max": 1,
+    "min": 1,
+    "clip": 1,
+    "inside": 1,
+    "less": 1,
+    "select": 1,
+    "rom": 2,
+    "mul": 3,
+}
 
 
 def width_of(low: int, high: int) -> int:
@@ -27,7 +39,7 @@ class Node:
     """One value of a circuit.
 
     Attributes:
-        op: `input`, `const`, `shl`, `shr`, `wrap` or a key of `COSTS`.
+        op: `input`, `const`, `shl`, `shr`, `wrap` or a key of `COSTS`; `sum` has three operands.
         args: indices of the operands in `Circuit.nodes`.
         params: constants of the operation: shifts, bounds, the value of a constant, the index of a table.
         low, high: smallest and largest value that it can have.
@@ -101,6 +113,22 @@ class Circuit:
             return self.shl(negative, shift_b)
         low, high = (x.low << shift_a) - (y.high << shift_b), (x.high << shift_a) - (y.low << shift_b)
         return self._add("sub", (a, b), (shift_a, shift_b), low, high)
+
+    def sum(self, terms: Sequence[tuple[int, int, int]]) -> int:
+        """Add a node of the sum of two or three terms, each `sign * (place << shift)`; the first one's sign is 1."""
+        if len(terms) == 2:
+            (a, p, _), (b, q, sign) = terms
+            return self.add(a, b, p, q) if sign > 0 else self.sub(a, b, p, q)
+        places, shifts, signs = zip(*terms, strict=True)
+        ends = [
+            sorted(sign * (end << shift) for end in (self.nodes[place].low, self.nodes[place].high))
+            for place, shift, sign in terms
+        ]
+        return self._add("sum", places, (*shifts, *signs), sum(e[0] for e in ends), sum(e[1] for e in ends))
+
+    def copied(self, node: Node) -> int:
+        """Add `node`, whose operands are nodes of this circuit."""
+        return self._add(node.op, node.args, node.params, node.low, node.high)
 
     def mul(self, a: int, b: int) -> int:
         """Add a node of `a * b`; a constant power of two is wiring."""
@@ -261,6 +289,9 @@ class Circuit:
                 result = (args[0] << node.params[0]) + (args[1] << node.params[1])
             case "sub":
                 result = (args[0] << node.params[0]) - (args[1] << node.params[1])
+            case "sum":
+                shifts, signs = node.params[:3], node.params[3:]
+                result = sum(sign * (arg << shift) for arg, shift, sign in zip(args, shifts, signs, strict=True))
             case "mul":
                 result = args[0] * args[1]
             case "shl":

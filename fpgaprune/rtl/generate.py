@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from fpgaprune.design import Design, Input, LayerSpec, Reshape, VerilogLayout
 from fpgaprune.emulate import emulate, steps_of
-from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, UnsupportedLayerError, require_kind
+from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, TargetError, UnsupportedLayerError, require_kind
 from fpgaprune.files import PARSER_ERRORS, hardware_path, in_a_line
 from fpgaprune.rtl import names
 from fpgaprune.rtl.chain import Chain
@@ -31,6 +31,7 @@ from fpgaprune.rtl.scheduled_cycles import cycles_of, most_beats, pads
 from fpgaprune.rtl.solve import Context, Counter, Solver
 from fpgaprune.rtl.top import top_text
 from fpgaprune.rtl.wiring import Edge, Wiring
+from fpgaprune.target import find_part
 
 FOLDER = "rtl"
 
@@ -76,6 +77,15 @@ def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None 
         inputs, _ = network.plan()
         entries = tuple((network.wiring.edges[port.layer].wire, port.beats) for port in inputs)
         return DesignHardware(tuple(network.wiring.hardware), entries, network.beats)
+
+
+def operands_of(design: Design, layout: VerilogLayout) -> int:
+    """Return how many operands an adder has at most: what the layout asks for, else what the design's part adds."""
+    if layout.operands is not None:
+        return layout.operands
+    with suppress(TargetError):
+        return 3 if design.part is not None and find_part(design.part).adds_three else 2
+    return 2
 
 
 @contextmanager
@@ -265,6 +275,7 @@ class _Network:
             met.module if met else None,
             chain,
             self.layout.levels,
+            operands_of(self.design, self.layout),
             self.wiring.waits,
             any(pads(reader) for reader in self.design.layers if last in reader.inputs),
             names.of_layer(self.design, layer, shapes, chain) if self.writes else "",

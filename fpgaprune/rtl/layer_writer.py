@@ -15,6 +15,7 @@ from fpgaprune.rtl.scheduled_sums import MODULE, ScheduledSums
 from fpgaprune.rtl.scheduled_text import CONTAINS, load_ports, memory_files, scheduled_text
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.rtl.serial_text import LIBRARY, serial_datapath
+from fpgaprune.rtl.three_operands import with_three_operands
 
 # A pipeline with more register bits than this for each output bit never stops and ends in a queue, so that it needs no
 # enable at every register. With fewer register bits, the queue would cost more than the enable; the narrowest one costs
@@ -38,9 +39,17 @@ class LayerWriter:
     """The body of a layer's module as it grows; arguments as for `layer_text`."""
 
     def __init__(
-        self, module: str, levels: int, waits: bool, reader_pauses: bool, head: str, cycles: int, schedule: Scheduler
+        self,
+        module: str,
+        levels: int,
+        operands: int,
+        waits: bool,
+        reader_pauses: bool,
+        head: str,
+        cycles: int,
+        schedule: Scheduler,
     ) -> None:
-        self.module, self.levels, self.waits, self.cycles = module, levels, waits, cycles
+        self.module, self.levels, self.operands, self.waits, self.cycles = module, levels, operands, waits, cycles
         self.slack, self.head, self.schedule = _PAUSE if reader_pauses else 0, head, schedule
         self.body = ""
         self.datapaths: list[Callable[[], Mapping[str, str]]] = []
@@ -52,6 +61,7 @@ class LayerWriter:
         self.count = 0
         self._names: set[str] = set()
         self._plans: dict[int, Schedule] = {}
+        self._links: list[Link] = []
         # What comes in a burst shall not wait for long.
         self.spare = cycles // 2
 
@@ -62,7 +72,9 @@ class LayerWriter:
 
     def _linked(self, links: Sequence[Link], start: str, bits: int) -> tuple[str, int]:
         name = start
-        rest = list(links)
+        rest = [self._with_operands(link) for link in links]
+        # A plan is found by the identity of its link, which must stay.
+        self._links += rest
         while rest:
             run = [rest.pop(0)]
             self._let_settle(run[0], self.spare)
@@ -85,6 +97,12 @@ class LayerWriter:
                 self._stopping(run[0], name, after)
             name = after
         return name, bits
+
+    def _with_operands(self, link: Link) -> Link:
+        """Return `link` with adders of as many operands as they may have."""
+        if self.operands < 3 or not isinstance(link, Computation):
+            return link
+        return replace(link, circuit=with_three_operands(link.circuit))
 
     def meet(self, link: Module, a: str, b: str) -> None:
         """Join the streams `a` and `b` as `pair`."""

@@ -53,7 +53,7 @@ def line_of(module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
         return name
 
     args = [read(arg) for arg in node.args]
-    if node.op in ("add", "sub", "mul"):
+    if node.op in ("add", "sub", "sum", "mul"):
         # The lowest `width` bits of the result depend only on the lowest `width` bits of the operands.
         args = [_modulo(text, circuit.nodes[arg], width) for text, arg in zip(args, node.args, strict=True)]
     match node.op:
@@ -63,6 +63,10 @@ def line_of(module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
         case "add" | "sub":
             a, b = (_shifted(text, shift) for text, shift in zip(args, node.params, strict=True))
             expression = f"{a} {'+' if node.op == 'add' else '-'} {b}"
+        case "sum":
+            first, *rest = (_shifted(text, shift) for text, shift in zip(args, node.params[:3], strict=True))
+            signs = ["+" if sign > 0 else "-" for sign in node.params[4:]]
+            expression = " ".join([first, *(f"{sign} {text}" for sign, text in zip(signs, rest, strict=True))])
         case "mul":
             expression = f"{args[0]} * {args[1]}"
         case "shl":

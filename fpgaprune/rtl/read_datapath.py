@@ -20,7 +20,7 @@ _BUS = re.compile(r"input wire \[(\d+):0\] in_data")
 _INPUT = re.compile(r"^(?:\$signed\(|\{1'b0, )in_data\[(?:\d+):(\d+)\][)}]$")
 _NAME = re.compile(r"\bv\d+(?:_d\d+)?\b")
 _TERM = r"\(?(?:\$signed\([^()]*\)|-?\d+'s[dh]?-?\w+|v\d+(?:_d\d+)?)(?: <<< \d+\))?"
-_SUM = re.compile(rf"^({_TERM})(?: ([+-]) ({_TERM}))?$")
+_SUM = re.compile(rf"^({_TERM})(?: ([+-]) ({_TERM}))?(?: ([+-]) ({_TERM}))?$")
 _PART = re.compile(r"^\(?(?:\$signed\()?(v\d+(?:_d\d+)?)(?:\[\d+:(\d+)\]\))?(?: <<< (\d+)\))?$")
 
 # A sum: coefficients of inputs (by their lowest bit on the bus) and of values that are no sums, as bits are cut off or
@@ -160,7 +160,11 @@ def _terms(text: str) -> list[tuple[str, int]] | None:
     if not found:
         return None
     terms = []
-    for part, sign in ((found[1], 1), (found[3], -1 if found[2] == "-" else 1)):
+    first, *rest = found.groups()
+    for part, sign in (
+        (first, 1),
+        *((part, -1 if mark == "-" else 1) for mark, part in zip(rest[::2], rest[1::2], strict=True)),
+    ):
         if part is None or not _NAME.search(part):
             continue
         value = _PART.match(part)

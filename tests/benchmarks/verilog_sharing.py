@@ -7,9 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.estimate import Counting, Needed, count_datapath
-from fpgaprune.rtl import Circuit, Number, Pipeline, SerialSums, matrix_product, schedule, share
+from fpgaprune.estimate import Counting, Counts, Needed, count_datapath
+from fpgaprune.rtl import Circuit, Number, Pipeline, SerialSums, matrix_product, schedule, share, with_three_operands
 
+# Law to the quantity of trees without sharing that it is a share of.
+LAWS = {
+    **{name: name for name in ("adders", "chain_bits", "pair_bits", "register_bits", "width_bits", "kept_bits")},
+    "three_bits": "chain_bits",
+    "three_register_bits": "register_bits",
+}
 # The longest that one matrix may take.
 MOST_DIGITS = 6000
 
@@ -58,6 +64,7 @@ def _made(matrix: np.ndarray, width: int, signed: bool) -> dict[str, float]:
         circuit.output(total.place, total.node.width)
     path = Pipeline(circuit, schedule(circuit, 1), 1)
     found = count_datapath(path, Needed.of(path))
+    three, depth = _of_three(circuit)
     serial = SerialSums.of(graph, (width, signed, low, high), None)
     return {
         "adders": found["adder"],
@@ -67,7 +74,27 @@ def _made(matrix: np.ndarray, width: int, signed: bool) -> dict[str, float]:
         "width_bits": serial.parallel_bits,
         "kept_bits": sum(serial.later.values()),
         "count": serial.count,
+        "three_bits": three["pair_bit"] + three["lone_bit"] + three["difference"],
+        "three_register_bits": three["register"],
+        "three_depth": depth,
     }
+
+
+def _of_three(circuit: Circuit) -> tuple[Counts, int]:
+    """What adders of three operands take, and their depth, where each sum gets a bias; less what the biases take."""
+    biased, biases = circuit.continued(), Circuit()
+    for number, (place, width) in enumerate(circuit.outputs):
+        node = circuit.nodes[place]
+        bias = 1 + 37 * number % max(node.high - node.low, 1)
+        biased.output(biased.add(place, biased.const(bias)), width + 1)
+        alone = biases.input(width, True, node.low, node.high)
+        biases.output(biases.add(alone, biases.const(bias)), width + 1)
+    found = Counts()
+    made = with_three_operands(biased)
+    for one, times in ((made, 1), (biases, -1)):
+        path = Pipeline(one, schedule(one, 1), 1)
+        found.more(count_datapath(path, Needed.of(path)), times)
+    return found, schedule(made, 1).depth - 1
 
 
 def fit_laws(seconds: float, seed: int = 0) -> dict[str, list[float]]:
@@ -88,10 +115,10 @@ def fit_laws(seconds: float, seed: int = 0) -> dict[str, list[float]]:
         made.append(_made(matrix, width, signed))
     x = np.array(terms)
     laws = {}
-    for law in ("adders", "chain_bits", "pair_bits", "register_bits", "width_bits", "kept_bits"):
+    for law, of in LAWS.items():
         true = np.array([row[law] for row in made]) + (law == "kept_bits") * 5 + 1e-9
         pairs = zip(made, plain, strict=True)
-        base = np.array([row["count"] if law == "kept_bits" else getattr(p, law) for row, p in pairs])
+        base = np.array([row["count"] if law == "kept_bits" else getattr(p, of) for row, p in pairs])
         y = np.log(np.maximum(true, 1) / np.maximum(base, 1))
         fold = np.arange(len(y)) % 8
         left_out = np.zeros(len(y))

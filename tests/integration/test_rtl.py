@@ -91,12 +91,21 @@ def test_a_sample_a_cycle_gives_the_bits_of_the_emulator(tmp_path):
     assert not any("fp_credit" in name for name in project.files)
 
 
+@pytest.mark.parametrize("seed", [3, 5])
+def test_adders_of_three_operands_give_the_bits_of_the_emulator(seed, tmp_path):
+    design = parallel_design(seed, 12, ("io_stream", "io_parallel")[seed % 2])
+    x = samples(design, 12, seed)
+    two, three = (plan_verilog(design, VerilogLayout(operands=count)) for count in (2, 3))
+    project = check(design, x, tmp_path, operands=3)
+    assert simulate(project, x).latency_cycles == timed(three).latency < timed(two).latency
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(300, 310))
 def test_a_sample_a_cycle_of_random_networks_gives_the_bits_of_the_emulator(seed, tmp_path):
     design = parallel_design(seed, 16, ("io_stream", "io_parallel")[seed % 2])
     x = samples(design, 12, seed)
-    project = check(design, x, tmp_path, levels=1 + seed % 4)
+    project = check(design, x, tmp_path, levels=1 + seed % 4, operands=2 + seed % 2)
     assert simulate(project, x).interval_cycles == 1
 
 

@@ -105,7 +105,7 @@ def _bits_read(circuit: Circuit, node: Node, number: int, bits: int, floor: int)
     """Return the bits of operand `number` that the value needs: its `bits` bits without the lowest `floor`."""
     whole = circuit.nodes[node.args[number]].width
     match node.op:
-        case "add" | "sub":
+        case "add" | "sub" | "sum":
             shift = node.params[number]
             return bits - shift, max(min(floor, free_bits(node, circuit)) - shift, 0)
         case "shl":
@@ -130,7 +130,12 @@ def _bits_read(circuit: Circuit, node: Node, number: int, bits: int, floor: int)
 
 def free_bits(node: Node, circuit: Circuit) -> int:
     """Count the lowest bits of a sum that are plain wires: the unshifted operand's, unless it is subtracted."""
-    low, high = (shift + zeros_of(circuit.nodes[arg]) for arg, shift in zip(node.args, node.params, strict=True))
+    starts = [shift + zeros_of(circuit.nodes[arg]) for arg, shift in zip(node.args, node.params, strict=False)]
+    if node.op == "sum":
+        # Where one operand begins it is a wire, unless it is subtracted; where a second one does, adders begin.
+        subtracted = [start for start, sign in zip(starts, node.params[3:], strict=True) if sign < 0]
+        return min([sorted(starts)[1], *subtracted])
+    low, high = starts
     return max(low, high) if node.op == "add" else high
 
 
@@ -141,6 +146,10 @@ def _count_node(circuit: Circuit, node: Node, top: int, floor: int, found: Count
     match node.op:
         case "add" | "sub":
             _count_sum(node, args, top, free_bits(node, circuit), found)
+        case "sum":
+            # Every bit is a LUT, also where an operand has none; a family with small LUTs adds two and then the third.
+            chain = max(top - free_bits(node, circuit), 0)
+            found.more({"adder": 1, "pair_bit": chain, "chain_bit": 2 * chain})
         case "mul":
             _count_product(args, top, found)
         case "clip" | "inside":

@@ -42,7 +42,7 @@ def verilog_price(
     """
     fabric = find_fabric(family)
     chosen = replace(layout or VerilogLayout(), **changes)
-    hardware = plan_verilog(design, chosen, DigitCounter(chosen.levels))
+    hardware = plan_verilog(design, chosen, DigitCounter.of(design, chosen))
     return price_hardware(design, hardware, fabric)
 
 

@@ -7,16 +7,17 @@ how many digits a sum has. The law was fitted to the adders that `fpgaprune.rtl`
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design import Design, VerilogLayout
 from fpgaprune.estimate.verilog.plain_trees import PlainTrees, widths
 from fpgaprune.estimate.verilog.signed_pairs import SignedDigits
 from fpgaprune.files import hardware_path
-from fpgaprune.rtl import Counted, SerialTrees, Stream, Trees
+from fpgaprune.rtl import Counted, SerialTrees, Stream, Trees, operands_of
 
 Ints = NDArray[np.int64]
 
@@ -70,6 +71,14 @@ class Counting:
             return 1.0
         return float(np.exp(np.clip(self.terms @ np.array(_laws()[law]), -2.5, 0.35)))
 
+    @property
+    def depth_of_three(self) -> int:
+        """Adders of up to three operands that the longest sum passes: pairs that are shared stay adders of two."""
+        most, levels = int(self.by_column.max(initial=1)), 0
+        while 3**levels < most:
+            levels += 1
+        return (self.plain.depth + levels) // 2
+
     def exits(self, stages: float = 0.0) -> tuple[Counted | None, ...]:
         """Return each sum; None for one without a weight. One that is done early waits `stages` for each adder."""
         plain = self.plain
@@ -100,22 +109,30 @@ class DigitCounter:
 
     Attributes:
         levels: adder levels between two registers.
+        operands: of an adder, at most: 2 or 3.
     """
 
     levels: int = 1
+    operands: int = 2
+
+    @classmethod
+    def of(cls, design: Design, layout: VerilogLayout) -> DigitCounter:
+        """Return the counter for the adders that a design gets in a layout."""
+        return cls(layout.levels, operands_of(design, layout))
 
     def trees(self, matrix: Ints, stream: Stream) -> Trees:
         """Count the adders that multiply each beat of `stream` by `matrix` (inputs, outputs) in one pipeline."""
         counting = Counting.of(*_unshifted(matrix, stream))
         plain, left = counting.plain, counting.left("adders")
         chain = plain.chain_bits * counting.left("chain_bits")
-        stages = counting.left("register_bits") / self.levels
+        three = self.operands == 3
+        stages = counting.left("three_register_bits" if three else "register_bits") / self.levels
         pair = min(plain.pair_bits * counting.left("pair_bits"), chain)
-        return Trees(
+        found = Trees(
             before=stream.bits,
             used=counting.used,
             exits=counting.exits(stages),
-            depth=-(-plain.depth // self.levels),
+            depth=-(-(counting.depth_of_three if three else plain.depth) // self.levels),
             adders=plain.adders * left,
             chain_bits=chain,
             pair_bits=pair,
@@ -123,6 +140,11 @@ class DigitCounter:
             differences=plain.differences * left,
             register_bits=plain.register_bits * stages,
         )
+        if not three:
+            return found
+        # Every bit of such an adder is one LUT; a family with small LUTs adds two operands and then the third.
+        bits = plain.chain_bits * counting.left("three_bits")
+        return replace(found, pair_bits=bits, lone_bits=0.0, differences=0.0)
 
     def serial(self, matrix: Ints, lane: tuple[int, bool, int, int], wanted: int | None) -> SerialTrees:
         """Count the adders that multiply bit by bit; arguments as for `SerialSums.of`."""

@@ -22,6 +22,7 @@ def circuits(draw, operations=30, inputs=4):
     made = {
         "add": lambda a, b: circuit.add(a, b, draw(st.integers(0, 2))),
         "sub": circuit.sub,
+        "sum": lambda a, b: circuit.sum([(a, 1, 1), (b, 0, -1), (places[0], 0, 1)]),
         "max": circuit.larger,
         "min": circuit.smaller,
         "less": circuit.less,
