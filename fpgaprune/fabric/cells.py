@@ -52,6 +52,11 @@ class Family:
     note: str
     place: Mapping[str, Any] | None
 
+    @property
+    def adds_three(self) -> bool:
+        """Whether its maps make one LUT a bit of a sum of three operands."""
+        return "LUT6_2" in self.takes["lut"]
+
     def count(self, types: Mapping[str, int]) -> Cells:
         """Return what a netlist of `types` (cell type -> number of cells) takes.
 

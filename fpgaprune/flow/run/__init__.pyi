@@ -22,5 +22,6 @@ from .verilog_of_run import counts_of_run as counts_of_run
 from .verilog_of_run import known_verilog as known_verilog
 from .verilog_of_run import layout_was_asked_for as layout_was_asked_for
 from .verilog_of_run import measured_fields as measured_fields
+from .verilog_of_run import operands_for as operands_for
 from .verilog_of_run import staged_counts as staged_counts
 from .verilog_of_run import verilog_of as verilog_of

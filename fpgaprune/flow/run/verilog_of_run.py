@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fpgaprune.design import Design, Input
 from fpgaprune.estimate import verilog_price
-from fpgaprune.fabric import family_of, priced_as
+from fpgaprune.fabric import family_of, find_family, priced_as
 from fpgaprune.flow.run.run_directory import RunDirectory
 from fpgaprune.measure import Measured, StagedCounts, VerilogPrice
 from fpgaprune.rtl import VerilogProject, to_verilog
@@ -32,7 +32,19 @@ def measured_fields(run: RunDirectory) -> dict[str, Any] | None:
     content = run.read_json("measure.json")
     chosen = None if content is None else Measured.from_json(content).layout
     asked = run.manifest["config"].get("measure", {})
-    return {"interval": asked.get("interval", 0)} if chosen is None else chosen.settings
+    fields = {"interval": asked.get("interval", 0)} if chosen is None else chosen.settings
+    return {**fields, **operands_for(asked.get("families", ()), asked.get("seeds") or asked.get("board"))}
+
+
+def operands_for(families: Sequence[str], placed: object = None) -> dict[str, Any]:
+    """Return the field of `VerilogLayout` for a measurement: adders of two operands where no family adds three.
+
+    Args:
+        families: that the Verilog is synthesised for.
+        placed: whether it is placed and routed too, which is done for families that add two.
+    """
+    three = any(find_family(name).adds_three for name in families)
+    return {"operands": 2} if not three and (families or placed) else {}
 
 
 def verilog_of(run: RunDirectory, design: Design, **asked: Any) -> VerilogProject:

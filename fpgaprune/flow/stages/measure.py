@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import structs
 from pydantic import Field, ValidationInfo, field_validator
 
-from fpgaprune.design import Design
+from fpgaprune.design import Design, VerilogLayout
 from fpgaprune.errors import (
     CertificateError,
     DesignError,
@@ -33,7 +33,7 @@ from fpgaprune.fabric import (
     versions_found,
 )
 from fpgaprune.flow.file import Flow, Section, TargetConfig, read_by, require, section_json
-from fpgaprune.flow.run import RunDirectory, counts_of_run, differences, digest_tree
+from fpgaprune.flow.run import RunDirectory, counts_of_run, differences, digest_tree, operands_for
 from fpgaprune.flow.stages.requirements import Row, loader, open_tool, package, simulator
 from fpgaprune.flow.stages.stage import MASKS, Artefacts, FlowStage, ReportPart, StageContext, StageResult
 from fpgaprune.flow.stages.verilog_measurements import (
@@ -126,7 +126,12 @@ def _chosen(design: Design, settings: MeasureConfig) -> ChosenLayout | None:
     if settings.part is None:
         return None
     return choose_layout(
-        design, find_part(settings.part), share=settings.share, interval=settings.interval or None, faster=True
+        design,
+        find_part(settings.part),
+        share=settings.share,
+        interval=settings.interval or None,
+        layout=VerilogLayout(**operands_for(settings.families, settings.seeds or settings.board)),
+        faster=True,
     )
 
 
@@ -253,6 +258,7 @@ class MeasureStage(FlowStage[MeasureResult]):
         try:
             chosen = _chosen(design, settings)
             fields = {"interval": settings.interval} if chosen is None else chosen.settings
+            fields = {**fields, **operands_for(settings.families, settings.seeds or settings.board)}
             project = to_verilog(design, run.file("rtl"), **fields)
             proven = structs.replace(_proven(context.artefacts), modules=tuple(prove_project(project, design)))
             _say_how_long(context, project, design, fields)
