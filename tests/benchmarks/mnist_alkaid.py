@@ -57,7 +57,7 @@ def verilog(
     solver = {"hard_dc": 5} if inputs_kif is None else {"hard_dc": 5, "binary_lut": False}
     logic = trace(*trace_model(model, HWConfig(1, 1, -1), solver, inputs_kif=inputs_kif))
     # One adder between two registers, as in our Verilog.
-    options = {"flavor": "verilog", "latency_cutoff": 1.2, "ternary_fuse": False, "print_latency": False}
+    options = {"flavor": "verilog", "latency_cutoff": 1.2, "ternary_fuse": True, "print_latency": False}
     made = RTLModel(logic, folder / name, name, **options)
     made.write()
     sources = {file.name: file.read_bytes() for file in sorted((folder / name).rglob("*.v"))}
