@@ -1,4 +1,4 @@
-"""What adders of three operands save on AMD's devices: LUT, FF and latency of networks, with two operands and with three.
+"""What adders of three operands save on AMD's devices: LUT, FF and latency of networks, with two and with three.
 
     python tests/benchmarks/bench_three_operands.py RUN [RUN ...] [--family xc7]
 
