@@ -46,13 +46,12 @@ class _Rewritten:
                 self.reads[arg] += 1
         for place, _ in circuit.outputs:
             self.reads[place] += 1
-        joined = {
-            arg
-            for place in self.alive
-            if circuit.nodes[place].op in ("add", "sub")
-            for arg in circuit.nodes[place].args
-            if self._joins(arg)
-        }
+        joined: set[int] = set()
+        for place in self.alive:
+            for arg in circuit.nodes[place].args if circuit.nodes[place].op in ("add", "sub") else ():
+                inner, _, passed = self._unshifted(arg)
+                if self._joins(inner):
+                    joined.update((inner, *passed))
         for place in self.alive:
             if place not in joined:
                 self.places[place] = self._made(place)
@@ -61,6 +60,15 @@ class _Rewritten:
         for place, width in self.old.outputs:
             self.new.output(self.places[place], width)
         return self.new
+
+    def _unshifted(self, place: int) -> tuple[int, int, list[int]]:
+        """Return the node behind shifts that nothing else reads, by how much they shift, and the shifts."""
+        passed, shift = [], 0
+        while self.old.nodes[place].op == "shl" and self.reads[place] == 1:
+            passed.append(place)
+            shift += self.old.nodes[place].params[0]
+            (place,) = self.old.nodes[place].args
+        return place, shift, passed
 
     def _joins(self, place: int) -> bool:
         """Return whether a sum that reads node `place` takes its operands instead."""
@@ -112,10 +120,11 @@ class _Rewritten:
             node, shift, sign = stack.pop()
             for arg, own, turned in zip(node.args, node.params, (1, -1 if node.op == "sub" else 1), strict=True):
                 read, by, as_ = self.old.nodes[arg], shift + own, sign * turned
+                inner, more, _ = self._unshifted(arg)
                 if read.op == "const":
                     constant += as_ * (read.low << by)
-                elif self._joins(arg):
-                    stack.append((read, by, as_))
+                elif self._joins(inner):
+                    stack.append((self.old.nodes[inner], by + more, as_))
                 else:
                     place = self.places[arg]
                     while self.new.nodes[place].op == "shl":

@@ -1,8 +1,7 @@
-// For yosys's techmap: a sum of three operands in one carry chain, one LUT a bit, as a LUT6 of AMD's 7 series with its
-// CARRY4 adds it: its O5 is the majority of three bits, its O6 their parity and the majority of the bits below.
-// Without it, yosys takes two LUTs a bit before the chain. Source: UG474 7 Series CLB User Guide; J. Simkins and
-// B. Philofsky, Structures and methods for implementing ternary adders/subtractors in programmable logic devices, US 7274211.
-// A sum of more operands is one of three, and a sum of what is left.
+// For yosys's techmap: a sum of three operands in one carry chain, one LUT a bit. O5 of a LUT6_2 is the majority of three bits,
+// O6 their parity and the majority of the bits below; CARRY4 adds parities and majorities. Without this map, yosys takes two
+// LUTs a bit before the chain. Source: UG474 7 Series CLB User Guide; J. Simkins and B. Philofsky, Structures and methods for
+// implementing ternary adders/subtractors in programmable logic devices, US 7274211.
 (* techmap_celltype = "$macc_v2" *)
 module _80_sum_of_three (A, B, C, Y);
     parameter NPRODUCTS = 0;
@@ -20,8 +19,6 @@ module _80_sum_of_three (A, B, C, Y);
     localparam W0 = C_WIDTHS[15:0];
     localparam W1 = C_WIDTHS >> 16 & 16'hffff;
     localparam W2 = C_WIDTHS >> 32 & 16'hffff;
-    // Operands have bits of Y_WIDTH + 1 here, so that none of them is empty.
-    localparam WIDTH = Y_WIDTH + 1;
     localparam [2:0] NEGATED = ADDEND_NEGATED;
 
     input [0:0] A, B;

@@ -8,8 +8,11 @@ from fpgaprune.rtl import COSTS, Circuit
 
 
 @st.composite
-def circuits(draw, operations=30, inputs=4):
-    """A circuit of every operation, with inputs of several widths and some values that several others read."""
+def circuits(draw, operations=30, inputs=4, three=False):
+    """A circuit of every operation, with inputs of several widths and some values that several others read.
+
+    Sums of three operands are among them with `three`.
+    """
     circuit = Circuit()
     places = []
     for _ in range(draw(st.integers(1, inputs))):
@@ -22,7 +25,6 @@ def circuits(draw, operations=30, inputs=4):
     made = {
         "add": lambda a, b: circuit.add(a, b, draw(st.integers(0, 2))),
         "sub": circuit.sub,
-        "sum": lambda a, b: circuit.sum([(a, 1, 1), (b, 0, -1), (places[0], 0, 1)]),
         "max": circuit.larger,
         "min": circuit.smaller,
         "less": circuit.less,
@@ -35,6 +37,8 @@ def circuits(draw, operations=30, inputs=4):
         "mul": lambda a, b: circuit.mul(narrow(a), narrow(b)),
         "rom": lambda a, b: circuit.rom(narrow(a), [v * v % 11 for v in range(16)]),
     }
+    if three:
+        made["sum"] = lambda a, b: circuit.sum([(a, 1, 1), (b, 0, -1), (places[0], 0, 1)])
     for _ in range(draw(st.integers(1, operations))):
         a, b = draw(st.sampled_from(places)), draw(st.sampled_from(places))
         places.append(made[draw(st.sampled_from(sorted(made)))](a, b))

@@ -161,7 +161,7 @@ def test_every_operation_that_takes_levels_is_drawn():
     seen = set()
 
     @FIXED
-    @given(circuits())
+    @given(circuits(three=True))
     def look(circuit):
         seen.update(circuit.nodes[place].op for place in circuit.alive())
 

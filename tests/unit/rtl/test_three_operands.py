@@ -20,7 +20,7 @@ def values(circuit, count=40):
 
 
 @FIXED
-@given(circuits())
+@given(circuits(three=True))
 def test_every_output_has_the_same_values_within_bounds_no_wider(circuit):
     made = with_three_operands(circuit)
     given = values(circuit)
@@ -70,6 +70,17 @@ def test_a_sum_that_several_read_is_made_once():
     circuit.output(circuit.add(shared, c), 8)
     circuit.output(circuit.sub(shared, d), 8)
     assert sorted(adders(with_three_operands(circuit))) == ["add", "add", "sub"]
+
+
+def test_a_sum_joins_another_one_through_a_shift_that_nothing_else_reads():
+    circuit = Circuit()
+    a, b, c = (circuit.input(6, True, -32, 31) for _ in range(3))
+    shifted = circuit.shl(circuit.add(a, b), 2)
+    circuit.output(circuit.sub(circuit.const(5), circuit.sub(c, shifted)), 12)
+    made = with_three_operands(circuit)
+    assert adders(made) in (["sum", "add"], ["sum", "sub"])
+    given = values(circuit)
+    assert np.array_equal(circuit.evaluate(given)[0], made.evaluate(given)[0])
 
 
 @pytest.mark.parametrize(
