@@ -33,7 +33,6 @@ from .devices import Device as Device
 from .devices import Devices as Devices
 from .devices import Placed as Placed
 from .devices import SiteKind as SiteKind
-from .devices import crowding_words as crowding_words
 from .devices import devices_of as devices_of
 from .ecp5.anchors import anchor_registers as anchor_registers
 from .ecp5.anchors import anchors as anchors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
@@ -36,14 +36,6 @@ class Placed(NamedTuple):
     def fullness(self) -> float:
         """What is taken as a share of what place and route bears."""
         return self.share / self.room
-
-
-def crowding_words(placed: Iterable[Placed]) -> str | None:
-    """Say which kinds of cells take more than place and route bears: `78% of FF (of 70%)`; None if none does."""
-    over = [
-        f"{row.share:.0%} of {LABELS.get(row.kind, row.kind)} (of {row.room:.0%})" for row in placed if row.fullness > 1
-    ]
-    return " and ".join(over) or None
 
 
 @dataclass(frozen=True)
@@ -156,7 +148,12 @@ class Devices:
     def crowding(self, cells: Cells, part: Part) -> str | None:
         """Say of which kind of cell `part` has little to spare: place and route may take long; None if of none."""
         counts = {name: cells[name] or 0 for name in RESOURCES}
-        return crowding_words(self.placed(counts, part, cells.types))
+        over = [
+            f"{row.share:.0%} of {LABELS.get(row.kind, row.kind)} (of {row.room:.0%})"
+            for row in self.placed(counts, part, cells.types)
+            if row.fullness > 1
+        ]
+        return " and ".join(over) or None
 
     def placed(
         self, counts: Mapping[str, float], part: Part, types: Mapping[str, int] | None = None

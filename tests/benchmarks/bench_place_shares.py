@@ -6,8 +6,8 @@ Every seed draws a network of each family (Dense, 1-D and 2-D convolutions, dept
 between --least and --most of the FPGA by their estimate; --layouts draws so many of them. Each one is synthesised with
 the board's serial port, placed and routed. A row says the share of each kind of cell that nextpnr counts, the LUTs that
 were estimated, the processor seconds that are said for them (0: none), the seconds that it took, by the clock and of
-the processor, and how it ended. Processor seconds are those of the machine of the time laws. Rows are appended to
-FOLDER/place_shares.csv.
+the processor, how it ended, and whether the machine was busy when it began. Processor seconds are those of the machine
+of the time laws. Rows are appended to FOLDER/place_shares.csv.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ KINDS = {
     "bram": ("BSRAM", "DP16KD", "ICESTORM_RAM", "OXIDE_EBR", "RAM_HALF"),
     "dsp": ("MULT9X9", "MULT18X18", "MULT18X18D", "ICESTORM_DSP"),
 }
-COLUMNS = ("board", "network", "interval", *KINDS, "luts", "said", "seconds", "cpu_seconds", "ended", "mhz")
+COLUMNS = ("board", "network", "interval", *KINDS, "luts", "said", "seconds", "cpu_seconds", "ended", "mhz", "machine")
 FAMILIES = ("dense", "conv1d", "conv2d", "depthwise")
 
 
@@ -129,10 +129,11 @@ def measure(design: Any, board: str, fields: dict[str, Any], luts: int, folder: 
         find_board_router,
         make_bitstream,
         processor_slowness,
+        waiting_for_cores,
     )
 
     project = to_verilog(design, folder, **fields)
-    slow = processor_slowness()
+    slow, machine = processor_slowness(), "busy" if waiting_for_cores() > 1 else "free"
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     mhz: float | str = ""
     try:
@@ -149,7 +150,8 @@ def measure(design: Any, board: str, fields: dict[str, Any], luts: int, folder: 
         "seconds": time.monotonic() - started,
         "cpu_seconds": (used.ru_utime - before.ru_utime) / slow,
     }
-    return {**shares, "luts": luts, **{name: round(value) for name, value in times.items()}, "ended": ended, "mhz": mhz}
+    rounded = {name: round(value) for name, value in times.items()}
+    return {**shares, "luts": luts, **rounded, "ended": ended, "mhz": mhz, "machine": machine}
 
 
 def main() -> None:
