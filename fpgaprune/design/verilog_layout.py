@@ -23,6 +23,8 @@ class VerilogLayout:
             and a shorter latency. Where a slice has as many registers as LUTs, one takes the fewest LUTs as well.
         operands: of an adder, at most: 2, or 3, which takes as many LUTs on AMD's devices and half as many adders;
             None is 3 for a design whose part is AMD's.
+        tables: what follows a value of at most so many bits is a table where that takes no more LUTs: 0 (never) to 6;
+            None is the inputs of a LUT: 6 for a design whose part is AMD's, else 4.
         fold: for a Dense layer by name, in how many cycles its products are made, weights in memory; those of a pixel
             for a Normalization or BatchNormalization. 1 is at once.
         multipliers: for a layer with products by name (Dense, convolution, recurrent), how many multipliers it has:
@@ -44,6 +46,7 @@ class VerilogLayout:
     adders: str = "shared"
     levels: int = 1
     operands: int | None = None
+    tables: int | None = None
     fold: Mapping[str, int] = field(default_factory=dict)
     multipliers: Mapping[str, int] = field(default_factory=dict)
     paired: Collection[str] = ()
@@ -59,6 +62,8 @@ class VerilogLayout:
             raise RtlError(f"adder levels between two registers are {self.levels}; wanted at least 1")
         if self.operands not in (None, 2, 3):
             raise RtlError(f"operands of an adder are {self.operands}; wanted 2 or 3, or None for those of the part")
+        if self.tables is not None and not 0 <= self.tables <= 6:
+            raise RtlError(f"tables are of {self.tables} bits; wanted 0 to 6, or None for those of the part's LUTs")
         if self.interval < 0:
             raise RtlError(f"the interval is {self.interval} cycles; wanted 0 (as a sample's pixels take) or more")
         if alone := set(self.paired) - set(self.multipliers):

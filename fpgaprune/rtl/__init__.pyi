@@ -9,6 +9,7 @@ from .circuit import width_of as width_of
 from .folded import Memory as Memory
 from .generate import operands_of as operands_of
 from .generate import plan_verilog as plan_verilog
+from .generate import tables_of as tables_of
 from .generate import to_verilog as to_verilog
 from .lines import line_of as line_of
 from .links import Computation as Computation
@@ -62,6 +63,8 @@ from .scheduled_sums import ScheduledSums as ScheduledSums
 from .scheduled_sums import in_blocks as in_blocks
 from .serial import SerialSums as SerialSums
 from .serial_text import serial_datapath as serial_datapath
+from .small_tables import table_luts as table_luts
+from .small_tables import with_small_tables as with_small_tables
 from .solve import Counter as Counter
 from .sums import Run as Run
 from .sums import matrix_product as matrix_product

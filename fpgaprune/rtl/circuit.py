@@ -24,6 +24,7 @@ COSTS = {
     "inside": 1,
     "less": 1,
     "select": 1,
+    "lut": 1,
     "rom": 2,
     "mul": 3,
 }
@@ -41,7 +42,8 @@ class Node:
     Attributes:
         op: `input`, `const`, `shl`, `shr`, `wrap` or a key of `COSTS`; `sum` has three operands.
         args: indices of the operands in `Circuit.nodes`.
-        params: constants of the operation: shifts, bounds, the value of a constant, the index of a table.
+        params: constants of the operation: shifts, bounds, the value of a constant, the index of a table; of `lut` the
+            table itself.
         low, high: smallest and largest value that it can have.
     """
 
@@ -55,6 +57,11 @@ class Node:
     def width(self) -> int:
         """Bits of two's complement that hold every value, at least one."""
         return width_of(self.low, self.high)
+
+    @property
+    def index_bits(self) -> int:
+        """Bits that tell its values apart: what is never negative needs no sign."""
+        return self.width - int(self.low >= 0)
 
 
 class Circuit:
@@ -127,7 +134,11 @@ class Circuit:
         return self._add("sum", places, (*shifts, *signs), sum(e[0] for e in ends), sum(e[1] for e in ends))
 
     def copied(self, node: Node) -> int:
-        """Add `node`, whose operands are nodes of this circuit."""
+        """Add `node`, whose operands are nodes of this circuit; their bounds may be closer than where it was made."""
+        if node.op == "lut":
+            return self.lut(node.args[0], node.params)
+        if node.op in ("shr", "inside"):
+            return (self.shr if node.op == "shr" else self.inside)(*node.args, *node.params)
         return self._add(node.op, node.args, node.params, node.low, node.high)
 
     def mul(self, a: int, b: int) -> int:
@@ -257,6 +268,18 @@ class Circuit:
             self.tables.append(values)
         return self._add("rom", (address,), (self.tables.index(values),), min(values), max(values))
 
+    def lut(self, a: int, entries: Sequence[int]) -> int:
+        """Add a node of the entry of a table that the lowest bits of `a` name, as many as tell its values apart."""
+        x = self.nodes[a]
+        every = [int(entries[value & (len(entries) - 1)]) for value in range(x.low, x.high + 1)]
+        if min(every) == max(every):
+            return self.const(every[0])
+        count = 1 << x.index_bits
+        values = (place - count * (x.low < 0 and 2 * place >= count) for place in range(count))
+        # What `a` never is gives what the nearest of its values does.
+        table = tuple(every[min(max(value, x.low), x.high) - x.low] for value in values)
+        return self._add("lut", (a,), table, min(every), max(every))
+
     def alive(self) -> list[int]:
         """Return the indices of the nodes on which an output depends, in ascending order."""
         needed: set[int] = set()
@@ -274,12 +297,13 @@ class Circuit:
         for place in self.alive():
             node = self.nodes[place]
             args = [found[arg] for arg in node.args]
-            found[place] = self._computed(node, args, values)
+            found[place] = self.computed(node, args, values)
         return [found[node].astype(np.int64) for node, _ in self.outputs]
 
-    def _computed(
-        self, node: Node, args: list[NDArray[np.object_]], values: Sequence[NDArray[np.int64]]
+    def computed(
+        self, node: Node, args: Sequence[NDArray[np.object_]], values: Sequence[NDArray[np.int64]] = ()
     ) -> NDArray[np.object_]:
+        """Return the value of `node` for those of its operands; `values` are those of the circuit's inputs."""
         match node.op:
             case "input":
                 return np.asarray(values[node.params[0]]).astype(object)
@@ -314,6 +338,8 @@ class Circuit:
                 result = np.minimum(args[0], args[1])
             case "select":
                 result = np.where(args[0].astype(bool), args[1], args[2])
+            case "lut":
+                result = np.array(node.params, dtype=object)[args[0].astype(np.int64) & (len(node.params) - 1)]
             case _:
                 table = np.array(self.tables[node.params[0]], dtype=object)
                 result = table[args[0].astype(np.int64)]

@@ -18,7 +18,7 @@ def datapath(module: str, circuit: Circuit, plan: Schedule, header: str) -> dict
     lines = {place: line_of(module, circuit, plan, place) for place in places}
     files = {
         f"{module}_rom{number}.v": rom_text(f"{module}_rom{number}", circuit, number, header)
-        for number in range(len(circuit.tables))
+        for number in sorted({circuit.nodes[place].params[0] for place in places if circuit.nodes[place].op == "rom"})
     }
     body = Body(
         lines=list(lines.values()),

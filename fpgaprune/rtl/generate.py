@@ -81,11 +81,18 @@ def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None 
 
 def operands_of(design: Design, layout: VerilogLayout) -> int:
     """Return how many operands an adder has at most: what the layout asks for, else what the design's part adds."""
-    if layout.operands is not None:
-        return layout.operands
+    return (3 if _adds_three(design) else 2) if layout.operands is None else layout.operands
+
+
+def tables_of(design: Design, layout: VerilogLayout) -> int:
+    """Return the bits of an index of a small table at most: what the layout asks for, else the inputs of a LUT."""
+    return (6 if _adds_three(design) else 4) if layout.tables is None else layout.tables
+
+
+def _adds_three(design: Design) -> bool:
     with suppress(TargetError):
-        return 3 if design.part is not None and find_part(design.part).adds_three else 2
-    return 2
+        return design.part is not None and find_part(design.part).adds_three
+    return False
 
 
 @contextmanager
@@ -276,6 +283,7 @@ class _Network:
             chain,
             self.layout.levels,
             operands_of(self.design, self.layout),
+            tables_of(self.design, self.layout),
             self.wiring.waits,
             any(pads(reader) for reader in self.design.layers if last in reader.inputs),
             names.of_layer(self.design, layer, shapes, chain) if self.writes else "",

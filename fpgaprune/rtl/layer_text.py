@@ -48,6 +48,7 @@ def layer_text(
     chain: Chain,
     levels: int,
     operands: int,
+    tables: int,
     waits: bool,
     reader_pauses: bool,
     head: str,
@@ -63,13 +64,14 @@ def layer_text(
         chain: the modules behind that.
         levels: adder levels between two registers.
         operands: of an adder, at most: 2 or 3.
+        tables: bits of the index of a small table, at most.
         waits: whether every pipeline stops as a whole while its output cannot leave, so that none needs a queue.
         reader_pauses: whether the reader of the layer stops now and then, as padding does.
         head: the comment at the top of each file.
         cycles: that a sample may take.
         schedule: chooses the stages of a circuit.
     """
-    writer = LayerWriter(module, levels, operands, waits, reader_pauses, head, cycles, schedule)
+    writer = LayerWriter(module, levels, operands, tables, waits, reader_pauses, head, cycles, schedule)
     ends = [writer.row(links, prefix, bits) for prefix, bits, links in ports]
     rows = tuple(map(tuple, writer.rows))
     if meeting is not None:

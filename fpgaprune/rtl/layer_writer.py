@@ -15,6 +15,7 @@ from fpgaprune.rtl.scheduled_sums import MODULE, ScheduledSums
 from fpgaprune.rtl.scheduled_text import CONTAINS, load_ports, memory_files, scheduled_text
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.rtl.serial_text import LIBRARY, serial_datapath
+from fpgaprune.rtl.small_tables import with_small_tables
 from fpgaprune.rtl.three_operands import with_three_operands
 
 # A pipeline with more register bits than this for each output bit never stops and ends in a queue, so that it needs no
@@ -43,13 +44,15 @@ class LayerWriter:
         module: str,
         levels: int,
         operands: int,
+        tables: int,
         waits: bool,
         reader_pauses: bool,
         head: str,
         cycles: int,
         schedule: Scheduler,
     ) -> None:
-        self.module, self.levels, self.operands, self.waits, self.cycles = module, levels, operands, waits, cycles
+        self.module, self.levels, self.waits, self.cycles = module, levels, waits, cycles
+        self.operands, self.tables = operands, tables
         self.slack, self.head, self.schedule = _PAUSE if reader_pauses else 0, head, schedule
         self.body = ""
         self.datapaths: list[Callable[[], Mapping[str, str]]] = []
@@ -72,7 +75,7 @@ class LayerWriter:
 
     def _linked(self, links: Sequence[Link], start: str, bits: int) -> tuple[str, int]:
         name = start
-        rest = [self._with_operands(link) for link in links]
+        rest = [self._fitted(link) for link in links]
         # A plan is found by the identity of its link, which must stay.
         self._links += rest
         while rest:
@@ -98,11 +101,23 @@ class LayerWriter:
             name = after
         return name, bits
 
-    def _with_operands(self, link: Link) -> Link:
-        """Return `link` with adders of as many operands as they may have."""
-        if self.operands < 3 or not isinstance(link, Computation):
+    def _fitted(self, link: Link) -> Link:
+        """Return `link` with tables as small and adders of as many operands as they may have."""
+        if not isinstance(link, Computation):
             return link
-        return replace(link, circuit=with_three_operands(link.circuit))
+        # Weights are read back from their memories. A bias behind a small sum is part of a table, else of an adder.
+        tables = 0 if link.role == "products" else self.tables
+        return replace(
+            link, circuit=self._adding(with_small_tables(link.circuit, tables, self.operands, self._waiting))
+        )
+
+    def _adding(self, circuit: Circuit) -> Circuit:
+        return circuit if self.operands < 3 else with_three_operands(circuit)
+
+    def _waiting(self, circuit: Circuit) -> int:
+        """Count the LUTs of shift registers in which the values of a circuit wait."""
+        made = self._adding(circuit)
+        return self.schedule(made, self.levels).shift_luts(made)
 
     def meet(self, link: Module, a: str, b: str) -> None:
         """Join the streams `a` and `b` as `pair`."""

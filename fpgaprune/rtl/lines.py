@@ -42,7 +42,7 @@ def line_of(module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
     node = circuit.nodes[place]
     line = Line("")
     width = node.width
-    target = value_name(place)
+    target, table = value_name(place), ""
 
     def read(arg: int) -> str:
         source = circuit.nodes[arg]
@@ -87,9 +87,11 @@ def line_of(module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
             expression = f"({args[0]} < {args[1]}) ? {smaller} : {larger}"
         case "select":
             expression = f"{args[0]}[0] ? {args[1]} : {args[2]}"
+        case "lut":
+            table, expression = _lut(target, args[0], node)
         case _:
             return _rom_line(line, module, circuit, plan, place)
-    line.wires = f"    wire signed [{width - 1}:0] {target} = {expression};\n"
+    line.wires = f"{table}    wire signed [{width - 1}:0] {target} = {expression};\n"
     return _with_delays(line, plan, place, width)
 
 
@@ -186,6 +188,19 @@ def _inside(text: str, source: Node, width: int, low: int, high: int) -> str:
     tests = [f"{text} > {literal(high)}"] if have_high > high else []
     tests += [f"{text} < {literal(low)}"] if have_low < low else []
     return f"({' || '.join(tests)}) ? {_signed(0, width)} : {inner}"
+
+
+def _lut(target: str, index: str, node: Node) -> tuple[str, str]:
+    """Write the table of `node`, and what is read of it; each entry takes whole digits of the constant."""
+    places = max(2, (node.width - 1).bit_length())
+    bits = len(node.params) << places
+    entries = [value & ((1 << node.width) - 1) for value in reversed(node.params)]
+    digits = "".join(f"{entry:0{1 << places - 2}x}" for entry in entries)
+    row = f"{index}[{(len(entries) - 1).bit_length() - 1}:0]"
+    return (
+        f"    localparam [{bits - 1}:0] {target}_table = {bits}'h{digits};\n",
+        f"$signed({target}_table[{{{row}, {places}'d0}} +: {node.width}])",
+    )
 
 
 def _modulo(text: str, node: Node, width: int) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,6 +189,8 @@ def fewest_registers(lives: Lives) -> Ints:
     return stage
 
 
+# Registers in a row that are a shift register.
+_ROW = 3
 # Register bits of a circuit; fewer are not worth a search.
 _FEW = 4000
 
@@ -239,6 +242,17 @@ class Schedule:
             clocks[place] = max((clocks[arg] + plan.lag(arg, stage) for arg in circuit.nodes[place].args), default=0)
         settles = max((clocks[place] + plan.lag(place, self.depth) for place, _ in circuit.outputs), default=0)
         return replace(plan, settles=settles)
+
+    def shift_luts(self, circuit: Circuit) -> int:
+        """Count the bits of registers in a row that no one reads between: AMD's devices keep each row in a LUT."""
+        # The first register behind a comparison is set or reset by it, which no shift register can be.
+        read = {place: {int(circuit.nodes[place].op in ("clip", "inside"))} for place in self.delays}
+        reads = [(arg, when) for place, when in self.stage.items() for arg in circuit.nodes[place].args]
+        for place, when in (*reads, *((place, self.depth) for place, _ in circuit.outputs)):
+            if place in read:
+                read[place].add(self.lag(place, when))
+        rows = {place: sum(two - one >= _ROW for one, two in pairwise(sorted(taps))) for place, taps in read.items()}
+        return sum(circuit.nodes[place].index_bits * count for place, count in rows.items())
 
     def register_bits(self, circuit: Circuit) -> int:
         """Count the bits of all registers of `circuit`."""

@@ -63,6 +63,9 @@ def check_verilog(project: VerilogProject, design: Design, masks: MaskSet) -> Li
 def read_weights(project: VerilogProject, layer: LayerSpec, role: str = "weight") -> NDArray[np.int64]:
     """Read the raw weights of a layer from its Verilog, in the design's shape; each output's times a power of two.
 
+    Behind a sum of few bits stands a table, whose text is not undone: the weights of such an output come without their
+    common factor, and all of them may be negated.
+
     Args:
         project: the Verilog.
         layer: of its design.

@@ -88,6 +88,7 @@ class Datapath:
     def matrix(self, inputs: int, outputs: int, bus: Bus | None = None) -> NDArray[np.int64]:
         """Return the coefficient of each input in each output, (inputs, outputs); 0 for an input that is always 0.
 
+        What is behind a table is no sum; the sum before it is, so the factor and the sign of an output are not known.
         Without a `bus` on which they lie, all inputs take as many bits.
         """
         if bus is None and self.bits % inputs:

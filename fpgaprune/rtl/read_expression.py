@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fpgaprune.errors import CertificateError
 
 # ("value", n) · ("name", text) · ("bits", name, high, low, signed) · (operator, left, right) · ("if", test, then, else)
-# · ("rom", module, address). A name is a value of the datapath, or `in_data`.
+# · ("rom", module, address) · ("table", list of entries, index). A name is a value of the datapath, or `in_data`.
 Tree = tuple[Any, ...]
 
 _TOKEN = re.compile(
@@ -196,6 +196,8 @@ def value_of(
         return np.where(parts[0] != 0, parts[1], parts[2])
     if kind == "rom":
         return np.asarray(tables[tree[1]], np.int64)[parts[0]]
+    if kind == "table":
+        return np.asarray(tree[1], np.int64)[parts[0]]
     left, right = parts[0], parts[1] if len(parts) > 1 else np.asarray(tree[2], np.int64)
     operations: Mapping[str, Callable[[Any, Any], Any]] = {
         "+": np.add,

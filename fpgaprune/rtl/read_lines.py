@@ -64,6 +64,11 @@ _BUS = re.compile(r"    input wire \[(\d+):0\] (\w+),\n")
 _BLOCK = re.compile(r"    always @\(posedge clk\) if \(ce\) begin\n((?:        \w+ <= \w+;\n)+)    end\n")
 _JOINED = re.compile(r"    assign out_data = \{\n([^}]*)\n    \};\n")
 _LINES = {
+    "small_table": re.compile(r"    localparam \[\d+:0\] (v\d+_table) = (\d+)'h([0-9a-f]+);"),
+    "looked_up": re.compile(
+        r"    wire signed \[(\d+):0\] (v\d+) = "
+        r"\$signed\((v\d+_table)\[\{(v\d+(?:_d\d+)?)\[(\d+):0\], (\d+)'d0\} \+: (\d+)\]\);"
+    ),
     "wire": re.compile(r"    wire (?:signed )?\[(\d+):0\] ([vy]\d+) = (.*);"),
     "register": re.compile(r"    reg signed \[(\d+):0\] (v\d+_d\d+);"),
     "declared": re.compile(r"    wire signed \[(\d+):0\] (v\d+(?:_d\d+)?);"),
@@ -81,7 +86,10 @@ class _Reader:
     def __init__(self, module: str, text_of: Callable[[str], str]) -> None:
         self._module, self._text_of = module, text_of
         self._widths: dict[str, int] = {}
+        self._constants: dict[str, tuple[int, int]] = {}
         self._readers: Mapping[str, Callable[[re.Match[str]], None]] = {
+            "small_table": self._small_table,
+            "looked_up": self._looked_up,
             "wire": self._wire,
             "register": self._register,
             "declared": self._declared,
@@ -149,6 +157,22 @@ class _Reader:
         if name in self._whole.wires:
             raise self._problem(f"{name} is driven twice")
         self._whole.wires[name] = (width, tree)
+
+    def _small_table(self, found: re.Match[str]) -> None:
+        name, bits, digits = found.groups()
+        if name in self._constants:
+            raise self._problem(f"{name} has two values")
+        self._constants[name] = int(bits), int(digits, 16)
+
+    def _looked_up(self, found: re.Match[str]) -> None:
+        """Read a value that is an entry of a constant."""
+        width, name, table, index = int(found[1]) + 1, found[2], found[3], found[4]
+        high, places, bits = int(found[5]), int(found[6]), int(found[7])
+        size, whole = self._constants.get(table, (0, 0))
+        if table != f"{name}_table" or size != 1 << high + 1 + places or not bits == width <= 1 << places:
+            raise self._problem(f"{name} takes no entry of a table of its own")
+        entries = [to_signed(whole >> (at << places), width) for at in range(1 << high + 1)]
+        self._new(name, width, ("table", entries, ("bits", index, high, 0, False)))
 
     def _wire(self, found: re.Match[str]) -> None:
         self._new(found[2], int(found[1]) + 1, parse_expression(found[3]))

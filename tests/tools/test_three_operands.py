@@ -6,21 +6,9 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ToolError, ToolExitError
-from fpgaprune.fabric import YOSYS, find_family, find_open_tool, make_netlist, run_yosys
+from fpgaprune.fabric import YOSYS, find_family, find_open_tool, make_netlist
 
-_EQUAL = """read_json netlist.json
-rename sums gate
-read_verilog +/xilinx/cells_sim.v
-hierarchy -top gate
-proc
-flatten
-opt_clean -purge
-read_verilog sums.v
-rename sums gold
-proc
-miter -equiv -flatten gold gate miter
-sat -verify -prove trigger 0 miter
-"""
+from .proven_netlist import prove
 
 
 @pytest.fixture(autouse=True)
@@ -47,15 +35,7 @@ def sums(seed, count):
         first, second = rng.choice(["+", "-"], 2) if number else ("-", "-")
         ports.append(f"output signed [{rng.integers(3, 8)}:0] y{number}")
         body.append(f"    assign y{number} = {terms[0]} {first} {terms[1]} {second} {terms[2]};")
-    return f"module sums ({', '.join(ports)});\n{chr(10).join(body)}\nendmodule\n".encode()
-
-
-def prove(source, family, folder):
-    """End with an error unless the netlist of `source` is proven to give its sums."""
-    made = make_netlist({"sums.v": source}, "sums", family, folder, find_open_tool(YOSYS), 600)
-    next(made.folder.glob("*.ys")).write_text(_EQUAL)
-    run_yosys(made.folder, find_open_tool(YOSYS), 600)
-    return made.types
+    return f"module top ({', '.join(ports)});\n{chr(10).join(body)}\nendmodule\n".encode()
 
 
 @pytest.mark.parametrize(("name", "seed"), [("xc7", 1), pytest.param("xcup", 2, marks=pytest.mark.slow)])

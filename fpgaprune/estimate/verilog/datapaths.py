@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from fpgaprune.rtl import Circuit, Node, Pipeline, Trees
+from fpgaprune.rtl import Circuit, Node, Pipeline, Trees, table_luts
 
 
 class Counts(dict[str, float]):
@@ -166,6 +166,8 @@ def _count_node(circuit: Circuit, node: Node, top: int, floor: int, found: Count
                 found["comparison_bit"] += max(arg.width for arg in args)
         case "select":
             found["mask_bit" if any(arg.op == "const" for arg in args[1:]) else "choice_bit"] += bits
+        case "lut":
+            found["function_bit"] += table_luts(args[0], node.params, top, floor)
         case "rom":
             _count_table(circuit, node, top, found)
 

@@ -37,14 +37,14 @@ def measured_fields(run: RunDirectory) -> dict[str, Any] | None:
 
 
 def operands_for(families: Sequence[str], placed: object = None) -> dict[str, Any]:
-    """Return the field of `VerilogLayout` for a measurement: adders of two operands where no family adds three.
+    """Return the fields of `VerilogLayout` for a measurement: of small LUTs where no family adds three operands.
 
     Args:
         families: that the Verilog is synthesised for.
         placed: whether it is placed and routed too, which is done for families that add two.
     """
     three = any(find_family(name).adds_three for name in families)
-    return {"operands": 2} if not three and (families or placed) else {}
+    return {"operands": 2, "tables": 4} if not three and (families or placed) else {}
 
 
 def verilog_of(run: RunDirectory, design: Design, **asked: Any) -> VerilogProject:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.rtl import COSTS, Circuit, Number, Schedule, Timing, pipelining, schedule
+from fpgaprune.rtl import COSTS, Circuit, Number, Schedule, Timing, pipelining, schedule, with_small_tables
 from fpgaprune.values import FixedType
 from tests.unit.rtl.circuits import circuits, faults, register_bits
 
@@ -169,7 +169,8 @@ def test_every_operation_that_takes_levels_is_drawn():
     @FIXED
     @given(circuits(three=True))
     def look(circuit):
-        seen.update(circuit.nodes[place].op for place in circuit.alive())
+        for one in (circuit, with_small_tables(circuit, 6)):
+            seen.update(one.nodes[place].op for place in one.alive())
 
     look()
     assert set(COSTS) <= seen

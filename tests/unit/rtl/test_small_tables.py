@@ -1,0 +1,239 @@
+"""Tables of few bits: the same values in fewer LUTs and stages, read back and proven; no mutant of a table is."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fpgaprune.design import Design, VerilogLayout
+from fpgaprune.errors import RtlError
+from fpgaprune.estimate import timed
+from fpgaprune.hls import layer_of
+from fpgaprune.rtl import (
+    Circuit,
+    line_of,
+    plan_verilog,
+    prove_project,
+    read_weights,
+    schedule,
+    table_luts,
+    tables_of,
+    to_verilog,
+    with_small_tables,
+    with_three_operands,
+)
+from fpgaprune.values import FixedType
+
+from ..estimate.designs import weights
+from .circuits import circuits, faults
+from .test_three_operands import values
+
+FIXED = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+
+
+@FIXED
+@given(circuits(three=True), st.integers(0, 6))
+def test_every_output_has_the_same_values_within_bounds_no_wider(circuit, bits):
+    made = with_small_tables(circuit, bits)
+    given = values(circuit, 60)
+    for after in (made, with_three_operands(made)):
+        assert all(np.array_equal(a, b) for a, b in zip(circuit.evaluate(given), after.evaluate(given), strict=True))
+    for (old, width), (new, as_wide) in zip(circuit.outputs, made.outputs, strict=True):
+        assert width == as_wide
+        assert circuit.nodes[old].low <= made.nodes[new].low
+        assert made.nodes[new].high <= circuit.nodes[old].high
+    tables = [made.nodes[place] for place in made.alive() if made.nodes[place].op == "lut"]
+    assert all(len(node.params) == 1 << made.nodes[node.args[0]].index_bits <= 1 << bits for node in tables)
+    plan = schedule(made, 1)
+    assert faults(made, plan.stage, plan.depth, 1) == []
+
+
+def behind(low, high, function, others=()):
+    """A circuit of functions of one value from `low` to `high`; `others` are read too."""
+    circuit = Circuit()
+    x = circuit.input(8, True, low, high)
+    for one in (function, *others):
+        place = one(circuit, x)
+        circuit.output(place, circuit.nodes[place].width)
+    return circuit
+
+
+def operations(circuit):
+    return [circuit.nodes[place].op for place in circuit.alive() if circuit.nodes[place].op not in ("input", "const")]
+
+
+def biased_relu(circuit, x):
+    """A bias of four digits, rounding, and both bounds."""
+    return circuit.clip(circuit.shr(circuit.add(x, circuit.const(60), 2), 3), 0, 7)
+
+
+def test_what_follows_a_value_of_few_bits_is_one_table_in_one_stage():
+    circuit = behind(-20, 31, biased_relu)
+    made = with_small_tables(circuit, 6)
+    assert operations(made) == ["lut"]
+    assert (schedule(circuit, 1).depth, schedule(made, 1).depth) == (2, 1)
+    assert with_small_tables(circuit, 5) is circuit
+    assert with_small_tables(circuit, 0) is circuit
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda c, x: c.shr(x, 2),
+        lambda c, x: c.wrap(c.shl(x, 3), 6, True),
+        # Still weighted sums, as which they are read back.
+        lambda c, x: c.add(x, c.const(5), 1),
+        lambda c, x: c.sub(c.add(x, x, 2), c.const(7)),
+        # Fewer LUTs: a register that is set or reset, a constant of one digit.
+        lambda c, x: c.clip(x, 0, 31),
+        lambda c, x: c.shr(c.add(x, c.const(2)), 1),
+    ],
+)
+def test_wiring_and_sums_and_what_takes_fewer_luts_stay(function):
+    circuit = behind(-20, 31, function)
+    assert with_small_tables(circuit, 6) is circuit
+
+
+def test_what_others_read_is_made_once():
+    # Without its bias, which is there for another reader too, the rest takes fewer LUTs as it is.
+    kept = behind(-20, 31, biased_relu, [lambda c, x: c.add(x, c.const(60), 2)])
+    assert with_small_tables(kept, 6) is kept
+    twice = behind(-20, 31, biased_relu, [lambda c, x: c.add(biased_relu(c, x), c.input(4, True, -8, 7))])
+    assert sorted(operations(with_small_tables(twice, 6))) == ["add", "lut"]
+
+
+def test_a_memory_of_few_words_is_a_table_too():
+    circuit = behind(0, 15, lambda c, x: c.rom(x, [v * v % 11 for v in range(16)]))
+    assert operations(with_small_tables(circuit, 4)) == ["lut"]
+    assert (schedule(circuit, 1).depth, schedule(with_small_tables(circuit, 4), 1).depth) == (1, 1)
+
+
+def test_a_table_takes_a_lut_for_each_bit_that_is_no_wire():
+    circuit = behind(-4, 3, lambda c, x: c.lut(x, [0, 3, 4, 7, 8 + 3, 8 + 1, 8 + 6, 8 + 5]))
+    (table,) = (circuit.nodes[place] for place, _ in circuit.outputs)
+    source = circuit.nodes[table.args[0]]
+    # Bits 0 and 1 are none of the index, bit 2 and the sign are bits 1 and 2 of it.
+    assert [table_luts(source, table.params, top) for top in range(6)] == [0, 1, 2, 2, 2, 2]
+    assert table_luts(source, table.params, 4, 1) == 1
+
+
+def test_the_text_of_a_table_has_an_entry_in_whole_digits():
+    circuit = behind(-4, 3, lambda c, x: c.lut(x, [0, 1, 2, 3, -4, -3, -2, 9]))
+    place, _ = circuit.outputs[0]
+    lines = line_of("m", circuit, schedule(circuit, 1), place).wires.splitlines()
+    assert lines[:2] == [
+        f"    localparam [63:0] v{place}_table = 64'h091e1d1c03020100;",
+        f"    wire signed [4:0] v{place} = $signed(v{place}_table[{{v0[2:0], 3'd0}} +: 5]);",
+    ]
+
+
+SMALL, W = FixedType(2, 2, signed=False), FixedType(3, 3)
+ACT = FixedType(3, 3, signed=False, rounding="RND", overflow="SAT")
+
+
+def design(inputs=6, outputs=5):
+    """A Dense layer of few bits and a ReLU."""
+    rng = np.random.default_rng(2)
+    types = {"result": FixedType(14, 8), "weight": W, "bias": FixedType(9, 5), "accum": FixedType(14, 8)}
+    arrays = {"weight": weights(rng, (inputs, outputs), 0.7, 3), "bias": weights(rng, (outputs,), 0, 9)}
+    products = {"reuse_factor": 1, "strategy": "latency"}
+    return Design(
+        name="net",
+        layers=(
+            layer_of("x", "Input", (), (inputs,), {"result": SMALL}, {}, {}, {}),
+            layer_of("fc", "Dense", ("x",), (outputs,), types, arrays, {}, {}, **products),
+            layer_of("act", "Activation", ("fc",), (outputs,), {"result": ACT}, {}, {}, {"activation": "relu"}),
+        ),
+        outputs=("act",),
+        part="xc7z020clg400-1",
+        clock_ns=5.0,
+        io_type="io_parallel",
+        backend="Vitis",
+    )
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    return to_verilog(design(), tmp_path_factory.mktemp("verilog"))
+
+
+def verdict(project):
+    (proof,) = prove_project(project, design())
+    return proof
+
+
+def test_sums_and_the_tables_behind_them_are_proven(project, tmp_path):
+    text = (project.path / "rtl/fc_sums.v").read_text()
+    assert text.count("_table = ") >= 2
+    assert verdict(project).holds is True
+    without = to_verilog(design(), tmp_path, tables=0)
+    one, other = (read_weights(made, design()["fc"]) for made in (project, without))
+    assert one.any()
+    assert ((one != 0) == (other != 0)).all()
+    assert "_table = " not in (without.path / "rtl/fc_sums.v").read_text()
+    latency = [timed(plan_verilog(design(), VerilogLayout(tables=bits))).latency for bits in (0, 6)]
+    assert latency[1] < latency[0]
+
+
+def digits(text):
+    """The text with one digit of one table changed, for each digit; those of each table together."""
+    for found in re.finditer(r"_table = \d+'h(\w+);", text):
+        yield [
+            text[:at] + f"{int(text[at], 16) ^ bit:x}" + text[at + 1 :]
+            for at in range(found.start(1), found.end(1))
+            for bit in (1, 2)
+        ]
+
+
+def test_no_table_with_another_entry_is_proven(project):
+    path = project.path / "rtl/fc_sums.v"
+    text = path.read_text()
+    try:
+        for mutants in digits(text):
+            verdicts = []
+            for mutant in mutants:
+                path.write_text(mutant)
+                verdicts.append(verdict(project))
+            # An entry that is never read, or a digit of which the entry takes no bit, changes nothing.
+            refused = [one for one in verdicts if not one.holds]
+            assert len(refused) > len(mutants) // 3
+            assert all(one.holds is False and "where its sum is" in one.found for one in refused)
+    finally:
+        path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "change"),
+    [
+        # An index bit less, another value as the index, an entry of other bits, a table of another value.
+        (r"\{(v\d+\w*)\[(\d+):0\]", lambda m: f"{{{m[1]}[{int(m[2]) - 1}:0]"),
+        (r"\{(v\d+)\w*\[", lambda m: f"{{v{int(m[1][1:]) - 1}["),
+        (r"(\d+)'d0\} \+: (\d)\]", lambda m: f"{m[1]}'d0}} +: {int(m[2]) - 1}]"),
+        (r"v(\d+)_table\[", lambda m: f"v{int(m[1]) + 1}_table["),
+    ],
+    ids=["index bit", "index", "bits", "table"],
+)
+def test_no_table_that_is_read_otherwise_is_proven(project, pattern, change):
+    path = project.path / "rtl/fc_sums.v"
+    text = path.read_text()
+    found = list(re.finditer(pattern, text))
+    assert found
+    try:
+        for one in found:
+            path.write_text(text[: one.start()] + change(one) + text[one.end() :])
+            assert verdict(project).holds is not True
+    finally:
+        path.write_text(text)
+
+
+@pytest.mark.parametrize(("part", "asked", "bits"), [("xc7z020clg400-1", None, 6), ("gw1nr-9", None, 4), (None, 0, 0)])
+def test_the_part_says_how_many_inputs_a_lut_has(part, asked, bits):
+    of = design()
+    assert tables_of(of.__class__(**{**vars(of), "part": part}), VerilogLayout(tables=asked)) == bits
+
+
+def test_other_numbers_are_refused():
+    with pytest.raises(RtlError, match=r"tables are of 7 bits; wanted 0 to 6, or None"):
+        VerilogLayout(tables=7)
