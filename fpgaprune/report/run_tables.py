@@ -134,6 +134,7 @@ WORK = {
     "certify": "checking every locked weight",
     "remove": "taking out dead channels",
     "quantise": "training with the bits of the hardware",
+    "trim": "trimming bits and weights",
     "export": "writing and running ONNX",
     "hls": "making and emulating the hardware",
     "measure": "simulating and synthesising our Verilog",

@@ -299,7 +299,7 @@ def test_a_changed_setting_reruns_only_what_depends_on_it(small, tmp_path):
     assert states == {
         **dict.fromkeys(("train", "select", "finetune", "certify", "remove", "export"), "unchanged"),
         **dict.fromkeys(("hls", "estimate", "report"), "done"),
-        **dict.fromkeys(("quantise", "measure"), "skipped:"),
+        **dict.fromkeys(("quantise", "trim", "measure"), "skipped:"),
     }
     times = {time["name"]: time for time in json.loads((tmp_path / "run" / "report.json").read_text())["stages"]}
     assert list(times)[-3:] == ["hls", "measure", "estimate"]

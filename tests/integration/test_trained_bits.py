@@ -38,7 +38,7 @@ def test_a_dense_network_becomes_powers_of_two_with_proof(tmp_path):
     run = run_flow(parse_config(flow, str(EXAMPLE)), tmp_path / "run")
     links, problems = verify_run(run.path)
     assert problems == []
-    assert {"quantised.keras, held values", "hls/firmware, held values"} <= {link.link for link in links}
+    assert {"quantised.keras, held values", "trimmed.keras", "hls/firmware"} <= {link.link for link in links}
     held = HeldValues.load(run.file("quantised_held.npz"))
     kernels = {
         path: array for path, array in read_keras_weights(run.file("quantised.keras")).items() if array.ndim == 2
@@ -48,11 +48,13 @@ def test_a_dense_network_becomes_powers_of_two_with_proof(tmp_path):
         assert (mantissas == 0.5).all()
         assert (~held.masks[path] | (kernel == 0)).all()
     assert 0 < sum(np.count_nonzero(kernel) for kernel in kernels.values()) <= 0.4 * (8 * 12 + 12 * 2) + 1
-    results = run.manifest["stages"]["hls"]["results"]
-    assert (
-        results["emulation"]["of_trained"]["lost"]
-        == run.manifest["stages"]["quantise"]["results"]["rounded"]["after"]["lost"]
-    )
+    trimmed = read_keras_weights(run.file("trimmed.keras"))
+    for path, kernel in kernels.items():
+        assert (np.frexp(np.abs(trimmed[path][trimmed[path] != 0]))[0] == 0.5).all()
+        assert not trimmed[path][kernel == 0].any()
+    stages = run.manifest["stages"]
+    lost = stages["trim"]["results"]["metric"]["lost"]
+    assert stages["hls"]["results"]["emulation"]["of_trained"]["lost"] == lost
     # Another value in the file of held values is found by those who read the files alone.
     path = run.file("quantised_held.npz")
     HeldValues(held.masks, {name: 2 * array for name, array in held.values.items()}).save(path)

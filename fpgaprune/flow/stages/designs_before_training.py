@@ -77,7 +77,9 @@ class _Edits:
 
         context, hardware = self.context, hardware_of(config, self.context.data)
         found = None
-        if _widths(config) == _widths(context.config):
+        if context.network is not None and context.network.rounds:
+            hardware = hardware.without_widths()
+        elif _widths(config) == _widths(context.config):
             hardware, found = hardware.with_types(context.artefacts.types()), self._found
         elif isinstance(hardware.precision, Precision):
             # A network that is trained while it rounds may lose its largest few values.

@@ -108,6 +108,14 @@ class ProjectSettings:
         layers = {**own, **{layer: {**own.get(layer, {}), **kinds} for layer, kinds in types.items()}}
         return replace(self, precision=Precision(sum_bits=self.sum_bits), layers=layers)
 
+    def without_widths(self) -> ProjectSettings:
+        """Return settings for a network that rounds its data itself, from which all types follow."""
+        own = {
+            name: {key: value for key, value in entry.items() if key not in (*_WIDTHS, "accum")}
+            for name, entry in self.layers.items()
+        }
+        return replace(self, precision=Precision(sum_bits=self.sum_bits), layers=own)
+
     def lowering(self, model: keras.Model) -> Lowering:
         """Return `model` for several designs with the samples of these settings."""
         return Lowering(model, self._samples[0])

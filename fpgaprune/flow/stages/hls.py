@@ -264,7 +264,8 @@ class HlsStage(FlowStage[HlsResult]):
         judge, searched = partial(context.judge_of, model), run.file("hls.search.json")
         kept, gone = ("hls", "golden") if projects else ("golden", "hls")
         shutil.rmtree(run.file(gone), ignore_errors=True)
-        typed = hardware.with_types(types)
+        rounds = context.network is not None and context.network.rounds
+        typed = hardware.without_widths() if rounds else hardware.with_types(types)
         make = typed.project if projects else typed.lowered
         project = make(model, run.file(kept), judge, searched, context.progress)
         # The trained network gets the same widths, so that the two can be compared.

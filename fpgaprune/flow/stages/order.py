@@ -21,13 +21,14 @@ from fpgaprune.flow.stages import (
     report,
     select,
     train,
+    trim,
 )
 from fpgaprune.flow.stages.requirements import Row, package
 from fpgaprune.flow.stages.stage import FlowStage
 
 STAGES = tuple(
     module.STAGE
-    for module in (train, select, finetune, certify, remove, quantise, export, hls, measure, estimate, report)
+    for module in (train, select, finetune, certify, remove, quantise, trim, export, hls, measure, estimate, report)
 )
 _APT = "sudo apt install"
 _EXTRAS = re.compile(r"\[([^\]]+)\]")

@@ -45,12 +45,14 @@ class NetworkFiles:
         masks: the file of its masks.
         types: the file of the hardware types under which it was trained, if it was.
         held: the file of the values at which weights are held, if some are.
+        rounds: whether the network itself rounds its data, so that no width of the flow is left to choose.
     """
 
     model: str
     masks: str
     types: str | None = None
     held: str | None = None
+    rounds: bool = False
 
 
 @dataclass(frozen=True)

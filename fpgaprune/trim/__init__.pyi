@@ -1,0 +1,13 @@
+from .chain import Chain as Chain
+from .chain import ChannelTypes as ChannelTypes
+from .losses import LossOf as LossOf
+from .losses import MoveLosses as MoveLosses
+from .losses import finished as finished
+from .losses import loss_for as loss_for
+from .moves import moves_of as moves_of
+from .network import DenseNetwork as DenseNetwork
+from .network import untrimmable as untrimmable
+from .search import Trimmed as Trimmed
+from .search import trimmed as trimmed
+from .unit_price import Fabric as Fabric
+from .unit_price import UnitPrices as UnitPrices
