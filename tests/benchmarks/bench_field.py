@@ -12,7 +12,7 @@ on after a stop.
 | way | what | points |
 |---|---|---|
 | `fit` | `fpgaprune fit` with a part, a clock, a largest loss and the interval of the task | loss |
-| `recipe` | the flow file of `examples/` for such a network | sparsity, with :bits of activations, with :largest loss of `[trim]` |
+| `recipe` | the flow file of `examples/` for such a network | sparsity:bits of activations:loss of `[trim]` |
 | `hgq2` | HGQ2 from scratch, alkaid's Verilog, a sample a cycle | price of a bit |
 | `hgq2-ours` | HGQ2 from scratch, our Verilog, with the interval of the task | price of a bit |
 | `pquant` | PQuantML from scratch, alkaid's Verilog; Dense networks only | method:strength, `field_pquant.py` |
@@ -203,7 +203,7 @@ def fit(turn: Turn, chosen: argparse.Namespace) -> field_table.Row:
 
 def recipe(turn: Turn, _: argparse.Namespace) -> field_table.Row:
     """The flow file of the examples; an input of a Dense network that has a sign gets a bit for it."""
-    task, (sparsity, bits, limit) = TASKS[turn.task], (turn.point.split(":") + ["", ""])[:3]
+    task, (sparsity, bits, limit) = TASKS[turn.task], [*turn.point.split(":"), "", ""][:3]
     flow = example("trained_bits" if task.dense else "convolution_bits", select={"sparsity": float(sparsity)})
     if bits:
         flow = merged(flow, {"hls": {"activation_bits": int(bits)}})
