@@ -13,6 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.rtl.table_index import index_of, nearest
+
 # Adder levels of each operation; an operation that is not listed is wiring and takes none.
 COSTS = {
     "add": 1,
@@ -43,7 +45,7 @@ class Node:
         op: `input`, `const`, `shl`, `shr`, `wrap` or a key of `COSTS`; `sum` has three operands.
         args: indices of the operands in `Circuit.nodes`.
         params: constants of the operation: shifts, bounds, the value of a constant, the index of a table; of `lut` the
-            table itself.
+            index bits of each operand, then the table itself.
         low, high: smallest and largest value that it can have.
     """
 
@@ -136,7 +138,7 @@ class Circuit:
     def copied(self, node: Node) -> int:
         """Add `node`, whose operands are nodes of this circuit; their bounds may be closer than where it was made."""
         if node.op == "lut":
-            return self.lut(node.args[0], node.params)
+            return self.lut(node.args, node.params[: len(node.args)], node.params[len(node.args) :])
         if node.op in ("shr", "inside"):
             return (self.shr if node.op == "shr" else self.inside)(*node.args, *node.params)
         return self._add(node.op, node.args, node.params, node.low, node.high)
@@ -268,17 +270,17 @@ class Circuit:
             self.tables.append(values)
         return self._add("rom", (address,), (self.tables.index(values),), min(values), max(values))
 
-    def lut(self, a: int, entries: Sequence[int]) -> int:
-        """Add a node of the entry of a table that the lowest bits of `a` name, as many as tell its values apart."""
-        x = self.nodes[a]
-        every = [int(entries[value & (len(entries) - 1)]) for value in range(x.low, x.high + 1)]
-        if min(every) == max(every):
-            return self.const(every[0])
-        count = 1 << x.index_bits
-        values = (place - count * (x.low < 0 and 2 * place >= count) for place in range(count))
-        # What `a` never is gives what the nearest of its values does.
-        table = tuple(every[min(max(value, x.low), x.high) - x.low] for value in values)
-        return self._add("lut", (a,), table, min(every), max(every))
+    def lut(self, args: Sequence[int], bits: Sequence[int], table: Sequence[int]) -> int:
+        """Add a node of the entry of `table` that the lowest `bits` of `args` name; they become as few as can be."""
+        ends = [(self.nodes[arg].low, self.nodes[arg].high) for arg in args]
+        least = [self.nodes[arg].index_bits if low < high else 0 for arg, (low, high) in zip(args, ends, strict=True)]
+        # What the operands never are gives what the nearest of their values do.
+        entries = [int(table[index_of(nearest(n, least, ends), bits)]) for n in range(1 << sum(least))]
+        if min(entries) == max(entries):
+            return self.const(entries[0])
+        kept = [number for number, count in enumerate(least) if count]
+        params = (*(least[number] for number in kept), *entries)
+        return self._add("lut", tuple(args[number] for number in kept), params, min(entries), max(entries))
 
     def alive(self) -> list[int]:
         """Return the indices of the nodes on which an output depends, in ascending order."""
@@ -339,7 +341,8 @@ class Circuit:
             case "select":
                 result = np.where(args[0].astype(bool), args[1], args[2])
             case "lut":
-                result = np.array(node.params, dtype=object)[args[0].astype(np.int64) & (len(node.params) - 1)]
+                index = index_of([arg.astype(np.int64) for arg in args], node.params[: len(args)])
+                result = np.array(node.params[len(args) :], dtype=object)[index]
             case _:
                 table = np.array(self.tables[node.params[0]], dtype=object)
                 result = table[args[0].astype(np.int64)]

@@ -1,10 +1,10 @@
-"""`FollowedValues`: every value of a datapath as a weighted sum of inputs, or as a function of one such sum."""
+"""`FollowedValues`: every value of a datapath as a weighted sum of inputs, or a function of one sum or of few bits."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from fpgaprune.errors import CertificateError
 from fpgaprune.rtl.bus import Place
 from fpgaprune.rtl.read_expression import Tree, UndecidedError, names_of, value_of
 from fpgaprune.rtl.read_lines import BUS, DatapathText
+
+# A function of several sums is tried for all values of its inputs, up to so many bits of them.
+_FEW = 16
 
 
 @dataclass(frozen=True)
@@ -58,15 +61,17 @@ class Known:
         stage: registers between the inputs and it; None for a constant.
         base: the one sum on which it depends, empty for a constant.
         sum: the value as a sum; None where bits are cut off or compared, so that it is a function of `base`.
+        inputs: those on which it depends, where it is a function of several sums.
     """
 
     stage: int | None
     base: tuple[tuple[int, int], ...]
     sum: Sum | None
+    inputs: frozenset[int] = frozenset()
 
 
 class FollowedValues:
-    """Every value of a datapath, as a sum or as a function of one sum.
+    """Every value of a datapath, as a sum, as a function of one sum, or as a function of few bits of the inputs.
 
     Args:
         text: of the module.
@@ -100,13 +105,25 @@ class FollowedValues:
 
     def values(self, tree: Tree, width: int, base: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return an expression assigned to `width` bits, for each value of its base."""
+        return self._evaluated(tree, width, lambda one: one.factor * base + one.constant)
+
+    def values_of_inputs(self, tree: Tree, width: int, inputs: Mapping[int, NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return an expression assigned to `width` bits, for values of all inputs on which it depends."""
+
+        def of(one: Sum) -> NDArray[np.int64]:
+            terms = sum(value * inputs[number] for number, value in one.base)
+            return np.asarray(one.factor * terms + one.constant, np.int64)
+
+        return self._evaluated(tree, width, of)
+
+    def _evaluated(self, tree: Tree, width: int, of: Callable[[Sum], NDArray[np.int64]]) -> NDArray[np.int64]:
         done: dict[str, NDArray[np.int64]] = {}
 
         def read(name: str) -> NDArray[np.int64]:
             if name not in done:
                 known = self.known[name]
                 if known.sum is not None:
-                    done[name] = known.sum.factor * base + known.sum.constant
+                    done[name] = of(known.sum)
                 elif name in self.text.registers:
                     done[name] = read(self.text.registers[name][1])
                 else:
@@ -124,7 +141,7 @@ class FollowedValues:
             before = self.known[source]
             if width != (self.text.wires.get(source) or self.text.registers[source])[0]:
                 raise CertificateError(f"register {name} has {width} bits, and {source} has others")
-            self.known[name] = Known(None if before.stage is None else before.stage + 1, before.base, before.sum)
+            self.known[name] = replace(before, stage=None if before.stage is None else before.stage + 1)
 
     def _of(self, tree: Tree, width: int, name: str) -> Known:
         taken = self._input(tree, width)
@@ -139,11 +156,15 @@ class FollowedValues:
         if found is not None and self._fits(found, width):
             return Known(stage, found.base, found)
         bases = {one.base for one in used if one.base}
-        if len(bases) > 1:
-            if found is not None:
-                low, high = self._reach(found)
-                raise CertificateError(f"{name} has {width} bits; its sum lies between {low} and {high}")
-            raise UndecidedError(f"{name} cuts or compares several sums")
+        inputs = frozenset[int]().union(*(one.inputs for one in used))
+        if len(bases) > 1 and found is not None:
+            low, high = self._reach(found)
+            raise CertificateError(f"{name} has {width} bits; its sum lies between {low} and {high}")
+        if len(bases) > 1 or inputs:
+            inputs |= {number for base in bases for number, _ in base}
+            if sum(self.places[number].bits for number in inputs) > _FEW:
+                raise UndecidedError(f"{name} cuts or compares several sums")
+            return Known(stage, (), None, inputs)
         return Known(stage, bases.pop() if bases else (), None)
 
     def _read(self, name: str, reader: str) -> Known:

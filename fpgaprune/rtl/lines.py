@@ -88,7 +88,7 @@ def line_of(module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
         case "select":
             expression = f"{args[0]}[0] ? {args[1]} : {args[2]}"
         case "lut":
-            table, expression = _lut(target, args[0], node)
+            table, expression = _lut(target, args, node)
         case _:
             return _rom_line(line, module, circuit, plan, place)
     line.wires = f"{table}    wire signed [{width - 1}:0] {target} = {expression};\n"
@@ -190,16 +190,17 @@ def _inside(text: str, source: Node, width: int, low: int, high: int) -> str:
     return f"({' || '.join(tests)}) ? {_signed(0, width)} : {inner}"
 
 
-def _lut(target: str, index: str, node: Node) -> tuple[str, str]:
+def _lut(target: str, args: list[str], node: Node) -> tuple[str, str]:
     """Write the table of `node`, and what is read of it; each entry takes whole digits of the constant."""
     places = max(2, (node.width - 1).bit_length())
-    bits = len(node.params) << places
-    entries = [value & ((1 << node.width) - 1) for value in reversed(node.params)]
+    entries = [value & ((1 << node.width) - 1) for value in reversed(node.params[len(args) :])]
+    bits = len(entries) << places
     digits = "".join(f"{entry:0{1 << places - 2}x}" for entry in entries)
-    row = f"{index}[{(len(entries) - 1).bit_length() - 1}:0]"
+    parts = [f"{arg}[{count - 1}:0]" for arg, count in zip(args, node.params, strict=False)]
+    index = ", ".join(reversed(parts))
     return (
         f"    localparam [{bits - 1}:0] {target}_table = {bits}'h{digits};\n",
-        f"$signed({target}_table[{{{row}, {places}'d0}} +: {node.width}])",
+        f"$signed({target}_table[{{{index}, {places}'d0}} +: {node.width}])",
     )
 
 

@@ -4,7 +4,8 @@ A sum of products is linear. So each adder of the text is followed as a weighted
 width is compared with the bounds of that sum: where no bit is lost, what holds for the coefficients holds for every
 input.
 Behind the last adder, an output depends on one number, its sum; there, the text is evaluated for every value that the
-sum can have, and compared with the arithmetic of the emulator. A function of one input is evaluated for every input.
+sum can have, and compared with the arithmetic of the emulator. A function of one input is evaluated for every input,
+and a table of several small values for all values of the inputs that they are made of.
 
 The text is read, not the plan that it was made of: every line must be understood, or nothing is claimed. Timing within
 the pipeline is part of it: operands must come from the same sample.

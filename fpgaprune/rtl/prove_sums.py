@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from fpgaprune.emulate import Exact
 from fpgaprune.errors import CertificateError
 from fpgaprune.rtl.bus import Place
 from fpgaprune.rtl.followed_values import FollowedValues, Sum
-from fpgaprune.rtl.read_expression import UndecidedError
+from fpgaprune.rtl.read_expression import Tree, UndecidedError
 from fpgaprune.rtl.read_lines import DatapathText
 from fpgaprune.values import FixedType
 
@@ -70,6 +71,10 @@ def prove_outputs(
         products = Sum.of({number: int(value) for number, value in enumerate(column)}, 0)
         width, tree = next(outputs) if place.bits else (0, ("value", 0))
         known = walk.known_of(tree, width, f"output {output}")
+        if known.inputs:
+            stages.add(known.stage)
+            checked += _tried(walk, (tree, width), known.inputs, one, column, place, output)
+            continue
         # A sum of which no bit is left is a constant.
         if known.base not in ((), products.base):
             raise CertificateError(f"output {output} {_unlike(known.base, products)}")
@@ -90,6 +95,29 @@ def prove_outputs(
     if len(stages - {None}) > 1 and text.settles is None:
         raise CertificateError("its outputs do not leave in the same cycle")
     return checked
+
+
+def _tried(
+    walk: FollowedValues,
+    text: tuple[Tree, int],
+    inputs: Collection[int],
+    wanted: WantedSum,
+    column: NDArray[np.int64],
+    place: Place,
+    output: int,
+) -> int:
+    """Check an output, a function of `inputs`, for all values of them and of what the weights take; count those."""
+    numbers = sorted({*inputs, *np.flatnonzero(column).tolist()})
+    ends = [(walk.places[number].low, walk.places[number].high) for number in numbers]
+    count = math.prod(high - low + 1 for low, high in ends)
+    if count > MOST_VALUES:
+        raise UndecidedError(f"output {output}: its inputs have {count:,} values together, too many to try each")
+    grid = np.meshgrid(*(np.arange(low, high + 1, dtype=np.int64) for low, high in ends), indexing="ij")
+    values = dict(zip(numbers, (one.reshape(-1) for one in grid), strict=True))
+    products = np.asarray(sum(int(column[number]) * value for number, value in values.items()), np.int64)
+    total = wanted.of(Exact(products, wanted.fraction, int(products.min()), int(products.max())), output)
+    require_same(walk.values_of_inputs(*text, values), total.integers(), place, f"output {output}", products)
+    return count
 
 
 def _require_any_order(wanted: WantedSum, column: NDArray[np.int64], places: Sequence[Place]) -> bool:

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
+from fpgaprune.rtl.table_index import index_of
 
 # ("value", n) · ("name", text) · ("bits", name, high, low, signed) · (operator, left, right) · ("if", test, then, else)
-# · ("rom", module, address) · ("table", list of entries, index). A name is a value of the datapath, or `in_data`.
+# · ("rom", module, address) · ("table", list of entries, parts of the index, lowest first). A name is a value of the
+# datapath, or `in_data`.
 Tree = tuple[Any, ...]
 
 _TOKEN = re.compile(
@@ -197,7 +199,8 @@ def value_of(
     if kind == "rom":
         return np.asarray(tables[tree[1]], np.int64)[parts[0]]
     if kind == "table":
-        return np.asarray(tree[1], np.int64)[parts[0]]
+        entries: NDArray[np.int64] = np.asarray(tree[1], np.int64)[index_of(parts, [part[2] + 1 for part in tree[2:]])]
+        return entries
     left, right = parts[0], parts[1] if len(parts) > 1 else np.asarray(tree[2], np.int64)
     operations: Mapping[str, Callable[[Any, Any], Any]] = {
         "+": np.add,

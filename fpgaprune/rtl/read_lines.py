@@ -67,7 +67,7 @@ _LINES = {
     "small_table": re.compile(r"    localparam \[\d+:0\] (v\d+_table) = (\d+)'h([0-9a-f]+);"),
     "looked_up": re.compile(
         r"    wire signed \[(\d+):0\] (v\d+) = "
-        r"\$signed\((v\d+_table)\[\{(v\d+(?:_d\d+)?)\[(\d+):0\], (\d+)'d0\} \+: (\d+)\]\);"
+        r"\$signed\((v\d+_table)\[\{((?:v\d+(?:_d\d+)?\[\d+:0\], )+)(\d+)'d0\} \+: (\d+)\]\);"
     ),
     "wire": re.compile(r"    wire (?:signed )?\[(\d+):0\] ([vy]\d+) = (.*);"),
     "register": re.compile(r"    reg signed \[(\d+):0\] (v\d+_d\d+);"),
@@ -79,6 +79,7 @@ _LINES = {
 }
 _PORT = re.compile(r"\.(\w+)\((\w+)\)")
 _PADDED = re.compile(r"\{\d+'d0, (v\d+(?:_d\d+)?\[\d+:0\])\}")
+_INDEX = re.compile(r"(\w+)\[(\d+):0\]")
 _TABLE = re.compile(r"^            (\d+)'d(\d+): data = (\d+)'h([0-9a-f]+);$", re.M)
 
 
@@ -166,13 +167,14 @@ class _Reader:
 
     def _looked_up(self, found: re.Match[str]) -> None:
         """Read a value that is an entry of a constant."""
-        width, name, table, index = int(found[1]) + 1, found[2], found[3], found[4]
-        high, places, bits = int(found[5]), int(found[6]), int(found[7])
+        width, name, table = int(found[1]) + 1, found[2], found[3]
+        index = [(one, int(high) + 1) for one, high in _INDEX.findall(found[4])][::-1]
+        count, places, bits = sum(own for _, own in index), int(found[5]), int(found[6])
         size, whole = self._constants.get(table, (0, 0))
-        if table != f"{name}_table" or size != 1 << high + 1 + places or not bits == width <= 1 << places:
+        if table != f"{name}_table" or size != 1 << count + places or not bits == width <= 1 << places:
             raise self._problem(f"{name} takes no entry of a table of its own")
-        entries = [to_signed(whole >> (at << places), width) for at in range(1 << high + 1)]
-        self._new(name, width, ("table", entries, ("bits", index, high, 0, False)))
+        entries = [to_signed(whole >> (at << places), width) for at in range(1 << count)]
+        self._new(name, width, ("table", entries, *(("bits", one, own - 1, 0, False) for one, own in index)))
 
     def _wire(self, found: re.Match[str]) -> None:
         self._new(found[2], int(found[1]) + 1, parse_expression(found[3]))

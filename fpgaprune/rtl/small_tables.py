@@ -10,11 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.rtl.circuit import COSTS, Circuit, Node
-
-Values = NDArray[np.object_]
+from fpgaprune.rtl.table_index import index_of, reached
 
 # What is made of one value by these alone is a weighted sum still, as which the Verilog is read back.
 _LINEAR = frozenset({"add", "sub", "sum", "shl", "mul"})
@@ -42,42 +40,40 @@ def with_small_tables(
     return min([*choices, (circuit, 0)], key=lambda choice: judge(choice[0]) - choice[1])[0]
 
 
+# For each value, so many sets of sources are tried.
+_SETS = 8
+
+
 class _Cones:
     """A circuit, and the tables that take the place of parts of it.
 
     Attributes:
         circuit: the old one.
-        source: for each value, the earliest one of few bits of which it is a function.
-        linear: values that have no source, or are weighted sums of it.
-        values: those of each value of `source`, for each value that the source can have.
+        sources: for each value, sets of values of few bits together of which it is a function.
+        linear: values that have no sources, or are weighted sums of them.
         reads: how often each value is read in the new circuit.
-        tables: those that become tables.
+        tables: those that become tables, with their sources.
         least: LUTs that each of them saves at least; with 0, the same LUTs in fewer stages will do.
         saved: LUTs that all of them save.
     """
 
     def __init__(self, circuit: Circuit, bits: int, operands: int, least: int) -> None:
-        self.circuit, self.operands, alive = circuit, operands, circuit.alive()
-        self.least, self.saved = least, 0
-        nodes = circuit.nodes
+        self.circuit, self.bits, self.operands, self.least, self.saved = circuit, bits, operands, least, 0
+        alive, nodes = circuit.alive(), circuit.nodes
         self.linear = set(alive)
-        self.source: dict[int, int] = {}
-        self.values: dict[int, Values] = {}
+        self.sources: dict[int, list[tuple[int, ...]]] = {}
         for place in alive:
             args = [arg for arg in nodes[place].args if nodes[arg].op != "const"]
-            sources = {self.source.get(arg, arg) for arg in args}
-            if len(sources) == 1 and nodes[min(sources)].index_bits <= bits:
-                (self.source[place],) = sources
-                self.values[place] = circuit.computed(nodes[place], [self._of(arg) for arg in nodes[place].args])
-                if nodes[place].op not in _LINEAR or not self.linear.issuperset(args):
-                    self.linear.discard(place)
+            self.sources[place] = self._sets(args) if args else []
+            if self.sources[place] and (nodes[place].op not in _LINEAR or not self.linear.issuperset(args)):
+                self.linear.discard(place)
         self.reads = dict.fromkeys(alive, 0)
         for place in alive:
             for arg in nodes[place].args:
                 self.reads[arg] += 1
         for place, _ in circuit.outputs:
             self.reads[place] += 1
-        self.tables: set[int] = set()
+        self.tables: dict[int, tuple[int, ...]] = {}
         for place in reversed(alive):
             if self.reads[place] and place not in self.linear:
                 self._decide(place)
@@ -91,7 +87,9 @@ class _Cones:
         places: dict[int, int] = {}
         for place, reads in self.reads.items():
             if place in self.tables:
-                places[place] = new.lut(places[self.source[place]], self._table(place))
+                sources = self.tables[place]
+                bits = [old.nodes[source].index_bits for source in sources]
+                places[place] = new.lut([places[one] for one in sources], bits, self._table(place, sources))
             elif reads:
                 node = old.nodes[place]
                 places[place] = new.copied(replace(node, args=tuple(places[arg] for arg in node.args)))
@@ -99,44 +97,86 @@ class _Cones:
             new.output(places[place], width)
         return new, self.saved
 
-    def _of(self, place: int) -> Values:
-        """Return what a value is for each value of its source; a source is its own."""
-        node = self.circuit.nodes[place]
-        if node.op == "const":
-            return np.array([node.low], dtype=object)
-        return self.values.get(place, np.arange(node.low, node.high + 1).astype(object))
+    def _sets(self, args: Sequence[int]) -> list[tuple[int, ...]]:
+        """Return the sets of values of few bits of which what reads `args` is a function, the first ones first."""
+        found: set[tuple[int, ...]] = {()}
+        for arg in dict.fromkeys(args):
+            own = [*self.sources[arg], (arg,)]
+            found = {tuple(sorted({*one, *other})) for one in found for other in own}
+            found = {one for one in found if self._bits(one) <= self.bits}
+        return sorted(found)[:_SETS]
+
+    def _bits(self, sources: Sequence[int]) -> int:
+        return sum(self.circuit.nodes[source].index_bits for source in sources)
 
     def _decide(self, place: int) -> None:
         """Make a table of `place` where that takes fewer LUTs than what is needed for it alone."""
-        left = self._left(place)
-        cone = [place, *(inner for inner, reads in left.items() if not reads)]
-        nodes, source = self.circuit.nodes, self.circuit.nodes[self.source[place]]
-        now, then = sum(map(self._luts, cone)), table_luts(source, self._table(place), nodes[place].width)
-        levels = sum(COSTS.get(nodes[inner].op, 0) for inner in cone)
-        if now - then >= max(self.least, int(levels < 2)):
-            self.tables.add(place)
-            self.saved += now - then
-            self.reads.update(left)
+        best: tuple[int, int] | None = None
+        for sources in self.sources[place]:
+            left = self._left(place, sources)
+            cone = [place, *(inner for inner, reads in left.items() if not reads)]
+            nodes = self.circuit.nodes
+            table = self._table(place, sources)
+            then = table_luts([nodes[source] for source in sources], table, nodes[place].width)
+            gain = self._cone_luts(cone) - then
+            levels = sum(COSTS.get(nodes[inner].op, 0) for inner in cone)
+            if gain >= max(self.least, int(levels < 2)) and (best is None or (gain, levels) > best):
+                best, chosen, after = (gain, levels), sources, left
+        if best is not None:
+            self.tables[place] = chosen
+            self.saved += best[0]
+            self.reads.update(after)
 
-    def _left(self, place: int) -> dict[int, int]:
+    def _left(self, place: int, sources: Sequence[int]) -> dict[int, int]:
         """Return how often each value that `place` is made of is still read, if `place` becomes a table."""
-        left: dict[int, int] = {}
+        left = {source: self.reads[source] + 1 for source in sources}
         stack = [place]
         while stack:
             for arg in self.circuit.nodes[stack.pop()].args:
-                if arg in self.source:
-                    left[arg] = left.get(arg, self.reads[arg]) - 1
-                    if not left[arg]:
-                        stack.append(arg)
+                left[arg] = left.get(arg, self.reads[arg]) - 1
+                if not left[arg]:
+                    stack.append(arg)
         return left
 
-    def _table(self, place: int) -> list[int]:
-        """Return the table of `place`, in the order of the lowest bits of its source."""
-        source = self.circuit.nodes[self.source[place]]
-        found = [int(self.values[place].flat[0])] * (1 << source.index_bits)
-        for value, entry in zip(range(source.low, source.high + 1), self.values[place], strict=True):
-            found[value & (len(found) - 1)] = int(entry)
+    def _table(self, place: int, sources: Sequence[int]) -> list[int]:
+        """Return the table of `place` by the lowest bits of its sources."""
+        nodes = [self.circuit.nodes[source] for source in sources]
+        rows = reached([(node.low, node.high) for node in nodes])
+        known = dict(zip(sources, np.array(rows, dtype=object).T, strict=True))
+        for inner in self._between(place, sources):
+            node = self.circuit.nodes[inner]
+            known[inner] = self.circuit.computed(node, [known[arg] for arg in node.args], known[sources[0]][None])
+        bits = [node.index_bits for node in nodes]
+        found = [0] * (1 << sum(bits))
+        for row, entry in zip(rows, known[place], strict=True):
+            found[index_of(row, bits)] = int(entry)
         return found
+
+    def _between(self, place: int, sources: Sequence[int]) -> list[int]:
+        """Return `place` and what it is made of down to its sources, operands first."""
+        found, stack = set(), [place]
+        while stack:
+            inner = stack.pop()
+            if inner not in found and inner not in sources:
+                found.add(inner)
+                stack.extend(self.circuit.nodes[inner].args)
+        return sorted(found)
+
+    def _cone_luts(self, cone: Sequence[int]) -> int:
+        """Count the LUTs that synthesis makes of some values at least."""
+        nodes = self.circuit.nodes
+        sums = [place for place in cone if len(self._added(place)) == 2]
+        bits = sorted(_overlap(nodes[place], self._added(place)) for place in sums)
+        # Adders of three operands are half as many.
+        return sum(bits[len(bits) // 2 if self.operands == 3 else 0 :]) + sum(
+            self._luts(place) for place in cone if place not in sums
+        )
+
+    def _added(self, place: int) -> list[Node]:
+        """Return the operands of a sum that are no constants."""
+        node = self.circuit.nodes[place]
+        args = [self.circuit.nodes[arg] for arg in node.args] if node.op in ("add", "sub") else []
+        return [arg for arg in args if arg.op != "const"]
 
     def _luts(self, place: int) -> int:
         """Count the LUTs that synthesis makes of a value at least, by itself.
@@ -148,8 +188,7 @@ class _Cones:
         args = [self.circuit.nodes[arg] for arg in node.args]
         match node.op:
             case "add" | "sub":
-                fixed = next((number for number, arg in enumerate(args) if arg.op == "const"), None)
-                return node.width if fixed is None else self._bias_luts(node, fixed)
+                return self._bias_luts(node, [arg.op for arg in args].index("const"))
             case "clip":
                 return int(args[0].low < node.low) + int(args[0].high > node.high)
             case "rom":
@@ -181,20 +220,27 @@ class _Cones:
         return sum(self._terms(arg) for arg in node.args if self.circuit.nodes[arg].op != "const")
 
 
-def table_luts(source: Node, table: Sequence[int], top: int, floor: int = 0) -> int:
+def table_luts(sources: Sequence[Node], table: Sequence[int], top: int, floor: int = 0) -> int:
     """Count the LUTs of a table: bits from `floor` up to `top` that are no constant, no bit of the index and no other.
 
     Args:
-        source: what is the index.
-        table: by the lowest bits of the index.
+        sources: what makes the index.
+        table: by the lowest bits of the sources.
         top: bits that are read, from the lowest on.
         floor: how many of those are not read.
     """
-    places = [value & (len(table) - 1) for value in range(source.low, source.high + 1)]
+    bits = [source.index_bits for source in sources]
+    places = [index_of(row, bits) for row in reached([(source.low, source.high) for source in sources])]
 
     def columns(values: Sequence[int], bits: range) -> set[tuple[int, ...]]:
         return {tuple(value >> bit & 1 for value in values) for bit in bits}
 
-    wires = columns(places, range(source.index_bits))
-    made = columns([table[place] for place in places], range(floor, top)) - wires
+    made = columns([table[place] for place in places], range(floor, top)) - columns(places, range(sum(bits)))
     return len({column for column in made if 0 < sum(column) < len(places)})
+
+
+def _overlap(node: Node, args: Sequence[Node]) -> int:
+    """Count the bits of a sum to which both operands have one."""
+    starts = [shift + (arg.params[0] if arg.op == "shl" else 0) for arg, shift in zip(args, node.params, strict=True)]
+    tops = [node.width if arg.low < 0 else arg.width - 1 + shift for arg, shift in zip(args, node.params, strict=True)]
+    return max(min(node.width, *tops) - max(starts), 0)

@@ -38,7 +38,7 @@ def tables(seed, count, least=1, drawn=("random", "constant", "wire", "same")):
             }
             columns.append(made[rng.choice(drawn)])
         entries = sum(column << bit for bit, column in enumerate(columns)).tolist()
-        place = circuit.lut(x, entries)
+        place = circuit.lut([x], [bits], entries)
         if circuit.nodes[place].op == "lut":
             circuit.output(place, circuit.nodes[place].width)
             body += "".join(
@@ -47,7 +47,7 @@ def tables(seed, count, least=1, drawn=("random", "constant", "wire", "same")):
             body += f"    assign y{number} = v{place};\n"
             ports += [f"input signed [{circuit.nodes[x].width - 1}:0] v{x}"]
             ports += [f"output signed [{circuit.nodes[place].width - 1}:0] y{number}"]
-            luts += table_luts(circuit.nodes[x], circuit.nodes[place].params, circuit.nodes[place].width)
+            luts += table_luts([circuit.nodes[x]], circuit.nodes[place].params[1:], circuit.nodes[place].width)
     return f"module top ({', '.join(ports)});\n{body}endmodule\n".encode(), luts
 
 
@@ -69,7 +69,7 @@ def test_a_table_of_four_bits_takes_a_lut_of_four_inputs_a_bit(tmp_path, name):
     rng = np.random.default_rng(3)
     entries = [int(value) for value in rng.integers(0, 8, 16)]
     circuit = Circuit()
-    place = circuit.lut(circuit.input(5, True, 0, 15), entries)
+    place = circuit.lut([circuit.input(5, True, 0, 15)], [4], entries)
     circuit.output(place, 3)
     text = "\n".join(line_of("m", circuit, schedule(circuit, 1), place).wires.split("\n")[:2])
     source = f"module top (input signed [4:0] v0, output [2:0] y);\n{text}\n    assign y = v{place};\nendmodule\n"

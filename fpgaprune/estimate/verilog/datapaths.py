@@ -167,7 +167,7 @@ def _count_node(circuit: Circuit, node: Node, top: int, floor: int, found: Count
         case "select":
             found["mask_bit" if any(arg.op == "const" for arg in args[1:]) else "choice_bit"] += bits
         case "lut":
-            found["function_bit"] += table_luts(args[0], node.params, top, floor)
+            found["function_bit"] += table_luts(args, node.params[len(args) :], top, floor)
         case "rom":
             _count_table(circuit, node, top, found)
 
