@@ -23,8 +23,8 @@ class VerilogLayout:
             and a shorter latency. Where a slice has as many registers as LUTs, one takes the fewest LUTs as well.
         operands: of an adder, at most: 2, or 3, which takes as many LUTs on AMD's devices and half as many adders;
             None is 3 for a design whose part is AMD's.
-        tables: what follows a value of at most so many bits is a table where that takes no more LUTs: 0 (never) to 6;
-            None is the inputs of a LUT: 6 for a design whose part is AMD's, else 4.
+        tables: what is made of at most so many bits is a table where that takes no more LUTs: 0 (never) to 6; None is
+            the inputs of a LUT: 6 for a design whose part is AMD's, else 4.
         fold: for a Dense layer by name, in how many cycles its products are made, weights in memory; those of a pixel
             for a Normalization or BatchNormalization. 1 is at once.
         multipliers: for a layer with products by name (Dense, convolution, recurrent), how many multipliers it has:

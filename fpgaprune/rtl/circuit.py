@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.rtl.table_index import index_of, nearest
+from fpgaprune.rtl.table_index import fitted_table, index_of
 
 # Adder levels of each operation; an operation that is not listed is wiring and takes none.
 COSTS = {
@@ -44,8 +44,7 @@ class Node:
     Attributes:
         op: `input`, `const`, `shl`, `shr`, `wrap` or a key of `COSTS`; `sum` has three operands.
         args: indices of the operands in `Circuit.nodes`.
-        params: constants of the operation: shifts, bounds, the value of a constant, the index of a table; of `lut` the
-            index bits of each operand, then the table itself.
+        params: constants: shifts, bounds, a value, the number of a table; of `lut` index bits of operands and table.
         low, high: smallest and largest value that it can have.
     """
 
@@ -273,14 +272,12 @@ class Circuit:
     def lut(self, args: Sequence[int], bits: Sequence[int], table: Sequence[int]) -> int:
         """Add a node of the entry of `table` that the lowest `bits` of `args` name; they become as few as can be."""
         ends = [(self.nodes[arg].low, self.nodes[arg].high) for arg in args]
-        least = [self.nodes[arg].index_bits if low < high else 0 for arg, (low, high) in zip(args, ends, strict=True)]
-        # What the operands never are gives what the nearest of their values do.
-        entries = [int(table[index_of(nearest(n, least, ends), bits)]) for n in range(1 << sum(least))]
+        least = [self.nodes[arg].index_bits * (low < high) for arg, (low, high) in zip(args, ends, strict=True)]
+        entries = fitted_table(table, bits, least, ends)
         if min(entries) == max(entries):
             return self.const(entries[0])
-        kept = [number for number, count in enumerate(least) if count]
-        params = (*(least[number] for number in kept), *entries)
-        return self._add("lut", tuple(args[number] for number in kept), params, min(entries), max(entries))
+        kept = tuple(arg for arg, n in zip(args, least, strict=True) if n)
+        return self._add("lut", kept, (*filter(None, least), *entries), min(entries), max(entries))
 
     def alive(self) -> list[int]:
         """Return the indices of the nodes on which an output depends, in ascending order."""

@@ -64,7 +64,7 @@ def read_weights(project: VerilogProject, layer: LayerSpec, role: str = "weight"
     """Read the raw weights of a layer from its Verilog, in the design's shape; each output's times a power of two.
 
     Behind a sum of few bits stands a table, whose text is not undone: the weights of such an output come without their
-    common factor, and all of them may be negated.
+    common factor, and all of them may be negated; where the sum is in the table, they are 1.
 
     Args:
         project: the Verilog.

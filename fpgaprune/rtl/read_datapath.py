@@ -88,8 +88,8 @@ class Datapath:
     def matrix(self, inputs: int, outputs: int, bus: Bus | None = None) -> NDArray[np.int64]:
         """Return the coefficient of each input in each output, (inputs, outputs); 0 for an input that is always 0.
 
-        What is behind a table is no sum; the sum before it is, so the factor and the sign of an output are not known.
-        Without a `bus` on which they lie, all inputs take as many bits.
+        What is behind a table is no sum; what it reads is, so the coefficients of such an output are not 0 where its
+        weights are not, and no more is known of them. Without a `bus` on which they lie, all inputs take as many bits.
         """
         if bus is None and self.bits % inputs:
             raise CertificateError(f"a bus of {self.bits} bits does not carry {inputs} values")
@@ -105,7 +105,9 @@ class Datapath:
                     if isinstance(lowest, int) and coefficient:
                         if lowest not in numbers:
                             raise CertificateError(f"the Verilog reads bits from {lowest} on, where no input begins")
-                        found[numbers[lowest], output] = coefficient >> places[numbers[lowest]].zeros
+                        # A table may read an input without the zeros of its lowest bits.
+                        zeros = places[numbers[lowest]].zeros
+                        found[numbers[lowest], output] = coefficient >> zeros or coefficient
         return found
 
     def _cone(self, output: str) -> Iterator[Form]:

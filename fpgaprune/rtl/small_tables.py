@@ -1,7 +1,9 @@
-"""`with_small_tables`: what follows a value of few bits becomes a table, which is one LUT for each bit that it gives.
+"""`with_small_tables`: what is made of values of few bits becomes a table, which is one LUT for each bit that it gives.
 
 The bias, the rounding, the activation and the limits behind a sum of six bits are a function of that sum. As adders and
-comparisons they take LUTs and registers for each step; as a function, each of its bits is one LUT of six inputs.
+comparisons they take LUTs and registers for each step; as a function, each of its bits is one LUT of six inputs. A sum
+of three values of two bits is part of that function. What is tried for a value is known from mapping to LUTs: sets of
+values before it of which it is a function (J. Cong and Y. Ding, FlowMap, IEEE Transactions on CAD, 1994).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ _LINEAR = frozenset({"add", "sub", "sum", "shl", "mul"})
 def with_small_tables(
     circuit: Circuit, bits: int, operands: int = 2, judge: Callable[[Circuit], int] = lambda _: 0
 ) -> Circuit:
-    """Return a circuit with the same outputs, in which functions of one value of at most `bits` bits are tables.
+    """Return a circuit with the same outputs, in which functions of values of `bits` bits together are tables.
 
     A table takes the place of what is needed for it alone, where that takes more LUTs. Wiring stays wiring. Where both
     take as many, the table saves registers, unless its bits wait in shift registers for values that are done later.

