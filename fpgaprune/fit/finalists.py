@@ -48,6 +48,7 @@ class Finalists:
         first: a network that is trained before all of the search; None if there is none.
         has_time_to_count: tells whether a tool counts what a layout takes in the time that is left after a training of
             so many epochs.
+        trims: returns the most that the answer may lose when bits and weights are trimmed; None if it is not trimmed.
     """
 
     trials: TrialRunner
@@ -60,6 +61,7 @@ class Finalists:
     has_time_for_two: Callable[[], bool] = lambda: True
     first: Candidate | None = None
     has_time_to_count: Callable[[Sized, int], bool] = lambda *_: True
+    trims: Callable[[FitPoint], str | None] = lambda _: None
     _trained: list[FitPoint] = field(default_factory=list, init=False)
     """The networks that were trained whole."""
     _loss_shifts: list[float] = field(default_factory=list, init=False)
@@ -105,7 +107,7 @@ class Finalists:
         if not self._trained:
             reasons = "; ".join(dict.fromkeys(self._failed))
             raise RunError(f"no network of the search could be trained whole: {reasons}")
-        best = min(self._trained, key=self.ranking.rank)
+        best = self._trimmed(min(self._trained, key=self.ranking.rank))
         if best.measured is None and self.trials.counting(best.design()) is not None:
             self.notes.append(
                 f"no tool has counted what the best network takes, so its estimate says that; {self._uncounted(best)}"
@@ -154,6 +156,20 @@ class Finalists:
             self._without_time.add(point.folder)
         self.progress.stage(name, "done", point.summary())
         return point
+
+    def _trimmed(self, best: FitPoint) -> FitPoint:
+        """Return `best` with fewer bits and weights, if it then is smaller and still keeps the limits."""
+        max_loss = self.trims(best) if best.meets_limits else None
+        if max_loss is None:
+            return best
+        name = f"{BEST}, trimmed"
+        self.progress.stage(name, "running")
+        point = self.trials.trimmed(best, max_loss)
+        if point is None:
+            self.progress.stage(name, "skipped", self.trials.impossible[best.knobs])
+            return best
+        self.progress.stage(name, "done", point.summary())
+        return point if point.meets_limits and self.ranking.rank(point) < self.ranking.rank(best) else best
 
     def _uncounted(self, point: FitPoint) -> str:
         """Return why no tool has counted `point`, in words."""

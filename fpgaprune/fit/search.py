@@ -10,7 +10,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fpgaprune.design import Design, Input
+import numpy as np
+
+from fpgaprune.design import Design, Input, LayerSpec
 from fpgaprune.errors import ConfigError, HlsError, RunError, UnsupportedLayerError
 from fpgaprune.fabric import slowness
 from fpgaprune.files import write_bytes
@@ -65,6 +67,8 @@ from fpgaprune.flow import (
 from fpgaprune.layout import joined
 from fpgaprune.measure import LABELS
 from fpgaprune.network import trained_bits
+from fpgaprune.trim import untrimmable
+from fpgaprune.values import loss_text
 
 if TYPE_CHECKING:
     import keras
@@ -74,6 +78,9 @@ if TYPE_CHECKING:
 _FORGOTTEN = 0.25
 # The largest share of the time of a search that is kept for the tool that counts its answer.
 _COUNTED = 0.2
+# The answer is trimmed if it has at most so many weights, for larger ones gain little, and if a search is as long as
+# this; so many seconds are kept for it.
+_MOST_TRIMMED, _TRIM_MINUTES, _TRIM_S = 400, 5.0, 40.0
 
 
 @dataclass
@@ -176,6 +183,7 @@ class FitSearch:
             phases.has_time_for_two,
             phases.unfitting(start),
             partial(phases.has_time_to_count, more),
+            partial(self._trims, model),
         )
         best = finalists.best(points)
         if warning := few_samples(best, self.limits):
@@ -228,10 +236,12 @@ class FitSearch:
         short = log.times.expected * ways[0].short
         hurries = is_short(self.limits.minutes, short, more * short)
 
+        trimming = slowness() * _TRIM_S if self._may_trim(model) else 0.0
+
         def final() -> tuple[float, float]:
             training = phases.training
             most, fewest = training.long, training.short if hurries else training.whole
-            counted = counting()
+            counted = counting() + trimming
             return counted + log.times.seconds(most, more), counted + log.times.seconds(fewest, more)
 
         log.counting, log.final = counting, final
@@ -276,6 +286,20 @@ class FitSearch:
         phases.log.change_limits(limits)
         self.notes.append(known_samples(limits))
 
+    def _trims(self, model: keras.Model, point: FitPoint) -> str | None:
+        """Return the loss that trimming may add to `point`; None if it does not pay."""
+        if not self._may_trim(model) or sum(map(_kept_weights, point.design().layers)) > _MOST_TRIMMED:
+            return None
+        return loss_text(max(self.limits.max_loss_fraction - point.lost, 0.0))
+
+    def _may_trim(self, model: keras.Model) -> bool:
+        """Tell whether an answer may be trimmed: Dense layers in a row, our Verilog, and a search that is not short."""
+        return (
+            self.route.name == VerilogRoute.name
+            and self.limits.minutes >= _TRIM_MINUTES
+            and not any(untrimmable(model))
+        )
+
     def _our_verilog(self, design: Design, which: str) -> list[str]:
         """Return a sentence if `design`, the network `which`, would fit as our Verilog."""
         layout = verilog_instead(self.route, design, self.config[TargetConfig].target(), self.limits)
@@ -304,6 +328,11 @@ class FitSearch:
             # Powers of two are held in a network that rounds while it trains.
             fixed.add("hold")
         return Knobs(granularity), [name for name in self.route.knobs if name not in fixed]
+
+
+def _kept_weights(layer: LayerSpec) -> int:
+    """Count the weights of a layer that are not zero."""
+    return sum(int(np.count_nonzero(array)) for role, array in layer.weights.items() if role != "bias")
 
 
 def _signed_inputs(design: Design) -> frozenset[str]:

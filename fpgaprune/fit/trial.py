@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from msgspec import Struct, structs
 
 from fpgaprune.design import Design, ReuseWarning
 from fpgaprune.errors import NETWORK_ERRORS, RunError
-from fpgaprune.files import locked_file, make_folder, read_json, write_bytes
+from fpgaprune.files import locked_file, make_folder, read_json, storage, write_bytes
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.limits import Limits, Ranking, Sized
 from fpgaprune.fit.result import HELD_OUT, VALIDATION, FitPoint
@@ -267,6 +268,8 @@ class TrialRunner:
     content: str
     training: Mapping[str, Any] = field(default_factory=dict)
     impossible: dict[Knobs, str] = field(default_factory=dict)
+    _whole: dict[str, Trial] = field(default_factory=dict, init=False)
+    """Folder of a run on all samples to its trial."""
 
     def __post_init__(self) -> None:
         self._target = dict(self.document.get("target", {}))
@@ -290,7 +293,23 @@ class TrialRunner:
         counting = None if not counts or self.limits.is_far(layout.share) else self.counting(candidate.design)
         more = self.route.searched if counting is None else counting
         settings = joined(candidate.settings, layout.settings)
-        return self.evaluate(self._trial(settings, epochs, more, candidate.knobs, HELD_OUT, candidate.parent))
+        trial = self._trial(settings, epochs, more, candidate.knobs, HELD_OUT, candidate.parent)
+        point = self.evaluate(trial)
+        if point is not None:
+            self._whole[point.folder] = trial
+        return point
+
+    def trimmed(self, point: FitPoint, max_loss: str) -> FitPoint | None:
+        """Return `point`, which was trained whole, with bits and weights trimmed that cost at most `max_loss`.
+
+        Its run goes on in a copy. None if it cannot be trimmed, and `impossible` says why.
+        """
+        whole = self._whole[point.folder]
+        trial = structs.replace(whole, document=joined(whole.document, {"trim": {"max_loss": max_loss}}))
+        if not trial.run_folder.exists():
+            with storage(trial.run_folder):
+                shutil.copytree(point.folder, trial.run_folder, ignore=shutil.ignore_patterns(".lock"))
+        return self.evaluate(trial)
 
     def counting(self, design: Design) -> dict[str, Any] | None:
         """Return what the flow of a whole run needs, so that a tool counts what `design` takes; None if none can."""

@@ -380,3 +380,50 @@ def test_a_network_that_fits_is_trained_before_those_of_a_search_that_do_not(tmp
 def test_no_network_at_all_is_an_error_that_says_why(tmp_path):
     with pytest.raises(RunError, match="no such network"):
         chosen(tmp_path, [0.7], [0])
+
+
+@pytest.mark.parametrize(
+    ("asked", "share", "lost", "wins"),
+    [("0.2 %", 0.3, 0.0, True), ("0.2 %", 0.6, 0.0, False), ("0.2 %", 0.3, 1.0, False), (None, 0.3, 0.0, False)],
+)
+def test_the_answer_is_trimmed_if_it_then_is_smaller_and_keeps_the_limits(tmp_path, asked, share, lost, wins):
+    for name in ("plain", "trimmed"):
+        (tmp_path / name).mkdir()
+        parallel_design(3, 3).save(tmp_path / name / "design.json")
+    plain = made_point(Knobs("weight"), share=0.5, used={"lut": 9}, fits=True, loses_little=True)
+    plain = structs.replace(plain, measured={"lut": 9}, folder=str(tmp_path / "plain"))
+    smaller = structs.replace(
+        plain, share=share, lost=lost, loses_little=lost == 0, folder=str(tmp_path / "trimmed"), measured={"lut": 5}
+    )
+    limits = []
+
+    def trimmed(point, max_loss):
+        limits.append((point.folder, max_loss))
+        return smaller
+
+    trials = SimpleNamespace(
+        whole=lambda *_, **__: plain,
+        trimmed=trimmed,
+        route=SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 100, 100)]),
+        impossible={},
+        counting=lambda design: {},
+    )
+    finalists = Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_untried, trims=lambda point: asked)
+    assert finalists.best([plain]).measured == {"lut": 5 if wins else 9}
+    assert limits == ([(plain.folder, asked)] if asked else [])
+
+
+def test_an_answer_that_cannot_be_trimmed_stays(tmp_path):
+    (tmp_path / "plain").mkdir()
+    parallel_design(3, 3).save(tmp_path / "plain" / "design.json")
+    plain = made_point(Knobs("weight"), share=0.5, used={"lut": 9}, fits=True, loses_little=True)
+    plain = structs.replace(plain, measured={"lut": 9}, folder=str(tmp_path / "plain"))
+    trials = SimpleNamespace(
+        whole=lambda *_, **__: plain,
+        trimmed=lambda *_: None,
+        route=SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 100, 100)]),
+        impossible={plain.knobs: "its type wraps"},
+        counting=lambda design: {},
+    )
+    finalists = Finalists(trials, RANKING, lambda first: 9, tmp_path, Silent(), no_untried, trims=lambda point: "1 %")
+    assert finalists.best([plain]).measured == {"lut": 9}
