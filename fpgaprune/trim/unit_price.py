@@ -88,8 +88,11 @@ class UnitPrices:
         merged = count % (self.fabric.operands - 1)
         if self.fabric.operands > 2 and count:
             adders *= math.ceil(count / (self.fabric.operands - 1)) / count
+        # All that it reads may fit into one table for each bit that it gives.
+        small = int(types.width[rows].sum()) <= self.fabric.inputs
         if last:
-            return adders + (0 if merged else high - low)
+            whole = adders + (0 if merged else high - low)
+            return min(whole, high - low) if small else whole
         out = chain.types[number + 1]
         width, point = int(out.width[column]), int(out.integer[column] - out.width[column])
         kept = high - max(low, point - 1)
@@ -97,7 +100,7 @@ class UnitPrices:
         finished = (0 if merged else max(kept, 0)) + max(high - int(out.integer[column]), 0) / 2 + 1
         if high - low <= self.fabric.inputs:
             finished = min(finished, width)
-        return adders + finished
+        return min(adders + finished, width) if small else adders + finished
 
 
 def _terms(weight: float, width: int, integer: int) -> Iterator[tuple[int, int]]:
