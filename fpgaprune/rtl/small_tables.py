@@ -54,6 +54,7 @@ class _Cones:
         sources: for each value, sets of values of few bits together of which it is a function.
         linear: values that have no sources, or are weighted sums of them.
         reads: how often each value is read in the new circuit.
+        reader: one that reads each value.
         tables: those that become tables, with their sources.
         least: LUTs that each of them saves at least; with 0, the same LUTs in fewer stages will do.
         saved: LUTs that all of them save.
@@ -70,14 +71,16 @@ class _Cones:
             if self.sources[place] and (nodes[place].op not in _LINEAR or not self.linear.issuperset(args)):
                 self.linear.discard(place)
         self.reads = dict.fromkeys(alive, 0)
+        self.reader: dict[int, int] = {}
         for place in alive:
             for arg in nodes[place].args:
                 self.reads[arg] += 1
+                self.reader[arg] = place
         for place, _ in circuit.outputs:
             self.reads[place] += 1
         self.tables: dict[int, tuple[int, ...]] = {}
         for place in reversed(alive):
-            if self.reads[place] and place not in self.linear:
+            if self.reads[place] and place not in self.linear and not (operands == 3 and self._joins(place)):
                 self._decide(place)
 
     def result(self) -> tuple[Circuit, int]:
@@ -128,6 +131,17 @@ class _Cones:
             self.tables[place] = chosen
             self.saved += best[0]
             self.reads.update(after)
+
+    def _joins(self, place: int) -> bool:
+        """Return whether a sum that reads `place` alone takes the operands of `place` too, as one of three."""
+        nodes = self.circuit.nodes
+        if nodes[place].op not in ("add", "sub"):
+            return False
+        while self.reads[place] == 1 and place in self.reader:
+            place = self.reader[place]
+            if nodes[place].op != "shl":
+                return nodes[place].op in ("add", "sub")
+        return False
 
     def _left(self, place: int, sources: Sequence[int]) -> dict[int, int]:
         """Return how often each value that `place` is made of is still read, if `place` becomes a table."""

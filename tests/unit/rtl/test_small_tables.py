@@ -126,6 +126,16 @@ def test_sums_of_a_few_bits_together_are_part_of_a_table_of_their_operands():
     assert np.array_equal(made.evaluate(given)[0], circuit.evaluate(given)[0])
 
 
+def test_what_a_sum_of_three_takes_is_no_table():
+    """Convergent rounding adds a bit and a constant to a number of any width."""
+    circuit = Circuit()
+    x = circuit.input(12, True, -2048, 2047)
+    odd = circuit.wrap(circuit.shr(x, 8), 1, signed=False)
+    circuit.output(circuit.add(x, circuit.add(circuit.const(127), odd)), 13)
+    assert with_small_tables(circuit, 6, 3) is circuit
+    assert "lut" in operations(with_small_tables(circuit, 6, 2))
+
+
 def test_a_table_of_an_operand_with_one_value_and_of_one_with_fewer_is_that_of_the_others():
     circuit = Circuit()
     a, b, c = circuit.input(3, True, -3, 2), circuit.const(-2), circuit.input(4, True, 0, 1)
