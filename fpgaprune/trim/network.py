@@ -22,7 +22,7 @@ _WANTED = "wanted Dense layers one behind another with ReLU between them"
 _LAST = ("linear", "softmax", "sigmoid")
 # What computes nothing, or is part of a Dense layer once the network rounds.
 _NOTHING = (keras.layers.InputLayer, keras.layers.Dropout, keras.layers.BatchNormalization)
-_COMPUTES = (keras.layers.Dense, keras.layers.Activation, keras.layers.ReLU)
+_COMPUTES = (keras.layers.Dense, keras.layers.Activation, keras.layers.ReLU, keras.layers.Softmax)
 
 
 @dataclass(frozen=True)
@@ -138,4 +138,6 @@ def untrimmable(model: keras.Model) -> Iterator[str]:
 def _activation(layer: keras.Layer) -> str:
     if isinstance(layer, keras.layers.ReLU):
         return "relu" if layer.max_value is None and not layer.negative_slope and not layer.threshold else "ReLU"
+    if isinstance(layer, keras.layers.Softmax):
+        return "softmax" if layer.axis == -1 else "Softmax"
     return str(getattr(getattr(layer, "activation", None), "__name__", "linear"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -131,12 +132,12 @@ class TrimStage(FlowStage[TrimResult]):
             yield partial(_require_rounding, known.config)
 
     def foresee(self, config: Flow, _: Dataset, model: keras.Model) -> Iterator[str]:
-        """Yield a line for each layer of the network that has no place in a row of Dense layers."""
+        """Yield a line for the first layer of the network that has no place in a row of Dense layers."""
         if config[TrimConfig].max_loss is not None:
             from fpgaprune.trim import untrimmable
 
-            for problem in untrimmable(model):
-                yield f"trim.max_loss: {problem}, or no [trim]"
+            for problem in islice(untrimmable(model), 1):
+                yield f"trim.max_loss: {problem}; or leave [trim] out"
 
     def claims(self, run: RunDirectory) -> Iterator[str]:
         """Yield a line for each kernel of which a locked weight is not locked after trimming."""

@@ -191,6 +191,20 @@ def test_what_is_no_row_of_dense_layers_is_named(hidden, line):
         DenseNetwork.read(model, {}, np.zeros((1, 16), np.float32))
 
 
+def test_only_the_first_layer_that_does_not_suit_is_named_before_training():
+    config = parse_config({"quantise": {"epochs": 1}, "trim": {"max_loss": "1 %"}}, "flow.toml")
+    model = keras.Sequential([keras.Input((8, 1)), layers.Conv1D(2, 3, name="conv"), layers.Flatten(), layers.Dense(2)])
+    (line,) = stage_named("trim").foresee(config, None, model)
+    wanted = "wanted Dense layers one behind another with ReLU between them; or leave [trim] out"
+    assert line == f"trim.max_loss: layer 'conv' is Conv1D; {wanted}"
+
+
+def test_a_softmax_of_its_own_is_a_last_activation():
+    model = keras.Sequential([keras.Input((4,)), layers.Dense(3), layers.Softmax()])
+    assert list(untrimmable(model)) == []
+    assert list(untrimmable(keras.Sequential([keras.Input((4,)), layers.Dense(3), layers.Softmax(0)]))) != []
+
+
 def test_a_usual_network_can_be_trimmed():
     usual = [layers.Dense(3, "relu"), layers.BatchNormalization(), layers.Dropout(0.1), layers.Dense(3), layers.ReLU()]
     model = keras.Sequential([keras.Input((4,)), *usual, layers.Dense(1, "sigmoid")])
