@@ -18,10 +18,13 @@ _AT_ONCE = 1 / 60
 _TRIED = 3
 # A move may raise the loss by so many times what it does alone.
 _WORSE = 1.5
+# Of a loss in float32, as a share.
+_ROUNDING = 1e-6
 # Look-up tables that are a rounding error of a sum.
 _NOTHING = 1e-6
-# Rounds that may lose too much, one after another, before the search ends.
-_PATIENCE = 4
+# The search ends when a chain takes this share of the look-up tables of the smallest one that is good enough: on few
+# samples, a chain may lose too much and a smaller one not.
+_AHEAD = 0.8
 
 
 @dataclass(frozen=True)
@@ -63,18 +66,15 @@ def trimmed(
     arriving, now = chain.types[0], chain.without_dead()
     best = now
     first = least = UnitPrices(now, fabric, arriving).total
-    rounds = missed = 0
-    while missed < _PATIENCE:
+    rounds, price = 0, first
+    while price >= _AHEAD * least:
         changed = _next(UnitPrices(now, fabric, arriving), *next(batches))
         if changed is None:
             break
         now, rounds = changed, rounds + 1
         price = UnitPrices(now, fabric, arriving).total
         tell(price / first)
-        if not keeps(now):
-            missed += 1
-        else:
-            missed = 0
+        if keeps(now):
             best, least = now, price
     return Trimmed(best, least, first, rounds)
 
@@ -104,7 +104,7 @@ def _next(prices: UnitPrices, x: Floats, loss: LossOf) -> Chain | None:
             changed = moves[at].apply(chain)
             after = float(loss(changed.outputs(x)))
             # Moves of one round may undo or repeat one another.
-            if after - value <= (rise[at] * _WORSE if rise[at] > 0 else 0):
+            if after - value <= max(rise[at] * _WORSE, 0) + _ROUNDING * abs(value):
                 chain, value, left = changed, after, left - 1
                 taken.add(moves[at].changes)
     return chain.without_dead()
