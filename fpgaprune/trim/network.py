@@ -31,10 +31,12 @@ class DenseNetwork:
 
     Attributes:
         model: the layers.
-        chain: weights and biases, and a type for each channel: at first that of the value.
+        trained: weights and biases, and for each channel the type of its value.
+        chain: the same for trimming: it cuts off bits of the input, which takes no hardware, and does not round.
     """
 
     model: keras.Model
+    trained: Chain
     chain: Chain
 
     @classmethod
@@ -62,18 +64,16 @@ class DenseNetwork:
                 if (kind.rounding, kind.overflow) != ("RND", "SAT"):
                     raise UnsupportedLayerError(f"trim: {source!r} has the type {kind}; wanted RND and SAT")
                 size = len(kernel)
-                own = ChannelTypes(np.full(size, kind.width), np.full(size, kind.integer), kind.signed, bool(found))
-                bias = np.zeros(kernel.shape[1], np.float32) if layer.bias is None else np.asarray(layer.bias)
-                if not found:
-                    # To cut off bits of an input takes no hardware.
-                    rounded = replace(own, rounds=True).rounded(x)
-                    bias = bias + mean_lost(rounded, own.rounded(x), own) @ kernel
-                found.append(own)
+                bias = np.zeros(kernel.shape[1]) if layer.bias is None else np.asarray(layer.bias)
+                found.append(ChannelTypes(np.full(size, kind.width), np.full(size, kind.integer), kind.signed))
                 kernels.append(kernel)
                 biases.append(bias.astype(np.float32))
             if isinstance(layer, _COMPUTES):
                 source = layer.name
-        return cls(model, Chain(tuple(kernels), tuple(biases), tuple(found)))
+        trained = Chain(tuple(kernels), tuple(biases), tuple(found))
+        cut = replace(found[0], rounds=False)
+        shifted = biases[0] + mean_lost(found[0].rounded(x), cut.rounded(x), cut) @ kernels[0]
+        return cls(model, trained, trained.with_types(0, cut).with_biases(0, shifted))
 
     @property
     def last(self) -> str:

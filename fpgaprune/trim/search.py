@@ -32,13 +32,13 @@ class Trimmed:
     """A chain with fewer bits.
 
     Attributes:
-        chain: the chain.
+        chain: the chain; None if none on the way is good enough.
         tables: about how many look-up tables it takes, sharing left out.
         before: the same before the search.
         rounds: of the search.
     """
 
-    chain: Chain
+    chain: Chain | None
     tables: float
     before: float
     rounds: int
@@ -64,7 +64,7 @@ def trimmed(
         tell: called each round with the share of the look-up tables that are left.
     """
     arriving, now = chain.types[0], chain.without_dead()
-    best = now
+    best = now if keeps(now) else None
     first = least = UnitPrices(now, fabric, arriving).total
     rounds, price = 0, first
     while price >= _AHEAD * least:

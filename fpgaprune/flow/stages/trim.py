@@ -108,6 +108,15 @@ class TrimStage(FlowStage[TrimResult]):
             _fabric(context.config),
             lambda left: context.progress.step(round(100 * (1 - left)), 100, "per cent of the look-up tables trimmed"),
         )
+        if found.chain is None:
+            return TrimResult(
+                left_out=f"no network on the way loses at most {settings.max_loss} on the samples that choose it",
+                metric=context.judge(before).reading(predict(before, data.x_test), context.trained_outputs()),
+                trimmed=judged.loss(network.trained),
+                weights=(_weights(network.chain),) * 2,
+                bits=(_bits(network.chain),) * 2,
+                rounds=found.rounds,
+            )
         model = network.with_chain(found.chain)
         save_keras(model, run.file(_MODEL))
         _with_zeros(context.masks(), found.chain, network).save(run.file(_MASKS))
@@ -150,15 +159,20 @@ class TrimStage(FlowStage[TrimResult]):
                 yield f"{_MASKS}: the mask for {path!r} leaves out locks of {before}"
 
     def part(self, context: StageContext, result: TrimResult) -> ReportPart:
+        if result.left_out is not None:
+            return ReportPart(left_out=result.left_out)
         limit, quantity = context.config[TrimConfig].max_loss, f"{result.metric.name} lost"
         wanted = None if limit is None else parse_loss(limit)
         what = "trimming bits and weights, on the samples that chose them"
         return ReportPart(checks=[Check(what, quantity, result.trimmed.lost, wanted, about="metric")])
 
     def readings(self, result: TrimResult) -> dict[str, Reading]:
-        return {"after": result.metric}
+        return {} if result.left_out is not None else {"after": result.metric}
 
     def outcome(self, result: TrimResult) -> Iterator[OutcomeLine]:
+        if result.left_out is not None:
+            yield OutcomeLine(f"trimmed     left out: {result.left_out}")
+            return
         (weights, fewer), (bits, narrower) = result.weights, result.bits
         yield OutcomeLine(
             f"trimmed     weights {weights:,} to {fewer:,}, bits between layers {bits:,} to {narrower:,}; "
@@ -174,7 +188,7 @@ class _Judged:
         some = _drawn(count_of(x), _JUDGED, context.config.seed)
         self._network, self._x = network, _rows(at(x, some))
         self._judge = context.judge_of(model, at(labels, some), None if weights is None else at(weights, some))
-        self._before = self._outputs(network.chain)
+        self._before = self._outputs(network.trained)
 
     def loss(self, chain: Chain) -> Loss:
         """Return how much of the metric `chain` loses."""

@@ -166,6 +166,26 @@ def test_without_a_limit_it_leaves_nothing(tmp_path):
     assert not any(given.run.file(name).exists() for name in FILES)
 
 
+def test_where_no_smaller_network_keeps_the_limit_the_trained_one_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr("fpgaprune.flow.stages.trim.parse_loss", lambda text: -1.0)
+    given = context(tmp_path)
+    result = stage_named("trim").run(given)
+    assert result.left_out == "no network on the way loses at most 1 % on the samples that choose it"
+    assert not any(given.run.file(name).exists() for name in FILES)
+    assert stage_named("trim").part(given, result).left_out == result.left_out
+    assert stage_named("trim").readings(result) == {}
+    (line,) = stage_named("trim").outcome(result)
+    assert line.text.startswith("trimmed     left out: no network")
+
+
+def test_the_loss_is_that_against_the_network_as_it_was_trained():
+    x = np.full((1, 6), 0.99 / 16, np.float32)
+    found = DenseNetwork.read(network(), TYPES, np.zeros((1, 6), np.float32))
+    # 0.99 of a step is rounded up in training, and cut off afterwards.
+    assert np.array_equal(found.trained.outputs(x), found.trained.outputs(np.full((1, 6), 1 / 16, np.float32)))
+    assert np.array_equal(found.chain.outputs(x), found.chain.outputs(np.zeros((1, 6), np.float32)))
+
+
 def test_a_network_that_never_rounded_is_refused():
     config = parse_config({"trim": {"max_loss": "1 %"}}, "flow.toml")
     (check,) = stage_named("trim").checks(Known(config, None))
