@@ -91,19 +91,26 @@ class MoveLosses:
 def loss_for(labels: np.ndarray, outputs: int, last: str) -> LossOf:
     """Return the loss of what the last Dense layer gives, before its activation.
 
+    It is the mean cross-entropy for class numbers (N,) and for whole numbers (N, outputs) of which one in a row is 1;
+    one output tells no from yes. For all else it is the mean squared error behind the activation, which is a sigmoid
+    for other whole numbers of 0 and 1.
+
     Args:
-        labels: class numbers (N,), of which the loss is the mean cross-entropy, or numbers (N, outputs), of which it is
-            the mean squared error.
-        outputs: of the layer; for one output, the classes are no and yes.
+        labels: (N,) or (N, outputs).
+        outputs: of the layer.
         last: `linear`, `softmax` or `sigmoid`.
     """
-    if labels.ndim == 1 and np.issubdtype(labels.dtype, np.integer):
-        of_logits = _cross_entropy(labels)
-        if outputs > 1:
-            return of_logits
+    rows = labels.reshape(len(labels), -1)
+    flags = np.issubdtype(labels.dtype, np.integer) and rows.min(initial=0) >= 0 and rows.max(initial=0) <= 1
+    if outputs > 1 and flags and rows.shape[1] == outputs and (rows.sum(axis=1) == 1).all():
+        return _cross_entropy(rows.argmax(axis=1))
+    if outputs > 1 and np.issubdtype(labels.dtype, np.integer) and rows.shape[1] == 1:
+        return _cross_entropy(rows[:, 0])
+    if outputs == 1 and flags:
+        of_logits = _cross_entropy(rows[:, 0])
         return lambda logits: of_logits(np.concatenate([np.zeros_like(logits), logits], axis=-1))
-    wanted = labels.reshape(len(labels), -1).astype(np.float32)
-    return lambda values: np.square(finished(values, last) - wanted).mean(axis=(-2, -1))
+    wanted, behind = rows.astype(np.float32), "sigmoid" if flags and last == "linear" else last
+    return lambda values: np.square(finished(values, behind) - wanted).mean(axis=(-2, -1))
 
 
 def finished(values: Floats, last: str) -> Floats:
