@@ -67,7 +67,6 @@ from fpgaprune.flow import (
 from fpgaprune.layout import joined
 from fpgaprune.measure import LABELS
 from fpgaprune.network import trained_bits
-from fpgaprune.trim import untrimmable
 from fpgaprune.values import loss_text
 
 if TYPE_CHECKING:
@@ -294,11 +293,11 @@ class FitSearch:
 
     def _may_trim(self, model: keras.Model) -> bool:
         """Tell whether an answer may be trimmed: Dense layers in a row, our Verilog, and a search that is not short."""
-        return (
-            self.route.name == VerilogRoute.name
-            and self.limits.minutes >= _TRIM_MINUTES
-            and not any(untrimmable(model))
-        )
+        if self.route.name != VerilogRoute.name or self.limits.minutes < _TRIM_MINUTES:
+            return False
+        from fpgaprune.trim import untrimmable
+
+        return not any(untrimmable(model))
 
     def _our_verilog(self, design: Design, which: str) -> list[str]:
         """Return a sentence if `design`, the network `which`, would fit as our Verilog."""

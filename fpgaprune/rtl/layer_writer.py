@@ -71,11 +71,11 @@ class LayerWriter:
     def row(self, links: Sequence[Link], start: str, bits: int) -> tuple[str, int]:
         """Add `links` to the body, in order, behind stream `start`; return name and bits of the last stream."""
         self.rows.append([])
-        return self._linked(links, start, bits)
+        return self._linked([self._fitted(link) for link in links], start, bits)
 
     def _linked(self, links: Sequence[Link], start: str, bits: int) -> tuple[str, int]:
         name = start
-        rest = [self._fitted(link) for link in links]
+        rest = list(links)
         # A plan is found by the identity of its link, which must stay.
         self._links += rest
         while rest:
@@ -250,13 +250,15 @@ class LayerWriter:
         self.clocked = True
         self.library.update((module.name, *CONTAINED[module.name]))
         left = self.cycles - _cycles_of(link)
-        for one in (*link.state, *link.sums):
+        # A plan is found by the identity of its link, so that links are fitted before any is made to settle.
+        fitted, states = ([self._fitted(one) for one in part] for part in (link.sums, link.state))
+        for one in (*states, *fitted):
             left -= self._let_settle(one, left)
         # One step at a time is under way, so a queue behind a pipeline would stay empty.
         waits, spare = self.waits, self.spare
         self.waits, self.spare = True, 0
-        sums, g = self._looped(link.sums, f"{after}_x")
-        state, r = self._looped(link.state, f"{after}_n")
+        sums, g = self._looped(fitted, f"{after}_x")
+        state, r = self._looped(states, f"{after}_n")
         self.waits, self.spare = waits, spare
         self.rows[-1].append(Looped(Instance.of(module), sums, state))
         streams = (("s", before), ("x", f"{after}_x"), ("g", g), ("n", f"{after}_n"), ("r", r), ("m", after))

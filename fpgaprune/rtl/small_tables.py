@@ -67,7 +67,8 @@ class _Cones:
         self.sources: dict[int, list[tuple[int, ...]]] = {}
         for place in alive:
             args = [arg for arg in nodes[place].args if nodes[arg].op != "const"]
-            self.sources[place] = self._sets(args) if args else []
+            # A memory stays one: it has registers of its own, and the proof reads its entries.
+            self.sources[place] = self._sets(args) if args and nodes[place].op != "rom" else []
             if self.sources[place] and (nodes[place].op not in _LINEAR or not self.linear.issuperset(args)):
                 self.linear.discard(place)
         self.reads = dict.fromkeys(alive, 0)
@@ -207,8 +208,6 @@ class _Cones:
                 return self._bias_luts(node, [arg.op for arg in args].index("const"))
             case "clip":
                 return int(args[0].low < node.low) + int(args[0].high > node.high)
-            case "rom":
-                return node.width * max(len(self.circuit.tables[node.params[0]]) >> 6, 1)
             case "mul":
                 return node.width
         return COSTS.get(node.op, 0)
