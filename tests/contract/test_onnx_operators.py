@@ -40,6 +40,7 @@ IMAGE, LINE, ROW, STEPS = ((None, 3, 8, 8),), ((None, 4, 12),), ((None, 6),), ((
 TWO = ((None, 3, 5, 4), (None, 3, 5, 4))
 CHANNEL = numbers(3, 1, 1)
 GATES = (numbers(1, 15, 4), numbers(1, 15, 5))
+BOTH, RNN_BOTH = {"direction": "bidirectional"}, (numbers(2, 5, 4), numbers(2, 5, 5))
 SCALES = np.abs(numbers(6)) + np.float32(0.1)
 SCALED, NORMALISED = "Rescaling RoundedChannels Rescaling", "BatchNormalization RoundedChannels BatchNormalization"
 CUT = "Rescaling RoundedChannels RoundedChannels Rescaling"
@@ -243,6 +244,21 @@ ROWS = [
             ((numbers(1, g * 5, 4), numbers(1, g * 5, 5), "", "", numbers(1, 1, 5) * 0), ((1, 7, 4),), 17),
         )
     ),
+    *(
+        Row(
+            kind,
+            STEPS,
+            "Bidirectional Reshape",
+            (numbers(2, g * 5, 4), numbers(2, g * 5, 5), numbers(2, 2 * g * 5)),
+            {"hidden_size": 5, "direction": "bidirectional", **more},
+            by_steps=True,
+        )
+        for kind, g, more in (
+            ("GRU", 3, {"linear_before_reset": 1}),
+            ("LSTM", 4, {}),
+            ("RNN", 1, {"activations": ["Relu", "Relu"]}),
+        )
+    ),
     Row(
         "GRU",
         STEPS,
@@ -424,7 +440,10 @@ BAD = [
     *(
         (Row(kind, STEPS, "", constants, {"hidden_size": 5, **settings}, by_steps=True), reason)
         for kind, constants, settings, reason in (
-            ("GRU", GATES, {"direction": "reverse"}, "reads its steps 'reverse'; wanted 'forward'"),
+            ("GRU", GATES, {"direction": "reverse"}, "from the last to the first; wanted both directions"),
+            ("GRU", GATES, {"direction": "up"}, "reads its steps 'up'; wanted 'forward', 'reverse', 'bidirectional'"),
+            ("GRU", GATES, {"direction": "bidirectional"}, r"has W of shape \(1, 15, 4\); wanted 2 direction"),
+            ("RNN", RNN_BOTH, {**BOTH, "activations": ["Relu", "Tanh"]}, "functions Relu, Tanh; wanted the same"),
             ("GRU", GATES, {"clip": 1.0}, "has clip 1, which no layer of Keras has"),
             ("GRU", GATES, {"activations": ["Tanh"]}, "has 1 activation functions; wanted 2"),
             ("GRU", GATES, {"activations": ["Sigmoid", "Affine"]}, "functions Sigmoid, Affine; wanted those of Keras"),

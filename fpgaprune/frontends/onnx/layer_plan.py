@@ -248,15 +248,18 @@ def column_parameter(values: Array, size: int) -> Parameter:
     return Parameter(np.broadcast_to(values.astype(np.float32).ravel(), (size,)).copy())
 
 
-def _class_of(kind: str) -> Any:
-    """Return the class of Keras, or of fpgaprune, that is called `kind`."""
+def _made(kind: str, **settings: Any) -> Any:
+    """Return a layer of the class of Keras, or of fpgaprune, that is called `kind`."""
     import keras
 
     if kind == "RoundedChannels":
         from fpgaprune.quantise import RoundedChannels
 
-        return RoundedChannels
-    return getattr(keras.layers, kind)
+        return RoundedChannels(**settings)
+    if kind == "Bidirectional":
+        inner, of_inner = settings.pop("layer")
+        settings["layer"] = _made(inner, dtype="float32", **of_inner)
+    return getattr(keras.layers, kind)(**settings)
 
 
 def build_model(plan: LayerPlan, name: str, path: str) -> keras.Model:
@@ -280,7 +283,7 @@ def build_model(plan: LayerPlan, name: str, path: str) -> keras.Model:
             continue
         given = [tensors[one] for one in sources]
         try:
-            made[layer.name] = _class_of(layer.kind)(name=layer.name, dtype="float32", **layer.settings)
+            made[layer.name] = _made(layer.kind, name=layer.name, dtype="float32", **layer.settings)
             tensors[layer.name] = made[layer.name](given[0] if len(given) == 1 else given)
         except Exception as error:
             # Keras raises anything over settings that it does not take.

@@ -38,68 +38,141 @@ _KINDS: Mapping[str, _Kind] = {
     "LSTM": _Kind("LSTM", "lstm_cell", (0, 2, 3, 1), (0, 1, 2, 3), ("Sigmoid", "Tanh", "Tanh")),
     "RNN": _Kind("SimpleRNN", "simple_rnn_cell", (0,), (0,), ("Tanh",)),
 }
+# For each direction that a node may have, whether it reads its steps backwards.
+_DIRECTIONS: Mapping[str, tuple[bool, ...]] = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 RECURRENT = frozenset(kind.layer for kind in _KINDS.values())
 _FUNCTIONS = {"Sigmoid": "sigmoid", "Tanh": "tanh", "Relu": "relu", "Softsign": "softsign", "Softplus": "softplus"}
 _INPUTS = ("the sequence", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "peepholes")
 
 
 def recurrent(step: NodeStep) -> tuple[Value, ...]:
-    """Return the states of all steps, and the last one; every sample begins with zeros."""
+    """Return the states of all steps, and the last ones; every sample begins with zeros."""
     kind, value = _KINDS[step.operator], _steps_in_order(step)
+    directions = _directions(step)
     _require_plain(step, value)
+    weights = [_weights(step, kind, value, at, len(directions)) for at in range(len(directions))]
+    settings: dict[str, Any] = {
+        "units": weights[0]["recurrent_kernel"].values.shape[0],
+        **_functions(step, kind, len(directions)),
+        "use_bias": "bias" in weights[0],
+        "return_sequences": step.is_used[0],
+    }
+    if kind.layer == "GRU":
+        settings["reset_after"] = bool(step.settings.get("linear_before_reset", 0))
+    if step.module:
+        weights = _as_in_module(step, kind, weights)
+    weights = [{f"{kind.cell}/{name}": weight for name, weight in one.items()} for one in weights]
+    if not step.is_used[0]:
+        last = _last_states(step, kind, value, settings, weights)
+        return last, last
+    states = _all_states(step, kind, value, settings, weights)
+    if not (len(step.is_used) > 1 and step.is_used[1]):
+        return (states,)
+    if len(weights) > 1:
+        step.refuse("gives the states of all steps and the last ones, and both are read; wanted one of them")
+    shape = states.shape
+    cropped = step.plan.add("Cropping1D", f"{step.name}_last", (states,), (1, shape[1]), {"cropping": (shape[0] - 1, 0)})
+    last = step.plan.reshaped(Value(cropped, (1, shape[1]), (1, 3), 4), shape[1:], (2,), 3)
+    return states, replace(last, batch=1)
+
+
+def _last_states(
+    step: NodeStep, kind: _Kind, value: Value, settings: Mapping[str, Any], weights: Sequence[Mapping[str, Parameter]]
+) -> Value:
+    """Return the last states, in ONNX (directions, batch, units): a layer for each direction."""
+    units, found = settings["units"], []
+    for backwards, own in zip(_directions(step), weights, strict=True):
+        name = f"{step.name}_backwards" if backwards and len(weights) > 1 else step.name
+        given = {**settings, "go_backwards": True} if backwards else settings
+        layer = step.plan.add(kind.layer, name, (value,), (units,), given, own)
+        found.append(Value(layer, (units,), (2,), 3, batch=1))
+    if len(found) == 1:
+        return found[0]
+    whole = [step.plan.whole(one) for one in found]
+    joined = step.plan.add("Concatenate", f"{step.name}_joined", whole, (2, units), {"axis": 1})
+    # Who reads one direction alone reads its layer.
+    step.plan.joined[joined] = (1, tuple(found))
+    return Value(joined, (2, units), (1, 2), 3, batch=1)
+
+
+def _all_states(
+    step: NodeStep, kind: _Kind, value: Value, settings: Mapping[str, Any], weights: Sequence[Mapping[str, Parameter]]
+) -> Value:
+    """Return the states of all steps, in ONNX (steps, directions, batch, units)."""
+    steps, units, directions = value.shape[0], settings["units"], _directions(step)
+    if directions == (False,):
+        layer = step.plan.add(kind.layer, step.name, (value,), (steps, units), settings, weights[0])
+        return Value(layer, (steps, units), (1, 3), 4, batch=2)
+    if directions == (True,):
+        step.refuse("gives the states of all steps from the last to the first; wanted both directions, or its last state")
+    # Keras calls the two layers so.
+    inner = kind.layer.lower()
+    both = {
+        f"{way}_{inner}/{name}": weight
+        for way, own in zip(("forward", "backward"), weights, strict=True)
+        for name, weight in own.items()
+    }
+    wrapped = {"layer": (kind.layer, {**settings, "name": inner})}
+    layer = step.plan.add("Bidirectional", step.name, (value,), (steps, 2 * units), wrapped, both)
+    flat = Value(layer, (steps, 2 * units), (1, 2), 3)
+    return replace(step.plan.reshaped(flat, (steps, 2, units), (1, 2, 3), 4), batch=2)
+
+
+def _directions(step: NodeStep) -> tuple[bool, ...]:
+    """Return for each direction of the node whether it reads its steps backwards."""
+    direction = step.text("direction", "forward")
+    if direction not in _DIRECTIONS:
+        step.refuse(f"reads its steps {direction!r}; wanted {', '.join(map(repr, _DIRECTIONS))}")
+    return _DIRECTIONS[direction]
+
+
+def _weights(step: NodeStep, kind: _Kind, value: Value, at: int, directions: int) -> dict[str, Parameter]:
+    """Return the weights of direction `at` of the node, as a layer of Keras has them."""
     width = len(kind.blocks)
-    kernel, recurrent_kernel = (_columns(step, at, width, kind.blocks) for at in (1, 2))
+    kernel, recurrent_kernel = (_columns(step, place, width, kind.blocks, at, directions) for place in (1, 2))
     units = recurrent_kernel.values.shape[0]
     if kernel.values.shape != (value.shape[-1], width * units):
         step.refuse(
             f"has weights of shapes {step.weight(1).values.shape} and {step.weight(2).values.shape} for an input of "
             f"{value.shape[-1]} numbers a step"
         )
-    settings: dict[str, Any] = {"units": units, **_functions(step, kind)}
-    weights = {"kernel": kernel, "recurrent_kernel": recurrent_kernel}
     after = kind.layer == "GRU" and bool(step.settings.get("linear_before_reset", 0))
-    if kind.layer == "GRU":
-        settings["reset_after"] = after
-    bias = _bias(step, width, units, kind.blocks, apart=after)
-    settings["use_bias"] = bias is not None
-    if bias is not None:
-        weights["bias"] = bias
-    settings["return_sequences"] = step.is_used[0]
-    shape = (value.shape[0], units) if step.is_used[0] else (units,)
-    if step.module:
-        weights = _as_in_module(step, kind, weights)
-    weights = {f"{kind.cell}/{name}": weight for name, weight in weights.items()}
-    layer = step.plan.add(kind.layer, step.name, (value,), shape, settings, weights)
-    # In ONNX (steps, directions, batch, units) and (directions, batch, units).
-    if not step.is_used[0]:
-        last = Value(layer, shape, (2,), 3, batch=1)
-        return last, last
-    states = Value(layer, shape, (1, 3), 4, batch=2)
-    if not (len(step.is_used) > 1 and step.is_used[1]):
-        return (states,)
-    cropped = step.plan.add("Cropping1D", f"{step.name}_last", (states,), (1, units), {"cropping": (shape[0] - 1, 0)})
-    last = step.plan.reshaped(Value(cropped, (1, units), (1, 3), 4), (units,), (2,), 3)
-    return states, replace(last, batch=1)
+    bias = _bias(step, width, units, kind.blocks, at, directions, apart=after)
+    weights = {"kernel": kernel, "recurrent_kernel": recurrent_kernel}
+    return weights if bias is None else {**weights, "bias": bias}
 
 
-def _as_in_module(step: NodeStep, kind: _Kind, weights: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """Return `weights` by name and in the layout of PyTorch, whose exporters order the gates and join the biases."""
+def _as_in_module(
+    step: NodeStep, kind: _Kind, weights: Sequence[Mapping[str, Parameter]]
+) -> list[dict[str, Parameter]]:
+    """Return `weights` of each direction by name and in the layout of PyTorch.
+
+    Exporters order the gates and join the biases.
+    """
     planned = (weight for layer in step.plan.layers.values() for weight in layer.weights.values())
     taken = {name for weight in planned for name in weight.of_module}
     number = next(at for at in range(len(taken) + 1) if f"{step.module}.weight_ih_l{at}" not in taken)
+    return [
+        _as_in_layer(kind, one, f"{step.module}.{{}}_{{}}_l{number}{tail}")
+        for one, tail in zip(weights, ("", "_reverse"), strict=False)
+    ]
+
+
+def _as_in_layer(kind: _Kind, weights: Mapping[str, Parameter], names: str) -> dict[str, Parameter]:
+    """Return `weights` with their origins in a layer of PyTorch, whose parameters `names` spells."""
     units = weights["recurrent_kernel"].values.shape[0]
     order = _order(kind.of_torch, units)
     found = {}
     for what, letter in (("kernel", "ih"), ("recurrent_kernel", "hh")):
         inputs = weights[what].values.shape[0]
         origin = order * inputs + np.arange(inputs)[:, None]
-        name = f"{step.module}.weight_{letter}_l{number}"
+        name = names.format("weight", letter)
         found[what] = replace(weights[what], shape=(order.size, inputs), origin=origin, of_module=(name,))
     if "bias" in weights:
         rows = np.arange(2)[:, None] * order.size + order
-        names = tuple(f"{step.module}.bias_{letter}_l{number}" for letter in ("ih", "hh"))
+        spelled = tuple(names.format("bias", letter) for letter in ("ih", "hh"))
         origin = rows if weights["bias"].ndim == 2 else rows[0]
-        found["bias"] = replace(weights["bias"], shape=(2, order.size), origin=origin, of_module=names)
+        found["bias"] = replace(weights["bias"], shape=(2, order.size), origin=origin, of_module=spelled)
     return found
 
 
@@ -128,12 +201,7 @@ def _steps_in_order(step: NodeStep) -> Value:
 
 
 def _require_plain(step: NodeStep, value: Value) -> None:
-    """Check that the node reads in one direction, begins with zeros, and does nothing that Keras has no setting for."""
-    direction = step.text("direction", "forward")
-    if direction != "forward":
-        step.refuse(
-            f"reads its steps {direction!r}; wanted 'forward': layers that read otherwise come in from Keras alone"
-        )
+    """Check that the node begins with zeros, and does nothing that Keras has no setting for."""
     for key in ("clip", "input_forget", "layout"):
         if step.settings.get(key, 0):
             step.refuse(f"has {key} {step.settings[key]:g}, which no layer of Keras has")
@@ -151,13 +219,18 @@ def _require_plain(step: NodeStep, value: Value) -> None:
         step.refuse("gives its cell state, which is read; use its output")
 
 
-def _functions(step: NodeStep, kind: _Kind) -> dict[str, str]:
-    """Return the settings of Keras for the activation functions of the node."""
-    named = step.settings.get("activations", kind.activations)
+def _functions(step: NodeStep, kind: _Kind, directions: int) -> dict[str, str]:
+    """Return the settings of Keras for the activation functions of the node, which all directions share."""
+    named = step.settings.get("activations", kind.activations * directions)
     names = tuple(one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in named)
     alphas, betas = (tuple(step.settings.get(f"activation_{key}", ())) for key in ("alpha", "beta"))
-    if len(names) != len(kind.activations):
-        step.refuse(f"has {len(names)} activation functions; wanted {len(kind.activations)}")
+    if len(names) != len(kind.activations) * directions:
+        step.refuse(f"has {len(names)} activation functions; wanted {len(kind.activations) * directions}")
+    one = names[: len(kind.activations)]
+    # Numbers would have to be told apart by direction.
+    if names != one * directions or (directions > 1 and (alphas or betas)):
+        step.refuse(f"has the activation functions {', '.join(names)}; wanted the same, without numbers, both ways")
+    names = one
     # HardSigmoid alone takes numbers here, and comes first.
     if names[0] == "HardSigmoid" and len(names) > 1:
         found = (*alphas[:1], 0.2)[0], (*betas[:1], 0.5)[0]
@@ -176,23 +249,29 @@ def _functions(step: NodeStep, kind: _Kind) -> dict[str, str]:
     return {"recurrent_activation": keras[0], "activation": keras[1]}
 
 
-def _columns(step: NodeStep, at: int, width: int, blocks: Sequence[int]) -> Parameter:
-    """Return the weight (1, gates * units, inputs) as (inputs, gates * units), with the gates in the order of Keras."""
-    weight = step.weight(at)
-    if weight.ndim != 3 or weight.values.shape[0] != 1 or weight.values.shape[1] % width or not weight.size:
-        step.refuse(f"has {_INPUTS[at]} of shape {weight.values.shape}; wanted one direction of {width} gates")
-    rows, inputs = weight.values.shape[1:]
-    return weight.reshaped((rows, inputs)).taken(_order(blocks, rows // width), 0).transposed((1, 0))
+def _columns(step: NodeStep, place: int, width: int, blocks: Sequence[int], at: int, directions: int) -> Parameter:
+    """Return direction `at` of the weight (directions, gates * units, inputs) as (inputs, gates * units).
+
+    Its gates are in the order of Keras.
+    """
+    weight = step.weight(place)
+    shape = weight.values.shape
+    if weight.ndim != 3 or shape[0] != directions or shape[1] % width or not weight.size:
+        step.refuse(f"has {_INPUTS[place]} of shape {shape}; wanted {directions} direction(s) of {width} gates")
+    own = weight.taken(np.array([at]), 0).reshaped(shape[1:])
+    return own.taken(_order(blocks, shape[1] // width), 0).transposed((1, 0))
 
 
-def _bias(step: NodeStep, width: int, units: int, blocks: Sequence[int], *, apart: bool) -> Parameter | None:
-    """Return the biases of input and state (1, 2 * gates * units): a row each if `apart`, else their sum; or None."""
+def _bias(
+    step: NodeStep, width: int, units: int, blocks: Sequence[int], at: int, directions: int, *, apart: bool
+) -> Parameter | None:
+    """Return the biases of input and state of direction `at`: a row each if `apart`, else their sum; None if none."""
     if len(step.given) < 4 or step.given[3] is None:
         return None
     bias = step.weight(3)
-    if bias.values.shape != (1, 2 * width * units):
-        step.refuse(f"has B of shape {bias.values.shape}; wanted {(1, 2 * width * units)}")
-    rows = bias.reshaped((2, width * units)).taken(_order(blocks, units), 1)
+    if bias.values.shape != (directions, 2 * width * units):
+        step.refuse(f"has B of shape {bias.values.shape}; wanted {(directions, 2 * width * units)}")
+    rows = bias.taken(np.array([at]), 0).reshaped((2, width * units)).taken(_order(blocks, units), 1)
     if apart:
         return rows
     # Zeros for the state leave the other bias as it is in the file.
