@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fpgaprune.trim.chain import Chain, Floats
-from fpgaprune.trim.moves import Move, NarrowChannel, SetBias, SetWeight
+from fpgaprune.trim.moves import Move
 
 # Outputs (..., N, outputs) to the loss of each batch, (...).
 LossOf = Callable[[Floats], Floats]
@@ -57,7 +57,7 @@ class MoveLosses:
     def _batch(self, number: int, moves: Sequence[Move]) -> Floats:
         """Return the loss after each of `moves`, which all change a channel of the input of layer `number`."""
         channels = np.array([move.changes[1] for move in moves])
-        columns = np.stack([self._column(move) for move in moves])
+        columns = np.stack([move.values(self.chain, self.arriving, self._rounded) for move in moves])
         if number == len(self.chain):
             values = np.broadcast_to(self.arriving[-1], (len(moves), *self.arriving[-1].shape)).copy()
             values[np.arange(len(moves)), :, channels] = columns
@@ -65,27 +65,10 @@ class MoveLosses:
         change = columns - self._rounded[number][:, channels].T
         kernel = self.chain.kernels[number]
         values = self.arriving[number + 1] + change[:, :, None] * kernel[channels][:, None, :]
-        shifts = [move.shift(self.chain) if isinstance(move, NarrowChannel) else 0 * kernel[0] for move in moves]
-        values += np.stack(shifts)[:, None, :]
+        values += np.stack([move.shift(self.chain) for move in moves])[:, None, :]
         for later in range(number + 1, len(self.chain)):
             values = self.chain.sums(later, self.chain.types[later].rounded(values))
         return self.loss(values)
-
-    def _column(self, move: Move) -> Floats:
-        """Return the changed channel for each sample, (N,), as the layer that reads it rounds it."""
-        number, column = move.number, move.column
-        if isinstance(move, NarrowChannel):
-            types = self.chain.types[number].narrowed(column, move.integer)
-            return types.rounded(self.arriving[number][:, column], column)
-        sums = self.arriving[number + 1][:, column]
-        if isinstance(move, SetWeight):
-            change = np.float32(move.value) - self.chain.kernels[number][move.row, column]
-            sums = sums + change * self._rounded[number][:, move.row]
-        elif isinstance(move, SetBias):
-            sums = sums + (np.float32(move.value) - self.chain.biases[number][column])
-        if number + 1 == len(self.chain):
-            return sums
-        return self.chain.types[number + 1].rounded(sums, column)
 
 
 def loss_for(labels: np.ndarray, outputs: int, last: str) -> LossOf:

@@ -35,6 +35,20 @@ class Move(ABC):
     def apply(self, chain: Chain) -> Chain:
         """Return `chain` after the change."""
 
+    @abstractmethod
+    def values(self, chain: Chain, arriving: Sequence[Floats], rounded: Sequence[Floats]) -> Floats:
+        """Return the changed channel after the change, (N,), as the layer that reads it rounds it.
+
+        Args:
+            chain: before the change.
+            arriving: the input of each layer, and the outputs of the last one, (N, channels), before it is rounded.
+            rounded: the input of each layer as it is rounded.
+        """
+
+    def shift(self, chain: Chain) -> Floats:
+        """Return what the biases of the layer that reads the channel add, (outputs,)."""
+        return np.zeros_like(chain.biases[self.changes[0]])
+
 
 @dataclass(frozen=True)
 class NarrowChannel(Move):
@@ -57,8 +71,13 @@ class NarrowChannel(Move):
         changed = chain.with_types(self.number, chain.types[self.number].narrowed(self.column, self.integer))
         return changed.with_biases(self.number, chain.biases[self.number] + self.shift(chain))
 
+    def values(self, chain: Chain, arriving: Sequence[Floats], _: Sequence[Floats]) -> Floats:
+        """Return the narrower channel, (N,)."""
+        types = chain.types[self.number].narrowed(self.column, self.integer)
+        return types.rounded(arriving[self.number][:, self.column], self.column)
+
     def shift(self, chain: Chain) -> Floats:
-        """Return what the biases of the layer add, (outputs,)."""
+        """Return what the biases add for what the channel loses, (outputs,)."""
         found: Floats = chain.kernels[self.number][self.column] * np.float32(self.lost)
         return found
 
@@ -75,6 +94,12 @@ class SetWeight(Move):
         changed = chain.with_weight(self.number, self.row, self.column, self.value)
         return changed if changed.kernels[self.number][self.row].any() else changed.without_dead()
 
+    def values(self, chain: Chain, arriving: Sequence[Floats], rounded: Sequence[Floats]) -> Floats:
+        """Return the output for the other weight, (N,)."""
+        change = np.float32(self.value) - chain.kernels[self.number][self.row, self.column]
+        sums = arriving[self.number + 1][:, self.column] + change * rounded[self.number][:, self.row]
+        return _as_read(chain, self.number + 1, self.column, sums)
+
 
 @dataclass(frozen=True)
 class SetBias(Move):
@@ -87,6 +112,11 @@ class SetBias(Move):
         bias = chain.biases[self.number].copy()
         bias[self.column] = self.value
         return chain.with_biases(self.number, bias)
+
+    def values(self, chain: Chain, arriving: Sequence[Floats], _: Sequence[Floats]) -> Floats:
+        """Return the output for the other bias, (N,)."""
+        change = np.float32(self.value) - chain.biases[self.number][self.column]
+        return _as_read(chain, self.number + 1, self.column, arriving[self.number + 1][:, self.column] + change)
 
 
 def moves_of(chain: Chain, arriving: Sequence[Floats]) -> Iterator[Move]:
@@ -129,6 +159,11 @@ def _narrowed(number: int, types: ChannelTypes, values: Floats) -> Iterator[Narr
         lost = mean_lost(before, less.rounded(values), types)
         for channel in np.flatnonzero(types.width).tolist():
             yield NarrowChannel(number, channel, integer, float(lost[channel]))
+
+
+def _as_read(chain: Chain, number: int, column: int, sums: Floats) -> Floats:
+    """Return a channel of the input of layer `number` as that layer rounds it; outputs of the last layer stay."""
+    return sums if number == len(chain) else chain.types[number].rounded(sums, column)
 
 
 def _steps(chain: Chain, number: int) -> Floats:
