@@ -145,10 +145,14 @@ def check_data(name: str, arrays: Mapping[str, object]) -> Dataset:
     missing = [key for key in KEYS if not found[key]]
     if missing:
         held = shown([str(key) for key, value in arrays.items() if value is not None])
-        several = "; a network of several inputs has one key for each, as x_train.left" if missing[0] == KEYS[0] else ""
-        raise DataError(
-            f"data {name!r} has no {', '.join(missing)}; wanted {', '.join(KEYS)}{several}; it holds {held}"
-        )
+        if missing[0] != KEYS[0]:
+            hint = ""
+        elif {"x", "y"} <= arrays.keys():
+            # Which samples are held out is for the user to say: neighbours in time may be alike.
+            hint = "; split x and y yourself: shuffle them unless order matters, then x_train=x[:-n], x_test=x[-n:], ..."
+        else:
+            hint = "; a network of several inputs has one key for each, as x_train.left"
+        raise DataError(f"data {name!r} has no {', '.join(missing)}; wanted {', '.join(KEYS)}{hint}; it holds {held}")
     if bool(found["x_valid"]) != bool(found["y_valid"]):
         raise DataError(f"data {name!r} has one of {' and '.join(OPTIONAL)}; wanted both or none")
     parts = [part for part in _PARTS if found[f"x_{part}"]]

@@ -219,6 +219,7 @@ def test_a_model_that_the_data_do_not_fit_is_refused(tmp_path, sample, units, me
     [
         ({"y_test": None}, "has no y_test; wanted x_train, y_train, x_test, y_test; it holds \\['x_train'"),
         ({"x_train": None, "x_train_left": np.zeros((20, 8))}, "one key for each, as x_train.left; it holds"),
+        ({"x_train": None, "x": np.zeros((20, 8)), "y": np.zeros(20)}, r"split x and y yourself: .*x_test=x\[-n:\]"),
         ({"y_train": np.zeros(19, int)}, r"y_train has shape \(19,\); wanted \(20, \.\.\.\)"),
         ({"y_train": np.zeros((20, 3), int)}, r"labels of y_train have shape \(3,\), of y_test \(\)"),
         ({"y_train": np.zeros(20)}, "y_train holds float64, y_test int64"),
