@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper, save_model
 
-from fpgaprune.errors import ModelImportError
 from fpgaprune.frontends import load_onnx
 from tests.unit.frontends.graphs import numbers
 
@@ -82,11 +81,19 @@ def permuted_states(graph):
 
 
 def two_layers(graph):
-    """The last states of the second of two layers: PyTorch joins those of all layers."""
+    """The last states of the second of two layers: PyTorch joins those of all layers, and reads the last two."""
     states, first = graph.recurrent(graph.begun(), WIDTH)
-    del first
     _, last = graph.recurrent(graph.joined(states), 2 * UNITS)
-    return graph.of_directions(last)
+    return graph.of_directions(graph.add("Concat", [first, last], axis=0))
+
+
+def all_and_last(graph):
+    """The mean of all states beside the last ones."""
+    states, last = graph.recurrent(graph.begun(), WIDTH)
+    mean = graph.add(
+        "ReduceMean", [graph.add("Transpose", [graph.joined(states)], perm=[1, 0, 2])], axes=[1], keepdims=0
+    )
+    return graph.add("Concat", [mean, graph.of_directions(last)], axis=1)
 
 
 @pytest.mark.parametrize("kind", GATES)
@@ -98,6 +105,11 @@ def two_layers(graph):
         (last_states, (2 * UNITS,), {"LSTM", "GRU", "SimpleRNN", "Concatenate"}),
         (permuted_states, (2 * UNITS,), {"LSTM", "GRU", "SimpleRNN", "Concatenate"}),
         (two_layers, (2 * UNITS,), {"Bidirectional", "LSTM", "GRU", "SimpleRNN", "Concatenate"}),
+        (
+            all_and_last,
+            (4 * UNITS,),
+            {"Bidirectional", "Cropping1D", "Concatenate", "GlobalAveragePooling1D", "Permute"},
+        ),
     ],
 )
 def test_both_directions_come_in(kind, ending, shape, kinds, tmp_path):
@@ -113,11 +125,3 @@ def test_the_last_state_of_a_layer_that_reads_backwards_comes_in(tmp_path):
     _, last = graph.recurrent(graph.begun(), WIDTH)
     net = graph.load(graph.add("Gather", [last, graph.constant(np.int64(0))], axis=0), tmp_path / "net.onnx")
     assert [layer.go_backwards for layer in net.model.layers if hasattr(layer, "go_backwards")] == [True]
-
-
-def test_states_of_all_steps_and_last_ones_of_both_directions_are_refused(tmp_path):
-    graph = Graph()
-    states, last = graph.recurrent(graph.begun(), WIDTH)
-    ends = [graph.add("ReduceMean", [graph.joined(states)], axes=[0], keepdims=0), graph.of_directions(last)]
-    with pytest.raises(ModelImportError, match="both are read; wanted one of them"):
-        graph.load(graph.add("Concat", ends, axis=1), tmp_path / "net.onnx")

@@ -149,7 +149,9 @@ def check_data(name: str, arrays: Mapping[str, object]) -> Dataset:
             hint = ""
         elif {"x", "y"} <= arrays.keys():
             # Which samples are held out is for the user to say: neighbours in time may be alike.
-            hint = "; split x and y yourself: shuffle them unless order matters, then x_train=x[:-n], x_test=x[-n:], ..."
+            hint = (
+                "; split x and y yourself: shuffle them unless order matters, then x_train=x[:-n], x_test=x[-n:], ..."
+            )
         else:
             hint = "; a network of several inputs has one key for each, as x_train.left"
         raise DataError(f"data {name!r} has no {', '.join(missing)}; wanted {', '.join(KEYS)}{hint}; it holds {held}")

@@ -53,9 +53,9 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-def gru_of_torch(state, x, number):
+def gru_of_torch(state, x, layer):
     """A layer of `gru` as PyTorch documents it: gates r, z, n, and r times the state's part of n."""
-    w, u, b, c = (state[f"gru.{kind}_l{number}"] for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+    w, u, b, c = (state[f"gru.{kind}_l{layer}"] for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
     h, steps = np.zeros((len(x), u.shape[1])), []
     for step in x.transpose(1, 0, 2):
         (r, z, n), (hr, hz, hn) = np.split(step @ w.T + b, 3, axis=1), np.split(h @ u.T + c, 3, axis=1)
@@ -65,15 +65,23 @@ def gru_of_torch(state, x, number):
     return np.stack(steps, axis=1)
 
 
-def lstm_of_torch(state, x):
-    """`lstm` as PyTorch documents it, gates i, f, g, o: its last step."""
-    w, u, b, c = (state[f"lstm.{kind}_l0"] for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
-    h = cell = np.zeros((len(x), u.shape[1]))
+def lstm_of_torch(state, x, layer=0):
+    """A layer of `lstm` as PyTorch documents it, gates i, f, g, o."""
+    w, u, b, c = (state[f"lstm.{kind}_l{layer}"] for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+    h, steps = np.zeros((len(x), u.shape[1])), []
+    cell = h
     for step in x.transpose(1, 0, 2):
         i, f, g, o = np.split(step @ w.T + b + h @ u.T + c, 4, axis=1)
         cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
         h = sigmoid(o) * np.tanh(cell)
-    return h
+        steps.append(h)
+    return np.stack(steps, axis=1)
+
+
+def both_ways(layer_of_torch, state, x, layer):
+    """A layer that reads its steps in both directions."""
+    forwards, backwards = layer_of_torch(state, x, layer), layer_of_torch(state, x[:, ::-1], f"{layer}_reverse")
+    return np.concatenate([forwards, backwards[:, ::-1]], axis=2)
 
 
 @pytest.mark.parametrize("exporter", ["script", "dynamo"])
@@ -84,7 +92,7 @@ def test_trained_recurrent_layers_go_back_in_the_order_of_gates_of_pytorch(expor
         weight.assign(rng.normal(size=weight.shape, scale=0.5))
     x = rng.normal(size=(5, 7, 4)).astype("float32")
     state = net.state(net.model)
-    last = lstm_of_torch(state, gru_of_torch(state, gru_of_torch(state, x, 0), 1))
+    last = lstm_of_torch(state, gru_of_torch(state, gru_of_torch(state, x, 0), 1))[:, -1]
     assert np.allclose(last @ state["fc.weight"].T + state["fc.bias"], net.model(x), atol=1e-5)
     assert state["gru.weight_ih_l1"].shape == (18, 6)
     masks = net.locks(["gru.weight_hh_l0[7, 2]", "gru.bias_hh_l1[3]"])
@@ -95,6 +103,26 @@ def test_trained_recurrent_layers_go_back_in_the_order_of_gates_of_pytorch(expor
     state = net.state(net.model)
     assert state["gru.weight_hh_l0"][7, 2] == 0 == state["gru.bias_hh_l1"][3]
     assert sum(np.count_nonzero(array == 0) for name, array in state.items() if name != "lstm.bias_hh_l0") == 2
+
+
+@pytest.mark.parametrize("exporter", ["script", "dynamo"])
+def test_trained_layers_of_both_directions_go_back(exporter):
+    net = fp.load(FILES / f"both_ways_{exporter}.onnx")
+    rng = np.random.default_rng(0)
+    for weight in net.model.weights:
+        weight.assign(rng.normal(size=weight.shape, scale=0.5))
+    x = rng.normal(size=(5, 7, 4)).astype("float32")
+    state = net.state(net.model)
+    steps = both_ways(lstm_of_torch, state, both_ways(gru_of_torch, state, x, 0), 0)
+    last = [lstm_of_torch(state, steps[:, ::way], f"1{tail}")[:, -1] for way, tail in ((1, ""), (-1, "_reverse"))]
+    found = np.concatenate(last, axis=1) @ state["fc.weight"].T + state["fc.bias"]
+    assert np.allclose(found, net.model(x), atol=1e-5)
+    masks = net.locks(["gru.weight_hh_l0_reverse[7, 2]", "lstm.weight_ih_l1_reverse[3]"])
+    net.model.compile("adam", "mse")
+    fp.lock(net.model, masks)
+    state = net.state(net.model)
+    assert state["gru.weight_hh_l0_reverse"][7, 2] == 0
+    assert not state["lstm.weight_ih_l1_reverse"][3].any()
 
 
 def test_equal_parameters_that_pytorch_stores_once_go_back_apart(tmp_path):

@@ -35,7 +35,7 @@ def concat(step: NodeStep) -> Value:
         step.refuse(f"joins tensors of shapes {[value.sizes for value in values]} along axis {axis}")
     if len(values) == 1:
         return first
-    joined = (axis, tuple(values))
+    joined = (axis, tuple(part for value in values for part in _parts(step, value, axis)))
     first = step.plan.whole(first)
     values = [first, *(step.plan.ordered(value, first.axes) for value in values[1:])]
     at = first.axes.index(axis)
@@ -107,9 +107,8 @@ def gather(step: NodeStep) -> Value:
 
 def _part(step: NodeStep, value: Value, axis: int, entries: list[int]) -> Value:
     """Return the `entries` of `axis`, of which one follows the other."""
-    joined, parts = step.plan.joined.get(value.layer, (0, ()))
     start = 0
-    for part in parts if joined == axis else ():
+    for part in _parts(step, value, axis):
         # What a Concat has joined just before, such as the last states of several recurrent layers.
         if entries == list(range(start, start + part.size(axis))):
             return replace(part, batch=value.batch)
@@ -117,6 +116,12 @@ def _part(step: NodeStep, value: Value, axis: int, entries: list[int]) -> Value:
     before, after = [0] * (value.rank - 1), [0] * (value.rank - 1)
     before[axis - 1], after[axis - 1] = entries[0], value.size(axis) - 1 - entries[-1]
     return _cropped(step, value, before, after)
+
+
+def _parts(step: NodeStep, value: Value, axis: int) -> tuple[Value, ...]:
+    """Return what was joined along `axis` to `value`, or `value` itself."""
+    joined, parts = step.plan.joined.get(value.layer, (0, ()))
+    return parts if joined == axis else (value,)
 
 
 def _cropped(step: NodeStep, value: Value, before: list[int], after: list[int]) -> Value:

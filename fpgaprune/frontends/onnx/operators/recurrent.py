@@ -68,12 +68,35 @@ def recurrent(step: NodeStep) -> tuple[Value, ...]:
     states = _all_states(step, kind, value, settings, weights)
     if not (len(step.is_used) > 1 and step.is_used[1]):
         return (states,)
-    if len(weights) > 1:
-        step.refuse("gives the states of all steps and the last ones, and both are read; wanted one of them")
-    shape = states.shape
-    cropped = step.plan.add("Cropping1D", f"{step.name}_last", (states,), (1, shape[1]), {"cropping": (shape[0] - 1, 0)})
-    last = step.plan.reshaped(Value(cropped, (1, shape[1]), (1, 3), 4), shape[1:], (2,), 3)
-    return states, replace(last, batch=1)
+    # Of several layers PyTorch joins the last states, and often reads those of the last layer alone.
+    return states, _joined(step, [_end_of(step, states, at, len(weights)) for at in range(len(weights))])
+
+
+def _end_of(step: NodeStep, states: Value, at: int, directions: int) -> Value:
+    """Cut the last state of direction `at` out of the states of all steps."""
+    plan, steps, units = step.plan, states.shape[0], states.shape[-1]
+    sides = (0, steps - 1) if at else (steps - 1, 0)
+    # One step of all directions, then one direction.
+    row = plan.reshaped(replace(states, batch=0), (steps, directions * units), (1, 2), 3)
+    for height, cropping in ((steps, sides), (directions, (at, directions - 1 - at))):
+        row = plan.reshaped(row, (height, row.elements // height), (1, 2), 3)
+        if any(cropping):
+            shape = (1, row.shape[1])
+            row = Value(
+                plan.add("Cropping1D", f"{step.name}_last", (row,), shape, {"cropping": cropping}), shape, (1, 2), 3
+            )
+    return replace(plan.reshaped(row, (units,), (2,), 3), batch=1)
+
+
+def _joined(step: NodeStep, states: Sequence[Value]) -> Value:
+    """Return the states of each direction, in ONNX (1, batch, units), as one value."""
+    if len(states) == 1:
+        return states[0]
+    shape = (len(states), *states[0].shape)
+    layer = step.plan.add("Concatenate", f"{step.name}_joined", list(map(step.plan.whole, states)), shape, {"axis": 1})
+    # Who reads one direction alone reads its layer.
+    step.plan.joined[layer] = (1, tuple(states))
+    return Value(layer, shape, (1, 2), 3, batch=1)
 
 
 def _last_states(
@@ -86,13 +109,7 @@ def _last_states(
         given = {**settings, "go_backwards": True} if backwards else settings
         layer = step.plan.add(kind.layer, name, (value,), (units,), given, own)
         found.append(Value(layer, (units,), (2,), 3, batch=1))
-    if len(found) == 1:
-        return found[0]
-    whole = [step.plan.whole(one) for one in found]
-    joined = step.plan.add("Concatenate", f"{step.name}_joined", whole, (2, units), {"axis": 1})
-    # Who reads one direction alone reads its layer.
-    step.plan.joined[joined] = (1, tuple(found))
-    return Value(joined, (2, units), (1, 2), 3, batch=1)
+    return _joined(step, found)
 
 
 def _all_states(
@@ -104,7 +121,9 @@ def _all_states(
         layer = step.plan.add(kind.layer, step.name, (value,), (steps, units), settings, weights[0])
         return Value(layer, (steps, units), (1, 3), 4, batch=2)
     if directions == (True,):
-        step.refuse("gives the states of all steps from the last to the first; wanted both directions, or its last state")
+        step.refuse(
+            "gives the states of all steps from the last to the first; wanted both directions, or its last state"
+        )
     # Keras calls the two layers so.
     inner = kind.layer.lower()
     both = {

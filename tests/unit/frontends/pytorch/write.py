@@ -151,6 +151,20 @@ class Recurrent(nn.Module):
         return self.fc(self.lstm(self.gru(x)[0])[0][:, -1])
 
 
+class BothWays(nn.Module):
+    """A GRU in both directions, then two layers of an LSTM in both, of which the last states are read."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(4, 3, batch_first=True, bidirectional=True)
+        self.lstm = nn.LSTM(6, 5, num_layers=2, batch_first=True, bidirectional=True)
+        self.fc = nn.Linear(10, 3)
+
+    def forward(self, x):
+        last = self.lstm(self.gru(x)[0])[1][0]
+        return self.fc(torch.cat([last[-2], last[-1]], 1))
+
+
 NETWORKS = {
     "small": (Small, (1, 8, 8)),
     "residual": (Residual, (3, 24, 24)),
@@ -161,6 +175,7 @@ NETWORKS = {
     "autoencoder": (Autoencoder, (1, 8, 8)),
     "set": (Set, (8, 3)),
     "recurrent": (Recurrent, (7, 4)),
+    "both_ways": (BothWays, (7, 4)),
 }
 
 
