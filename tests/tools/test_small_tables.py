@@ -1,23 +1,15 @@
 """Small tables on AMD's devices: one LUT for each bit of an entry, and right for all numbers."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from fpgaprune.errors import ToolError, ToolExitError
-from fpgaprune.fabric import YOSYS, find_family, find_open_tool, make_netlist
+from fpgaprune.errors import ToolExitError
+from fpgaprune.fabric import find_family
 from fpgaprune.rtl import Circuit, line_of, schedule, table_luts
 
-from .proven_netlist import prove
+from .proven_netlist import mapped, prove, with_wrong_map
 
-
-@pytest.fixture(autouse=True)
-def _tool():
-    try:
-        find_open_tool(YOSYS)
-    except ToolError as error:
-        pytest.skip(str(error))
+pytestmark = pytest.mark.usefixtures("yosys")
 
 
 def tables(seed, count, least=1, drawn=("random", "constant", "wire", "same")):
@@ -58,9 +50,10 @@ def counted(types):
 @pytest.mark.parametrize(("name", "seed"), [("xc7", 1), pytest.param("xcup", 2, marks=pytest.mark.slow)])
 def test_a_table_is_right_for_all_numbers_and_takes_a_lut_a_bit(tmp_path, name, seed):
     source, luts = tables(seed, 12)
-    types = prove(source, find_family(name), tmp_path)
-    assert counted(types) == luts > 6
-    assert not set(types) - {"LUT1", "LUT2", "LUT3", "LUT4", "LUT5", "LUT6", "INV"}
+    made = mapped(source, find_family(name), tmp_path)
+    prove(made)
+    assert counted(made.types) == luts > 6
+    assert not set(made.types) - {"LUT1", "LUT2", "LUT3", "LUT4", "LUT5", "LUT6", "INV"}
 
 
 @pytest.mark.parametrize("name", ["ecp5", pytest.param("gowin", marks=pytest.mark.slow)])
@@ -74,8 +67,7 @@ def test_a_table_of_four_bits_takes_a_lut_of_four_inputs_a_bit(tmp_path, name):
     text = "\n".join(line_of("m", circuit, schedule(circuit, 1), place).wires.split("\n")[:2])
     source = f"module top (input signed [4:0] v0, output [2:0] y);\n{text}\n    assign y = v{place};\nendmodule\n"
     family = find_family(name)
-    found = make_netlist({"top.v": source.encode()}, "top", family, tmp_path, find_open_tool(YOSYS), 600)
-    assert family.count(found.types).lut == 3
+    assert family.count(mapped(source.encode(), family, tmp_path).types).lut == 3
 
 
 @pytest.mark.slow
@@ -90,9 +82,6 @@ def test_a_table_of_four_bits_takes_a_lut_of_four_inputs_a_bit(tmp_path, name):
     ],
 )
 def test_a_wrong_map_is_noticed(tmp_path, old, new):
-    family = find_family("xc7")
-    text = family.maps["amd_small_tables.v"].decode()
-    assert old in text
-    wrong = replace(family, maps={**family.maps, "amd_small_tables.v": text.replace(old, new).encode()})
+    wrong = with_wrong_map(find_family("xc7"), "amd_small_tables.v", old, new)
     with pytest.raises(ToolExitError):
-        prove(tables(1, 12)[0], wrong, tmp_path)
+        prove(mapped(tables(1, 12)[0], wrong, tmp_path))

@@ -1,22 +1,14 @@
 """Sums of three operands on AMD's devices: one LUT a bit, and right for all numbers."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from fpgaprune.errors import ToolError, ToolExitError
-from fpgaprune.fabric import YOSYS, find_family, find_open_tool, make_netlist
+from fpgaprune.errors import ToolExitError
+from fpgaprune.fabric import find_family
 
-from .proven_netlist import prove
+from .proven_netlist import mapped, prove, with_wrong_map
 
-
-@pytest.fixture(autouse=True)
-def _tool():
-    try:
-        find_open_tool(YOSYS)
-    except ToolError as error:
-        pytest.skip(str(error))
+pytestmark = pytest.mark.usefixtures("yosys")
 
 
 def sums(seed, count):
@@ -40,7 +32,9 @@ def sums(seed, count):
 
 @pytest.mark.parametrize(("name", "seed"), [("xc7", 1), pytest.param("xcup", 2, marks=pytest.mark.slow)])
 def test_every_sum_of_three_is_right_for_all_numbers(tmp_path, name, seed):
-    assert prove(sums(seed, 12), find_family(name), tmp_path)["LUT6_2"] >= 12
+    made = mapped(sums(seed, 12), find_family(name), tmp_path)
+    prove(made)
+    assert made.types["LUT6_2"] >= 12
 
 
 @pytest.mark.slow
@@ -54,16 +48,13 @@ def test_every_sum_of_three_is_right_for_all_numbers(tmp_path, name, seed):
     ],
 )
 def test_a_wrong_map_is_noticed(tmp_path, old, new):
-    family = find_family("xc7")
-    text = family.maps["amd_three_operands.v"].decode()
-    assert old in text
-    wrong = replace(family, maps={"amd_three_operands.v": text.replace(old, new).encode()})
+    wrong = with_wrong_map(find_family("xc7"), "amd_three_operands.v", old, new)
     with pytest.raises(ToolExitError):
-        prove(sums(1, 12), wrong, tmp_path)
+        prove(mapped(sums(1, 12), wrong, tmp_path))
 
 
 def test_a_sum_of_three_takes_a_lut_a_bit(tmp_path):
-    source = b"module sums (input signed [7:0] a, b, c, output signed [9:0] y);\n    assign y = a - b + c;\nendmodule\n"
-    types = make_netlist({"sums.v": source}, "sums", find_family("xc7"), tmp_path, find_open_tool(YOSYS), 600).types
+    source = b"module top (input signed [7:0] a, b, c, output signed [9:0] y);\n    assign y = a - b + c;\nendmodule\n"
+    types = mapped(source, find_family("xc7"), tmp_path).types
     assert find_family("xc7").count(types).lut == 10
     assert types == {"LUT6_2": 10, "CARRY4": 3}
