@@ -10,7 +10,6 @@ from keras import layers
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ConfigError
-from fpgaprune.files import write_npz
 from fpgaprune.flow.engine import check_flow, parse_config
 from fpgaprune.flow.run import RunDirectory, Silent
 from fpgaprune.flow.stages import (
@@ -23,13 +22,14 @@ from fpgaprune.flow.stages import (
     inputs_of,
     stage_named,
 )
-from fpgaprune.flow.task import check_data, predict, start_session
+from fpgaprune.flow.task import predict, start_session
 from fpgaprune.frontends import load_keras
 from fpgaprune.lowering import Precision, quantize
-from fpgaprune.network import save_keras
 from fpgaprune.quantise import without_last_rounding
 from fpgaprune.target import Target
 from fpgaprune.values import FixedType, HeldValues, MaskSet, count_digits, gathered, weight_arrays
+
+from .stage_runs import stage_context
 
 FILES = ("quantised.keras", "quantised_masks.npz", "quantised_types.json")
 HOLD = {"hold": "digits(1)", "rounds": 2}
@@ -80,16 +80,7 @@ def context(folder, **keys):
         (variable,) = [v for v in model.get_layer(layer).weights if v.name == name]
         masks[path] = (np.arange(np.prod(variable.shape)) % 3 > 0).reshape(variable.shape)
         variable.assign(np.where(masks[path], variable, 0))
-    run = RunDirectory(folder)
-    with run.locked():
-        save_keras(model, run.file("removed.keras"))
-        MaskSet(masks).save(run.file("removed_masks.npz"))
-        write_npz(run.file("trained_outputs.npz"), {"000": predict(model, x)})
-        run.write_manifest()
-    data = check_data("d", {"x_train": x, "y_train": y, "x_test": x, "y_test": y})
-    return StageContext(
-        run, config, data, Silent(), key="k", network=NetworkFiles("removed.keras", "removed_masks.npz")
-    )
+    return stage_context(folder, config, model, masks, (x, y), "removed")
 
 
 @pytest.fixture(scope="module")

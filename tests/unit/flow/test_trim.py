@@ -11,25 +11,24 @@ from keras import layers
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import CertificateError, ConfigError, UnsupportedLayerError
-from fpgaprune.files import write_npz
 from fpgaprune.flow.engine import parse_config
-from fpgaprune.flow.run import RunDirectory, Silent
+from fpgaprune.flow.run import RunDirectory
 from fpgaprune.flow.stages import (
     STAGES,
     Known,
-    NetworkFiles,
-    StageContext,
     artefacts_at,
     hardware_of,
     inputs_of,
     stage_named,
 )
-from fpgaprune.flow.task import check_data, predict, start_session
+from fpgaprune.flow.task import predict, start_session
 from fpgaprune.frontends import load_keras
 from fpgaprune.network import save_keras
 from fpgaprune.quantise import RoundedChannels
 from fpgaprune.trim import DenseNetwork, untrimmable
 from fpgaprune.values import MaskSet, weight_arrays
+
+from .stage_runs import stage_context
 
 TYPES = {"x": {"result": "fixed<5,1,RND,SAT>"}, "relu": {"result": "ufixed<4,2,RND,SAT>"}}
 FILES = ("trimmed.keras", "trimmed_masks.npz")
@@ -64,16 +63,7 @@ def context(folder, **keys):
     config = parse_config({"quantise": {"epochs": 1}, "trim": {"max_loss": "1 %", **keys}}, "flow.toml")
     model = network()
     masks = {path: array != 0 for path, array in weight_arrays(model).items() if path.endswith("kernel")}
-    run = RunDirectory(folder)
-    with run.locked():
-        save_keras(model, run.file("quantised.keras"))
-        MaskSet(masks).save(run.file("quantised_masks.npz"))
-        run.write_json("quantised_types.json", TYPES)
-        write_npz(run.file("trained_outputs.npz"), {"000": predict(model, x)})
-        run.write_manifest()
-    data = check_data("d", {"x_train": x, "y_train": y, "x_test": x, "y_test": y})
-    files = NetworkFiles("quantised.keras", "quantised_masks.npz", "quantised_types.json")
-    return StageContext(run, config, data, Silent(), key="k", network=files)
+    return stage_context(folder, config, model, masks, (x, y), "quantised", TYPES)
 
 
 @pytest.fixture(scope="module")
