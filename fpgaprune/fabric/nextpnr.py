@@ -9,11 +9,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from fpgaprune.errors import RtlError, ToolError
+from fpgaprune.errors import RtlError, ToolError, ToolExitError
 from fpgaprune.fabric.open_tools import Found
 from fpgaprune.fabric.records import read_record
 from fpgaprune.fabric.side_by_side import Stop
-from fpgaprune.processes import OnStep
+from fpgaprune.processes import OnStep, countdown
 
 # What nextpnr's lines say of how far it is, in their order; each group of a pattern is a number for the words.
 _STEPS = (
@@ -25,6 +25,8 @@ _STEPS = (
     (re.compile(r"Info:\s+\d+ \|(?:[^|]*\|){2}\s*(\d+)\|"), "routing, {} connections to go"),
     (re.compile(r"Info:\s+iter=(\d+) wires=\d+ overused=(\d+)"), "routing, round {}, {} wires used twice"),
 )
+# A seed that nobody asks for, and bytes at the end of a log that say how a run ended.
+_OTHER_SEED, _TAIL = 1000, 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,9 @@ def run_nextpnr(
 ) -> Report:
     """Run nextpnr in `folder` on `netlist`, a file beside it; return its report. It logs to `seed{seed}.log`.
 
+    Where nextpnr itself crashes, it runs once more with another seed, with which it may not: that of GateMate 0.11 runs
+    out of its stack after some routings of a design.
+
     `on_step` is told how far nextpnr is; how many steps are left is not known.
 
     Raises:
@@ -74,17 +79,26 @@ def run_nextpnr(
         ToolError: nextpnr died, was stopped, or wrote no report. Its log is kept.
         RtlError: its report has another form, or counts several clocks or none.
     """
-    name = f"report{seed}.json"
+    name, log = f"report{seed}.json", f"seed{seed}.log"
     # YoWASP's tools see /tmp as a folder of their own: every name is relative.
     files = ("--json", f"../{netlist.name}", "--report", name)
-    arguments = (*options, "--seed", str(seed), "--timing-allow-fail", *files)
+    left = countdown(timeout_s)
 
     def tell(line: str) -> None:
         said = _how_far(line)
         if on_step is not None and said is not None:
             on_step(0, 0, f"place and route: {said}")
 
-    seconds = program.run(arguments, folder, timeout_s, f"seed{seed}.log", stop, tell)
+    def run(number: int, allowed: float) -> float:
+        arguments = (*options, "--seed", str(number), "--timing-allow-fail", *files)
+        return program.run(arguments, folder, allowed, log, stop, tell)
+
+    try:
+        seconds = run(seed, timeout_s)
+    except ToolExitError as error:
+        if not _crashed(folder / log, error.code):
+            raise
+        seconds = run(seed + _OTHER_SEED, left())
     path = folder / name
     try:
         report = read_record(path, _Written, "a report of nextpnr", "run it again")
@@ -95,6 +109,11 @@ def run_nextpnr(
     path.unlink()
     (clock,) = report.fmax.values()
     return Report(round(clock.achieved, 2), {site: row.used for site, row in report.utilization.items()}, seconds)
+
+
+def _crashed(log: Path, code: int) -> bool:
+    """Return whether a signal or a trap of WebAssembly ended nextpnr, and not an error that it names."""
+    return code < 0 or b"wasm trap" in log.read_bytes()[-_TAIL:]
 
 
 def _how_far(line: str) -> str | None:

@@ -123,6 +123,22 @@ def test_a_router_that_dies_is_an_error_and_what_it_did_is_kept(tiny, fakes):
     assert len(calls.read_text().splitlines()) == 2
 
 
+_TRAP = "print('Caused by: wasm trap: out of bounds memory access'); sys.exit(1)"
+_KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+
+
+@pytest.mark.parametrize("crash", [_TRAP, _KILLED])
+def test_a_router_that_crashes_gets_another_seed_once(tiny, fakes, crash):
+    fake_yosys(fakes)
+    calls = fake_nextpnr(fakes, f"if seed == 2:\n    {crash}")
+    assert place_and_route(tiny, seeds=2, workers=1).runs[1].fmax_mhz == 1102.0
+    assert [line.split("--seed ")[1].split()[0] for line in calls.read_text().splitlines()] == ["1", "2", "1002"]
+    fake_nextpnr(fakes, f"if seed % 1000 == 3:\n    {crash}")
+    with pytest.raises(ToolError, match="nextpnr-ecp5 ended with code"):
+        place_and_route(tiny, seeds=[3])
+    assert len(calls.read_text().splitlines()) == 5
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
