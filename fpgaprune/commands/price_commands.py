@@ -57,7 +57,11 @@ def estimate(
         str | None, typer.Option(help="With --verilog: xc7, xcup, ecp5, nexus or gowin; that of the part if left out.")
     ] = None,
     interval: Annotated[
-        int | None, typer.Option(help="With --verilog: cycles for each sample; the number of pixels if left out.")
+        int | None,
+        typer.Option(
+            help="With --verilog: cycles for each sample; the number of pixels if 0. If left out: the layout of the "
+            "run's answer, as measured, as asked for, or as chosen for the part."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -84,7 +84,7 @@ def _prepared(
     """Return the search, and the tracker that learns of its trials; arguments and errors are those of `fit_flow`."""
     tracker = None if log_trials is None else find_tracker(log_trials, out)
     target = config[TargetConfig]
-    way = find_route(route or (None if target.route == "auto" else target.route), target.target(), limits.share)
+    way = find_route(route or target.route, target.target(), limits.share)
     # Every run of the search makes what the route needs, and nothing else.
     settled = config.model_copy(update={"target": target.model_copy(update={"route": way.name})})
     report = partial(_report, on_trial, tracker)

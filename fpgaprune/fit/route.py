@@ -326,20 +326,21 @@ def verilog_instead(route: Route, design: Design, target: Target, limits: Limits
 def find_route(name: str | None, target: Target, share: float = 0.8) -> Route:
     """Return the route `name`, `hls` or `verilog`, to `target`, of which a layout may take `share`.
 
-    Without a name it is `verilog` for parts of Lattice and Gowin, whose tools compile no HLS, else `hls`.
+    Without a name, or for `auto`, it is `verilog` for parts of Lattice and Gowin, whose tools compile no HLS; else it
+    is `hls`.
 
     Raises:
         ConfigError: there is no such route, or open synthesis does not know the part.
     """
     family = family_of(target.part)
-    if name is None:
+    if name in (None, "auto"):
         name = VerilogRoute.name if family and not target.part.compiles_hls else HlsRoute.name
     if name == HlsRoute.name and not target.part.compiles_hls:
         raise ConfigError(f"no tool of {target.part.vendor} builds an hls4ml project; take the route 'verilog'")
     if name == HlsRoute.name:
         return HlsRoute(target)
     if name != VerilogRoute.name:
-        raise ConfigError(f"route is {name!r}; wanted {HlsRoute.name!r} or {VerilogRoute.name!r}")
+        raise ConfigError(f"route is {name!r}; wanted 'auto', {HlsRoute.name!r} or {VerilogRoute.name!r}")
     if family is None:
         raise ConfigError(f"part {target.part.name!r} is of no family that open synthesis knows; take the route 'hls'")
     return VerilogRoute(target.part, family, share)

@@ -15,8 +15,8 @@ from fpgaprune.fabric import family_of, priced_as
 from fpgaprune.flow.run.run_directory import MANIFEST, RunDirectory
 from fpgaprune.flow.run.verilog_of_run import measured_fields, staged_counts
 from fpgaprune.layout import choose_layout, require_family
-from fpgaprune.measure import Estimate, StagedCounts, VerilogPrice, occupancy_of
-from fpgaprune.target import Part, Target
+from fpgaprune.measure import ChosenLayout, Estimate, StagedCounts, VerilogPrice, occupancy_of
+from fpgaprune.target import Part, Target, find_part
 
 # The network of a run before and after pruning.
 _TRAINED, _PRUNED = "before", "after"
@@ -48,8 +48,9 @@ def price_verilog(
         source: as for `load_designs`.
         part: whose family of open synthesis counts; the design's own unless given.
         family: the family itself.
-        interval: cycles for each sample, as its pixels take if 0. Unless given, the network of a run that was measured
-            is estimated in the layout of the measurement.
+        interval: cycles for each sample, as its pixels take if 0. Unless given, or a family is, the layout is that of
+            the run's answer: as it was measured, as its flow asks, or as chosen for the part. The network before
+            pruning then takes as many cycles.
 
     Raises:
         RunError: neither a part nor a family is known, or open synthesis does not know the part's family.
@@ -59,33 +60,56 @@ def price_verilog(
     found = {}
     run = RunDirectory.existing(source) if (source / MANIFEST).is_file() else None
     measured = None if run is None or interval is not None else measured_fields(run)
-    for side, design in load_designs(source).items():
-        own = family or family_of(target_of(design, part).part)
+    asked = {} if run is None else run.manifest["config"].get("measure", {})
+    cycles = interval
+    # The network before pruning is estimated at the interval of the one after.
+    for side, design in sorted(load_designs(source).items()):
+        target = None if family is not None and design.part is None else target_of(design, part)
+        own = family or (None if target is None else family_of(target.part))
         if own is None:
             raise RunError(f"open synthesis does not know the part of design {design.name!r}; give --family")
-        pruned = side == _PRUNED
-        fields = measured if measured and pruned else {"interval": (measured or {}).get("interval", interval or 0)}
-        made = verilog_price(design, family or priced_as(own), **fields)
-        found[side] = (made, staged_counts(run if pruned else None, made, own, fields))
+        priced = family or priced_as(own)
+        fields = {"interval": cycles or 0} if measured is None or side == _TRAINED else measured
+        if cycles is None and family is None and target is not None:
+            made, fields = verilog_on(design, target.part, measured, asked if part is None else {})
+            cycles = made.interval_cycles
+        else:
+            made = verilog_price(design, priced, **fields)
+        found[side] = (made, staged_counts(None if side == _TRAINED else run, made, own, fields))
     return found
 
 
-def verilog_on(design: Design, part: Part, measured: Mapping[str, Any] | None = None) -> VerilogPrice:
-    """Estimate the Verilog of `design` in the layout `measured`, fields of `VerilogLayout`, if they are given.
+def verilog_on(
+    design: Design, part: Part, measured: Mapping[str, Any] | None = None, asked: Mapping[str, Any] | None = None
+) -> tuple[VerilogPrice, dict[str, Any]]:
+    """Estimate the Verilog of `design` in the layout of a run's answer; return its fields of `VerilogLayout`, too.
 
-    Else in its usual layout, or in one chosen for `part` if that does not fit.
+    Args:
+        design: the network.
+        part: where it must fit.
+        measured: the fields of the layout that was measured; then it is that.
+        asked: `[measure]` of the flow, whose `interval` or `part` and `share` say the layout. Else it is the usual
+            one, or one chosen for `part` if that does not fit.
 
     Raises:
         EstimateError: open synthesis does not know the part's family, or has no price for it.
         RtlError, UnsupportedLayerError: as for `to_verilog`.
     """
-    if measured is not None:
-        return verilog_price(design, require_family(part), **measured)
-    usual = verilog_price(design, require_family(part))
-    if not fits_as_usual(usual, part):
+    asked = asked or {}
+    family, interval = require_family(part), asked.get("interval") or None
+    fields: dict[str, Any] = {"interval": interval or 0} if measured is None else dict(measured)
+    if measured is None and asked.get("part"):
         with suppress(EstimateError):
-            return choose_layout(design, part).price
-    return usual
+            return _chosen(choose_layout(design, find_part(asked["part"]), share=asked["share"], interval=interval))
+    usual = verilog_price(design, family, **fields)
+    if measured is None and interval is None and not fits_as_usual(usual, part):
+        with suppress(EstimateError):
+            return _chosen(choose_layout(design, part))
+    return usual, fields
+
+
+def _chosen(found: ChosenLayout) -> tuple[VerilogPrice, dict[str, Any]]:
+    return found.price, found.settings
 
 
 def fits_as_usual(usual: VerilogPrice, part: Part) -> bool:

@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError, RtlError, UnsupportedLayerError
 from fpgaprune.estimate import verilog_price
-from fpgaprune.flow.file import Flow, Section, TargetConfig
+from fpgaprune.flow.file import Flow, Section, TargetConfig, section_json
 from fpgaprune.flow.run import verilog_on
 from fpgaprune.flow.stages.designs_before_training import own_flow
 from fpgaprune.flow.stages.measure import MeasureConfig
@@ -82,7 +82,7 @@ class EstimateResult(StageResult, frozen=True, kw_only=True, omit_defaults=True)
 def _estimate_verilog(context: StageContext, trained: Design, design: Design, part: Part) -> EstimateResult:
     """Write the estimates of our Verilog of `design` and of `trained` to `estimate.json`; null if there is none."""
     try:
-        made = verilog_on(design, part, _measured_layout(context))
+        made, _ = verilog_on(design, part, _measured_layout(context), section_json(context.config[MeasureConfig]))
     except _NO_ESTIMATE as error:
         context.run.write_json("estimate.json", None)
         return EstimateResult(left_out=f"{_no_project(part)}, and our Verilog has no estimate: {error}")

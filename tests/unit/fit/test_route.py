@@ -189,8 +189,9 @@ def test_only_reports_after_logic_synthesis_count_and_only_where_the_flow_built(
 
 
 def test_a_route_that_is_not_there_is_refused():
-    with pytest.raises(ConfigError, match=r"route is 'hdl'; wanted 'hls' or 'verilog'"):
+    with pytest.raises(ConfigError, match=r"route is 'hdl'; wanted 'auto', 'hls' or 'verilog'"):
         find_route("hdl", TARGET)
+    assert type(find_route("auto", TARGET)) is type(find_route(None, TARGET))
     other = next(part for part in list_parts() if family_of(part) is None)
     with pytest.raises(ConfigError, match="no family that open synthesis knows"):
         find_route("verilog", replace(TARGET, part=other))

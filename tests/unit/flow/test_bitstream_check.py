@@ -10,7 +10,7 @@ from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.flow import verify_bitstream
 from fpgaprune.flow.stages import verilog_checks
 from fpgaprune.measure import Measured, Simulated
-from fpgaprune.readback import read_chip
+from fpgaprune.readback import BitstreamCheck, read_chip
 
 from ..readback.mixed import BOARD, kept_bitstream, samples
 
@@ -119,3 +119,6 @@ def test_a_bitstream_that_was_read_back_is_a_check_of_the_report():
     assert (right.name, right.holds, right.samples) == ("bitstream, read back, against emulation", True, 3)
     assert checks({"differ": 2, "samples": 3})[0].holds is False
     assert checks({"left_out": "no compiler"})[0].left_out == "no compiler"
+    for left_out in (None, "no cells beside it"):
+        (found,) = checks(BitstreamCheck(3, 24, 0, None, left_out=left_out).to_json())
+        assert (found.holds, found.measured, found.left_out) == (True, 0, None)

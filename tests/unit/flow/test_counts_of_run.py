@@ -1,7 +1,9 @@
 """What a design takes, stage by stage: four commands print one table, and no count of another layout is in it."""
 
+import itertools
 import json
 import os
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
@@ -12,7 +14,7 @@ import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.fabric import make_bitstream, synthesize
 from fpgaprune.fit import Fit, Knobs, Limits
-from fpgaprune.flow import counts_of_run
+from fpgaprune.flow import counts_of_run, price_verilog
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.layout import board_design
 from fpgaprune.measure import (
@@ -30,8 +32,10 @@ from fpgaprune.measure import (
     StagedCounts,
 )
 from fpgaprune.rtl import VerilogProject
+from fpgaprune.target import find_part
 from tests.unit.fit.made_up import made_point
 from tests.unit.flow.test_handover import made, run, small_design, tools  # noqa: F401 (fixtures)
+from tests.unit.layout.test_choice import network
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="fake tools are scripts with a first line")
 BOARD, FAMILY = "tang-nano-9k", "gowin"
@@ -154,6 +158,32 @@ def test_a_run_is_estimated_in_the_layout_that_it_was_measured_in(measured):
     row = lut_row(printed(*asked))
     assert row[1] == slow
     assert row[2] == f"{found.synthesis[FAMILY].whole.cells.lut:,}"
+
+
+def test_a_run_that_was_not_measured_is_estimated_in_the_layout_of_its_answer(tmp_path):
+    """That which `run` and `fit` judge: laid out for its part, in the share that the flow asks for."""
+    design, part = replace(network(channels=(4, 8)), part="gw1nr-9"), find_part("gw1nr-9")
+    folders = (tmp_path / str(number) for number in itertools.count())
+
+    def cycles(**asked):
+        directory = RunDirectory(next(folders))
+        with directory.locked():
+            for name in ("design.json", "design_trained.json"):
+                design.save(directory.file(name))
+            directory.manifest["config"] = {"target": {"part": "gw1nr-9"}, "measure": asked}
+            directory.write_manifest()
+        found = price_verilog(directory.path)
+        # At the same interval the two differ by what pruning saved; a layout may be faster than it must.
+        assert found["before"][0].interval_cycles <= found["after"][0].interval_cycles
+        return found["after"][0].interval_cycles
+
+    assert cycles() == fp.choose_layout(design, part).price.interval_cycles > 100
+    asked = {"interval": 0, "part": "gw1nr-9", "share": 0.3}
+    assert cycles(**asked) == fp.choose_layout(design, part, share=0.3).price.interval_cycles > cycles()
+    assert cycles(interval=5000) == fp.verilog_price(design, FAMILY, interval=5000).interval_cycles > 100
+    # Nothing smaller can be laid out: the usual layout says by how much it is too large.
+    assert cycles(**{**asked, "share": 0.001}) == cycles()
+    assert price_verilog(tmp_path / "0", family="xc7")["after"][0].interval_cycles == 100
 
 
 def test_a_run_that_was_not_measured_has_no_counts(run):  # noqa: F811

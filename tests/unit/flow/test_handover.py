@@ -103,6 +103,13 @@ def computes(design, project):
     return lambda raw: raw_of(design, into.to_float(raw.reshape(1, -1)), kind)
 
 
+def test_a_folder_for_a_board_needs_no_hls4ml(run, tools, monkeypatch):
+    # So an import of it fails, also where it was imported before.
+    for name in [name for name in sys.modules if name.partition(".")[0] == "hls4ml"] or ["hls4ml"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    assert hand_over(run, "tang-nano-9k").bitstream.path.read_text() == "bits"
+
+
 def test_a_folder_for_a_board_holds_all_that_it_needs(run, made, tools):
     board = find_board("tang-nano-9k")
     found = hand_over(run, "tang-nano-9k")

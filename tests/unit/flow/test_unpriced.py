@@ -72,11 +72,11 @@ def test_our_verilog_is_estimated_before_pruning_too_at_the_same_interval(tmp_pa
 
 def test_our_verilog_is_estimated_in_the_layout_that_was_measured(tmp_path):
     run, design = run_with(tmp_path / "run", network()), network()
-    flow = {"name": "net", "target": {"part": "GW2A-18"}, "measure": {"families": ["gowin"], "interval": 4000}}
-    config = parse_config(flow, "flow.toml")
+    part = find_part("GW2A-18")
 
-    def estimated():
-        stage_named("estimate").run(StageContext(run, config, None, None))
+    def estimated(**asked):
+        flow = {"name": "net", "target": {"part": "GW2A-18"}, "measure": asked or {"interval": 4000}}
+        stage_named("estimate").run(StageContext(run, parse_config(flow, "flow.toml"), None, None))
         written = json.loads((run.path / "estimate.json").read_text())["verilog"]
         return written["interval_cycles"], written["resources"]["lut"]["value"]
 
@@ -85,11 +85,13 @@ def test_our_verilog_is_estimated_in_the_layout_that_was_measured(tmp_path):
         return price.interval_cycles, price.resources.lut.value
 
     measured = Measured("gowin", (), {}, None, Simulated(left_out="no simulator"))
-    run.write_json("measure.json", None)  # a measurement that was left out
-    assert estimated() == in_layout(**choose_layout(design, find_part("GW2A-18")).settings)
+    run.write_json("measure.json", None)  # a measurement that was left out: the layout is that which the flow asks for
+    assert estimated() == in_layout(interval=4000)
+    assert estimated(share=0.5) == in_layout(**choose_layout(design, part).settings)
+    assert estimated(part="GW2A-18", share=0.5) == in_layout(**choose_layout(design, part, share=0.5).settings)
     run.write_json("measure.json", measured.to_json())
     assert estimated() == in_layout(interval=4000)
-    chosen = choose_layout(design, find_part("GW2A-18"), interval=2000)
+    chosen = choose_layout(design, part, interval=2000)
     run.write_json("measure.json", structs.replace(measured, layout=chosen).to_json())
     assert estimated() == in_layout(**chosen.settings)
     assert estimated() != in_layout(interval=4000)
