@@ -69,7 +69,11 @@ from .loading import LIBRARIES as LIBRARIES
 from .loading import LOADER as LOADER
 from .loading import load_bitstream as load_bitstream
 from .loading import loader_version as loader_version
+from .netlist_proof import NetlistProof as NetlistProof
+from .netlist_proof import compare_netlist as compare_netlist
+from .netlist_proof import prove_netlist as prove_netlist
 from .nexus import free_first_carries as free_first_carries
+from .open_tools import ABC as ABC
 from .open_tools import YOSYS as YOSYS
 from .open_tools import OpenTool as OpenTool
 from .open_tools import find_open_tool as find_open_tool

@@ -13,7 +13,7 @@ from fpgaprune.files import hardware_path
 from fpgaprune.measure import RESOURCES, Cells
 from fpgaprune.target import Part
 
-_TEXTS = ("family", "name", "source", "date", "note")
+_TEXTS = ("family", "name", "models", "source", "date", "note")
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Family:
         takes: resource -> cell type -> how much of the resource one cell takes.
         own: cell types that count under their own name.
         free: cell types that take no resource.
+        models: the file of yosys that says what each cell computes.
         source: the document that states the counts.
         date: the day on which the file was written.
         note: what a figure counts.
@@ -47,6 +48,7 @@ class Family:
     takes: Mapping[str, Mapping[str, int]]
     own: frozenset[str]
     free: frozenset[str]
+    models: str
     source: str
     date: str
     note: str

@@ -94,6 +94,13 @@ YOSYS = OpenTool(
     "import sys; from pyosys import libyosys; libyosys.Design().run_pass('script ' + sys.argv[-1])",
 )
 
+# The program that yosys leaves logic to; the package has it beside its module.
+_ABC_CALL = (
+    "import subprocess, sys, pathlib, pyosys; "
+    "sys.exit(subprocess.run([pathlib.Path(pyosys.__file__).with_name('yosys-abc'), *sys.argv[1:]]).returncode)"
+)
+ABC = OpenTool("yosys-abc", "proofs of logic", "pyosys", "pyosys", "", _ABC_CALL)
+
 
 def yowasp(program: str, product: str, package: str, extra: str = "rtl", version_flag: str = "--version") -> OpenTool:
     """Return a program that YoWASP packs for Python."""

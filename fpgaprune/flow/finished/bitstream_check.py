@@ -12,8 +12,16 @@ import msgspec
 
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import RunError
-from fpgaprune.fabric import cells_file, digest_of_verilog, golden_bytes, golden_vectors
+from fpgaprune.errors import RunError, ToolError
+from fpgaprune.fabric import (
+    NetlistProof,
+    cells_file,
+    digest_of_verilog,
+    find_board_router,
+    golden_bytes,
+    golden_vectors,
+    prove_netlist,
+)
 from fpgaprune.flow.finished.export_certificate import proven_modules, read_certificate, verilog_link
 from fpgaprune.flow.finished.handover import golden_samples
 from fpgaprune.flow.finished.loading import ABOUT, find_bitstream
@@ -21,6 +29,9 @@ from fpgaprune.flow.run import RunDirectory, known_verilog, verilog_of
 from fpgaprune.measure import BitstreamLink, LinkCheck
 from fpgaprune.readback import BitstreamCheck, Results, check_bitstream
 from fpgaprune.rtl import LayerProof, VerilogProject
+
+# Seconds that the comparison of the netlist with the Verilog may take.
+_PROOF_S = 600.0
 
 
 def is_handed_over(folder: Path) -> bool:
@@ -37,6 +48,8 @@ class VerifiedBitstream:
         link: the bitstream's, as the certificate has it.
         verilog: the locked weights in the Verilog for the board; None where no run was at hand, or it locks nothing.
         modules: what its modules compute for all inputs; empty where no run was at hand.
+        netlist: the netlist of synthesis beside the Verilog; None where no run was at hand, or it was not compared.
+        not_compared: why it was not.
         problems: one line for each claim that does not hold.
     """
 
@@ -44,14 +57,16 @@ class VerifiedBitstream:
     link: BitstreamLink
     verilog: LinkCheck | None
     modules: tuple[LayerProof, ...]
+    netlist: NetlistProof | None
+    not_compared: str | None
     problems: tuple[str, ...]
 
 
 def verify_bitstream(source: Path, file: Path | None = None) -> VerifiedBitstream:
     """Read back the bitstream of a run, and compare what it answers the golden samples with the emulation, bit for bit.
 
-    Its cells are compared with those of synthesis, its digest with that of the certificate, and the locked weights are
-    looked for in its Verilog.
+    Its cells are compared with those of synthesis, and those with the Verilog. Its digest is compared with that of the
+    certificate, and the locked weights are looked for in its Verilog.
 
     Args:
         source: a run, measured on a board or exported for one; or the folder that `hand_over` made for a board.
@@ -85,12 +100,21 @@ def verify_bitstream(source: Path, file: Path | None = None) -> VerifiedBitstrea
         problems += _not_certified(BitstreamLink.from_json(certified["bitstream"]), found, bitstream)
     verilog: LinkCheck | None = None
     modules: tuple[LayerProof, ...] = ()
+    netlist, not_compared = None, None
     if run is not None:
         design = Design.load(run.file("design.json"))
         project = _verilog_of(run, design, bitstream.parent)
         verilog, _ = verilog_link(run, project, design)
         modules = tuple(proven_modules(project, design))
-    return VerifiedBitstream(found, found.link(bitstream.name, board), verilog, modules, tuple(problems))
+        try:
+            family = find_board_router(board)[1].family
+            netlist = prove_netlist(project, family, cache=run.file("synth"), timeout_s=_PROOF_S)
+        except ToolError as error:
+            not_compared = str(error)
+        if netlist is not None and not netlist.holds:
+            problems.append(netlist.sentence())
+    link = found.link(bitstream.name, board)
+    return VerifiedBitstream(found, link, verilog, modules, netlist, not_compared, tuple(problems))
 
 
 def _not_certified(claim: BitstreamLink, found: BitstreamCheck, bitstream: Path) -> Iterator[str]:

@@ -1,0 +1,150 @@
+"""`Miter`: what each register and output takes in two modules with the same registers, side by side, for ABC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fpgaprune.fabric.gate_level import Bit, GateLevel, Name
+
+ZERO, ONE = "zero", "one"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A register or an output of the Verilog, and what the netlist has in its place.
+
+    Attributes:
+        name: of the Verilog.
+        verilog: signal of what it takes.
+        netlist: the same in the netlist.
+        is_cut: whether one of them depends on what is not known.
+    """
+
+    name: Name
+    verilog: str
+    netlist: str
+    is_cut: bool
+
+
+@dataclass
+class Miter:
+    """A circuit of both modules that begins at registers and inputs, which both share by name.
+
+    A register that the netlist lacks has the value that `constants` says, else any.
+
+    Attributes:
+        verilog: the module as its Verilog says.
+        netlist: the same after synthesis.
+        constants: outputs of registers of `verilog` to the signals `ZERO` or `ONE` that stand for them.
+        inputs: signals that may have any value.
+        lines: of the circuit, in BLIF.
+    """
+
+    verilog: GateLevel
+    netlist: GateLevel
+    constants: Mapping[Bit, str] = field(default_factory=dict)
+    inputs: set[str] = field(default_factory=set, init=False)
+    lines: list[str] = field(default_factory=list, init=False)
+    _made: dict[tuple[str, Bit], tuple[str, bool]] = field(default_factory=dict, init=False)
+
+    def pairs(self) -> list[Pair]:
+        """Return each register that the netlist has too, and each output."""
+        found = []
+        for output, given in self.verilog.registers.items():
+            there = self._in_netlist(output)
+            if there is None:
+                continue
+            after = self._signal("next", there, self._next)
+            # A wire that nothing drives: nothing reads the register.
+            if after[0]:
+                found.append(self._pair(self.verilog.names[output][0], given, after))
+        for name, bit in self.verilog.outputs.items():
+            found.append(self._pair(name, bit, self._signal("netlist", self.netlist.outputs[name], self._own)))
+        return found
+
+    def constant_pairs(self) -> list[Pair]:
+        """Return each register of `constants` with its value, which it must keep."""
+        return [
+            self._pair(self._name(bit), self.verilog.registers[bit], (value, False))
+            for bit, value in self.constants.items()
+        ]
+
+    def lacking(self) -> frozenset[Bit]:
+        """Return the registers of the Verilog that the netlist lacks."""
+        return frozenset(bit for bit in self.verilog.registers if self._in_netlist(bit) is None)
+
+    def blif(self, pairs: Iterable[Pair]) -> str:
+        """Return the circuit with an output for each pair, which is 1 where its two signals differ."""
+        differ = [f".names {pair.verilog} {pair.netlist} o{at}\n10 1\n01 1" for at, pair in enumerate(pairs)]
+        outputs = " ".join(f"o{at}" for at in range(len(differ)))
+        head = (
+            f".model miter\n.inputs {' '.join(sorted(self.inputs))}\n.outputs {outputs}\n.names {ZERO}\n.names {ONE}\n1"
+        )
+        return "\n".join([head, *self.lines, *differ, ".end\n"])
+
+    def _pair(self, name: Name, bit: Bit, other: tuple[str, bool]) -> Pair:
+        signal, is_cut = self._signal("verilog", bit, self._shared)
+        return Pair(name, signal, other[0], is_cut or other[1])
+
+    def _name(self, bit: Bit) -> Name:
+        return self.verilog.names.get(bit, [("", 0)])[0]
+
+    def _in_netlist(self, bit: Bit) -> Bit | None:
+        """Return the bit of the netlist that has a name of `bit` of the Verilog."""
+        names = self.verilog.names.get(bit, ())
+        return next((self.netlist.bits[name] for name in names if name in self.netlist.bits), None)
+
+    def _shared(self, bit: Bit) -> tuple[str, bool] | None:
+        """Return the signal of a register, an input or a cut of the Verilog: that of the netlist, by name."""
+        if bit in self.verilog.gates:
+            return None
+        there = self._in_netlist(bit)
+        if there is not None:
+            signal, is_cut = self._signal("netlist", there, self._own)
+            return signal, is_cut or not self.verilog.is_known(bit)
+        if bit in self.constants:
+            return self.constants[bit], False
+        return self._input(f"of_verilog_{bit}"), True
+
+    def _own(self, bit: Bit) -> tuple[str, bool] | None:
+        """Return the signal of a register, an input or a cut of the netlist."""
+        return None if bit in self.netlist.gates else (self._input(f"of_netlist_{bit}"), not self.netlist.is_known(bit))
+
+    def _next(self, bit: Bit) -> tuple[str, bool] | None:
+        """Return what a register of the netlist takes; "" for what is none."""
+        if bit in self.netlist.registers:
+            return self._signal("netlist", self.netlist.registers[bit], self._own)
+        return None if bit in self.netlist.gates else ("", False)
+
+    def _input(self, name: str) -> str:
+        self.inputs.add(name)
+        return name
+
+    def _signal(self, kind: str, root: Bit, leaf: Callable[[Bit], tuple[str, bool] | None]) -> tuple[str, bool]:
+        """Return the signal of bit `root`, and whether it depends on what is not known; writes its gates."""
+        gates = self.verilog.gates if kind == "verilog" else self.netlist.gates
+        stack = [root]
+        while stack:
+            bit = stack[-1]
+            if (kind, bit) in self._made:
+                stack.pop()
+                continue
+            if isinstance(bit, str):
+                self._made[kind, bit] = (ONE if bit == "1" else ZERO, False)
+                continue
+            found = leaf(bit)
+            if found is None:
+                waiting = [arg for arg in gates[bit] if (kind, arg) not in self._made]
+                if waiting:
+                    stack.extend(waiting)
+                    continue
+                found = self._gate(f"{kind}_{bit}", [self._made[kind, arg] for arg in gates[bit]])
+            self._made[kind, bit] = found
+        return self._made[kind, root]
+
+    def _gate(self, name: str, args: list[tuple[str, bool]]) -> tuple[str, bool]:
+        if any(not signal for signal, _ in args):
+            return "", False
+        self.lines.append(f".names {' '.join(signal for signal, _ in args)} {name}\n{'11' if len(args) > 1 else '0'} 1")
+        return name, any(is_cut for _, is_cut in args)

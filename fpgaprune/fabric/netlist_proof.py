@@ -1,0 +1,183 @@
+"""`prove_netlist`: each register and output of a synthesised netlist takes what its Verilog says, for all inputs.
+
+Registers keep their names through synthesis. So both are compared register by register: what each one takes next, as a
+function of all registers and inputs, whatever they are. ABC proves the functions equal (A. Mishchenko et al., FRAIGs: A
+Unifying Representation for Logic Synthesis and Verification, 2005). Memories and multipliers are taken as they are:
+what depends on one is counted, and not claimed. A register that the netlist lacks is constant, or of no influence.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fpgaprune.errors import ToolError
+from fpgaprune.fabric.cells import Family, find_family
+from fpgaprune.fabric.gate_level import Bit, GateLevel
+from fpgaprune.fabric.netlist_miter import ONE, ZERO, Miter, Pair
+from fpgaprune.fabric.open_tools import ABC, YOSYS, Found, find_open_tools
+from fpgaprune.fabric.synthesis import read_sources
+from fpgaprune.fabric.yosys import NETLIST, Netlist, make_netlist
+from fpgaprune.files import write_bytes
+from fpgaprune.measure import ALL_INPUTS
+from fpgaprune.processes import countdown
+from fpgaprune.rtl import VerilogProject
+
+_VERILOG, _GATES, _SCRIPT = "verilog_gates.json", "netlist_gates.json", "gates.ys"
+_BLIF, _PROVEN = "miter.blif", "miter.aig"
+# In the names of small memories, shift registers and multipliers that are made of tables.
+_OTHER = re.compile("RAM|DPR|SRL|MULT")
+# Conflicts that the proof of one register may take.
+_CONFLICTS = 10_000
+Equal = Callable[[Miter, list[Pair]], list[bool]]
+# Steps that leave ANDs, inverters, registers without enable and reset, memories and multipliers.
+_GATE_LEVEL = """proc
+flatten
+opt_clean
+memory_collect
+async2sync
+dffunmap
+techmap t:* t:$mul %d t:$mem* %d
+simplemap
+dffunmap
+aigmap
+opt_clean
+attrmap -remove src -remove hdlname
+write_json -noscopeinfo {}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NetlistProof:
+    """How far a netlist is proven to be its Verilog.
+
+    Attributes:
+        family: of open synthesis.
+        proven: number of bits of registers and outputs that take the same for all values of registers and inputs.
+        not_decided: number of those that depend on a memory or a multiplier, or that were not decided.
+        differ: names of those that take another value somewhere.
+    """
+
+    family: str
+    proven: int
+    not_decided: int
+    differ: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing differs."""
+        return not self.differ
+
+    def sentence(self) -> str:
+        """Return what is known, in one line."""
+        if self.differ:
+            return f"register or output {self.differ[0]} of the netlist does not take what the Verilog says"
+        rest = f", {self.not_decided:,} read memories or multipliers and were not" if self.not_decided else ""
+        what = "registers and outputs of the netlist take what the Verilog says"
+        return f"{what} {ALL_INPUTS}: {self.proven:,} bits compared, 0 differ{rest}"
+
+
+def prove_netlist(
+    project: VerilogProject,
+    family: str,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    timeout_s: float = 600.0,
+) -> NetlistProof:
+    """Compare the netlist that open synthesis makes of `project` with the Verilog, register by register.
+
+    Args:
+        project: as `to_verilog` writes it.
+        family: one of `list_families()`.
+        cache: as for `synthesize`; a netlist that lies there is the one that is compared.
+        timeout_s: most seconds for all tools together.
+
+    Raises:
+        TargetError: the family is unknown.
+        ToolError: yosys or its ABC is missing, died, or took too long.
+        RtlError: as for `synthesize`.
+    """
+    kind, left = find_family(family), countdown(timeout_s)
+    yosys, abc = find_open_tools(YOSYS, ABC)
+    home = project.path / "synth" if cache is None else Path(cache)
+    sources = read_sources(project, project.files)
+    made = make_netlist(sources, project.top, kind, home, yosys, left())
+    return compare_netlist(made, project.top, list(sources), kind, (yosys, abc), left())
+
+
+def compare_netlist(
+    made: Netlist, top: str, sources: list[str], family: Family, tools: tuple[Found, Found], timeout_s: float
+) -> NetlistProof:
+    """Compare a netlist with the Verilog beside it, whose files are `sources`; arguments and errors as before."""
+    (yosys, abc), left = tools, countdown(timeout_s)
+    write_bytes(made.folder / _SCRIPT, _script(made, top, sources, family).encode())
+    yosys.run(("-s", _SCRIPT) if len(yosys.command) == 1 else (_SCRIPT,), made.folder, left(), "gates.log")
+    verilog, netlist = (GateLevel.read(made.folder / name, top) for name in (_VERILOG, _GATES))
+
+    def equal(miter: Miter, pairs: list[Pair]) -> list[bool]:
+        return _equal(miter, pairs, made.folder, abc, left())
+
+    miter = Miter(verilog, netlist, _constants(verilog, netlist, equal))
+    pairs = miter.pairs()
+    proven = equal(miter, pairs)
+    differ = [pair for pair, holds in zip(pairs, proven, strict=True) if not holds and not pair.is_cut]
+    names = tuple(f"{wire}[{place}]" for wire, place in (pair.name for pair in differ))
+    return NetlistProof(family.family, sum(proven), len(pairs) - sum(proven) - len(differ), names)
+
+
+def _constants(verilog: GateLevel, netlist: GateLevel, equal: Equal) -> dict[Bit, str]:
+    """Return the registers that the netlist lacks because they are constant: together, they keep their values."""
+    found = dict.fromkeys(sorted(Miter(verilog, netlist).lacking(), key=str), ZERO)
+    while found:
+        miter = Miter(verilog, netlist, found)
+        keep = equal(miter, miter.constant_pairs())
+        if all(keep):
+            break
+        # What does not stay 0 is tried as 1, and then given up.
+        found = {
+            bit: value if kept else ONE
+            for kept, (bit, value) in zip(keep, found.items(), strict=True)
+            if kept or value == ZERO
+        }
+    return found
+
+
+def _equal(miter: Miter, pairs: list[Pair], folder: Path, abc: Found, timeout_s: float) -> list[bool]:
+    """Return for each pair whether its two signals are equal for all values of the inputs, as ABC proves it."""
+    write_bytes(folder / _BLIF, miter.blif(pairs).encode())
+    (folder / _PROVEN).unlink(missing_ok=True)
+    steps = f"read_blif {_BLIF}; strash; ifraig -C {_CONFLICTS}; write_aiger {_PROVEN}"
+    abc.run(("-c", steps), folder, timeout_s, "abc.log")
+    # AIGER: a header of five counts, then a line for each output; 0 is the constant.
+    try:
+        lines = (folder / _PROVEN).read_bytes().split(b"\n")
+        latches, outputs = (int(word) for word in lines[0].split()[3:5])
+        found = [int(line) == 0 for line in lines[1 + latches : 1 + latches + outputs]]
+    except (OSError, ValueError, IndexError):
+        found = []
+    if len(found) != len(pairs):
+        raise ToolError(f"{abc.tool.program} ended without its result in {folder}; its log is there")
+    return found
+
+
+def _is_logic(cell: str, family: Family) -> bool:
+    """Return whether a type of cell is a table, a carry, a register or a constant."""
+    logic = {name for kind in ("lut", "ff", "carry") for name in family.takes.get(kind, ())} | family.free
+    return cell in logic and _OTHER.search(cell) is None
+
+
+def _script(made: Netlist, top: str, sources: list[str], family: Family) -> str:
+    """Return yosys's steps to both modules as gates; memories and multipliers of the netlist stay as they are."""
+    verilog = "".join(f'read_verilog -defer "{name}"\n' for name in sources if name.endswith(".v"))
+    return "".join(
+        [
+            f"read_json {NETLIST}\n",
+            f"read_verilog -overwrite -D NO_INCLUDES {family.models}\n",
+            *(f"blackbox {cell}\n" for cell in sorted(made.types) if not _is_logic(cell, family)),
+            f"hierarchy -top {top}\n{_GATE_LEVEL.format(_GATES)}design -reset\n",
+            f"{verilog}hierarchy -top {top}\n{_GATE_LEVEL.format(_VERILOG)}",
+        ]
+    )
