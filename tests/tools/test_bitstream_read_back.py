@@ -10,9 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from fpgaprune.cli import app
-from fpgaprune.errors import ReadbackError, ToolError
+from fpgaprune.errors import ReadbackError, RtlError, ToolError
 from fpgaprune.fabric import bitstream_ending, find_board_router, find_open_tool, make_bitstream
 from fpgaprune.files import hardware_path
+from fpgaprune.flow import verify_bitstream
 from fpgaprune.flow.run import RunDirectory
 from fpgaprune.readback import Results, check_bitstream, read_chip
 
@@ -108,7 +109,10 @@ def test_narrow_words_and_registers_around_a_product_are_read_back(tmp_path, boa
 @pytest.mark.parametrize(
     "board", [*("tang-nano-9k", "icebreaker", "colorlight-i5", "ecp5-evn", "orangecrab", "gatemate-a1-evb")]
 )
-def test_a_run_is_exported_and_its_bitstream_is_verified(tmp_path, board):
+def test_a_run_is_exported_and_its_bitstream_is_verified(tmp_path, board, monkeypatch):
+    def too_large(*_, **__):
+        raise RtlError("it has too many gates")
+
     folder = tmp_path / "mine"
     whole = mlp(backend="Vitis", width=4, zeros=0.9)
     design = replace(whole, name="small", layers=whole.layers[:3], outputs=("relu",))
@@ -134,5 +138,11 @@ def test_a_run_is_exported_and_its_bitstream_is_verified(tmp_path, board):
     assert line in (handed / "README.md").read_text()
     done = CliRunner().invoke(app, ["verify", str(handed), "--bitstream"])
     assert line in done.output
+    found = verify_bitstream(folder)
+    assert (found.problems, found.not_compared) == ((), None)
+    assert found.netlist.proven > 500
+    monkeypatch.setattr("fpgaprune.flow.finished.bitstream_check.prove_netlist", too_large)
+    # What is too large to be compared is said, and the rest holds.
+    assert (verify_bitstream(folder).netlist, verify_bitstream(folder).not_compared) == (None, "it has too many gates")
     checked = subprocess.run([sys.executable, "check.py"], cwd=handed, capture_output=True, text=True)
     assert f"bitstream   {line}" in checked.stdout, checked.stdout
