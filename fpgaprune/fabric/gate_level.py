@@ -24,6 +24,8 @@ class GateLevel:
         gates: bit to the inputs of the gate that makes it: two of an AND, one of an inverter.
         registers: output of each register to its input.
         inputs: bits of the module's inputs.
+        cut: what other cells give, as memories and multipliers, whose function is not known here.
+        read: bits that a cell or an output reads.
         names: bit to the wires, with place, that have it.
         bits: the same the other way round.
         outputs: bits of the module's outputs, by port and place.
@@ -32,12 +34,14 @@ class GateLevel:
     gates: Mapping[Bit, tuple[Bit, ...]]
     registers: Mapping[Bit, Bit]
     inputs: frozenset[Bit]
+    cut: frozenset[Bit]
+    read: frozenset[Bit]
     names: Mapping[Bit, list[Name]]
     bits: Mapping[Name, Bit]
     outputs: Mapping[Name, Bit]
 
     @classmethod
-    def read(cls, path: Path, top: str) -> GateLevel:
+    def load(cls, path: Path, top: str) -> GateLevel:
         """Return module `top` of the file at `path`.
 
         Raises:
@@ -53,14 +57,19 @@ class GateLevel:
     def _of(cls, module: Mapping[str, Any]) -> GateLevel:
         gates: dict[Bit, tuple[Bit, ...]] = {}
         registers: dict[Bit, Bit] = {}
+        cut: set[Bit] = set()
+        read: set[Bit] = set()
         for cell in module["cells"].values():
-            wires = cell["connections"]
+            wires, ways = cell["connections"], cell.get("port_directions", {})
+            read.update(bit for port, bits in wires.items() if ways.get(port) != "output" for bit in bits)
             if cell["type"] == _AND:
                 gates[wires["Y"][0]] = (wires["A"][0], wires["B"][0])
             elif cell["type"] == _NOT:
                 gates[wires["Y"][0]] = (wires["A"][0],)
             elif cell["type"] == _REGISTER:
                 registers[wires["Q"][0]] = wires["D"][0]
+            else:
+                cut.update(bit for port, bits in wires.items() if ways.get(port) == "output" for bit in bits)
         bits: dict[Name, Bit] = {}
         names: dict[Bit, list[Name]] = {}
         for wire, found in module["netnames"].items():
@@ -76,7 +85,9 @@ class GateLevel:
             }
             for way in ("input", "output")
         }
-        return cls(gates, registers, frozenset(ends["input"].values()), names, bits, ends["output"])
+        read.update(ends["output"].values())
+        inputs = frozenset(ends["input"].values())
+        return cls(gates, registers, inputs, frozenset(cut), frozenset(read), names, bits, ends["output"])
 
     def is_known(self, bit: Bit) -> bool:
         """Return whether a bit is a register or an input, and not what a memory or a multiplier gives, or nothing."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from fpgaprune.fabric.gate_level import Bit, GateLevel, Name
 
 ZERO, ONE = "zero", "one"
+# A bit without a value: an input of a cell that is left open, or what synthesis has left out.
+_UNKNOWN = "x"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,14 @@ class Miter:
             if there is None:
                 continue
             after = self._signal("next", there, self._next)
-            # A wire that nothing drives: nothing reads the register.
             if after[0]:
-                found.append(self._pair(self.verilog.names[output][0], given, after))
+                found.append(self._pair(self._name(output), given, after))
+            elif there in self.netlist.cut or there in self.netlist.gates:
+                # A memory or a multiplier has the register in it.
+                found.append(Pair(self._name(output), ZERO, ONE, True))
+            elif there in self.netlist.read:
+                # It is lost: nothing drives the wire, and something reads it.
+                found.append(Pair(self._name(output), ZERO, ONE, False))
         for name, bit in self.verilog.outputs.items():
             found.append(self._pair(name, bit, self._signal("netlist", self.netlist.outputs[name], self._own)))
         return found
@@ -91,9 +98,9 @@ class Miter:
         return self.verilog.names.get(bit, [("", 0)])[0]
 
     def _in_netlist(self, bit: Bit) -> Bit | None:
-        """Return the bit of the netlist that has a name of `bit` of the Verilog."""
-        names = self.verilog.names.get(bit, ())
-        return next((self.netlist.bits[name] for name in names if name in self.netlist.bits), None)
+        """Return the bit of the netlist that has a name of `bit` of the Verilog; None where it has no value there."""
+        found = (self.netlist.bits.get(name, _UNKNOWN) for name in self.verilog.names.get(bit, ()))
+        return next((there for there in found if there != _UNKNOWN), None)
 
     def _shared(self, bit: Bit) -> tuple[str, bool] | None:
         """Return the signal of a register, an input or a cut of the Verilog: that of the netlist, by name."""
@@ -131,7 +138,7 @@ class Miter:
                 stack.pop()
                 continue
             if isinstance(bit, str):
-                self._made[kind, bit] = (ONE if bit == "1" else ZERO, False)
+                self._made[kind, bit] = self._constant(kind, bit)
                 continue
             found = leaf(bit)
             if found is None:
@@ -139,9 +146,18 @@ class Miter:
                 if waiting:
                     stack.extend(waiting)
                     continue
-                found = self._gate(f"{kind}_{bit}", [self._made[kind, arg] for arg in gates[bit]])
+                found = self._gate(f"{kind}_{bit}", [self._arg(kind, arg) for arg in gates[bit]])
             self._made[kind, bit] = found
         return self._made[kind, root]
+
+    def _arg(self, kind: str, bit: Bit) -> tuple[str, bool]:
+        """Return the signal of an input of a gate; what has no value may have another one at each."""
+        return self._constant(kind, _UNKNOWN) if bit == _UNKNOWN else self._made[kind, bit]
+
+    def _constant(self, kind: str, bit: str) -> tuple[str, bool]:
+        if bit == _UNKNOWN:
+            return self._input(f"{kind}_unknown_{len(self.inputs)}"), True
+        return ONE if bit == "1" else ZERO, False
 
     def _gate(self, name: str, args: list[tuple[str, bool]]) -> tuple[str, bool]:
         if any(not signal for signal, _ in args):

@@ -3,7 +3,7 @@
 Registers keep their names through synthesis. So both are compared register by register: what each one takes next, as a
 function of all registers and inputs, whatever they are. ABC proves the functions equal (A. Mishchenko et al., FRAIGs: A
 Unifying Representation for Logic Synthesis and Verification, 2005). Memories and multipliers are taken as they are:
-what depends on one is counted, and not claimed. A register that the netlist lacks is constant, or of no influence.
+what depends on one is counted, and not claimed. A register that the netlist lacks is constant, or nothing reads it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _VERILOG, _GATES, _SCRIPT = "verilog_gates.json", "netlist_gates.json", "gates.y
 _BLIF, _PROVEN = "miter.blif", "miter.aig"
 # In the names of small memories, shift registers and multipliers that are made of tables.
 _OTHER = re.compile("RAM|DPR|SRL|MULT")
-# Conflicts that the proof of one register may take.
-_CONFLICTS = 10_000
+# Conflicts that the proof of one register may take: the time ends first, so what is not proven has a counterexample.
+_CONFLICTS = 1_000_000
 Equal = Callable[[Miter, list[Pair]], list[bool]]
 # Steps that leave ANDs, inverters, registers without enable and reset, memories and multipliers.
 _GATE_LEVEL = """proc
@@ -75,7 +75,7 @@ class NetlistProof:
         """Return what is known, in one line."""
         if self.differ:
             return f"register or output {self.differ[0]} of the netlist does not take what the Verilog says"
-        rest = f", {self.not_decided:,} read memories or multipliers and were not" if self.not_decided else ""
+        rest = f"; {self.not_decided:,} not decided, as behind memories and multipliers" if self.not_decided else ""
         what = "registers and outputs of the netlist take what the Verilog says"
         return f"{what} {ALL_INPUTS}: {self.proven:,} bits compared, 0 differ{rest}"
 
@@ -115,7 +115,7 @@ def compare_netlist(
     (yosys, abc), left = tools, countdown(timeout_s)
     write_bytes(made.folder / _SCRIPT, _script(made, top, sources, family).encode())
     yosys.run(("-s", _SCRIPT) if len(yosys.command) == 1 else (_SCRIPT,), made.folder, left(), "gates.log")
-    verilog, netlist = (GateLevel.read(made.folder / name, top) for name in (_VERILOG, _GATES))
+    verilog, netlist = (GateLevel.load(made.folder / name, top) for name in (_VERILOG, _GATES))
 
     def equal(miter: Miter, pairs: list[Pair]) -> list[bool]:
         return _equal(miter, pairs, made.folder, abc, left())
