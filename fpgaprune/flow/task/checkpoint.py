@@ -1,8 +1,9 @@
-"""`Checkpoint`: the state of a training on disk after each epoch. A killed training continues from it, to the bit."""
+"""`Checkpoint`: the state of a training on disk after its epochs. A killed training continues from it, to the bit."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,10 +44,16 @@ class State:
 class Checkpoint:
     """A file that holds the state of the training with this `key`."""
 
-    def __init__(self, path: Path, key: str) -> None:
-        """Keep the file at `path`, for the training that `key` describes: its settings, inputs and data."""
+    def __init__(self, path: Path, key: str, share: float = 0.02) -> None:
+        """Keep the file at `path`, for the training that `key` describes: its settings, inputs and data.
+
+        Saving takes at most about `share` of the training's time: a small network has epochs of some milliseconds, and
+        its state takes as long to write. With a `share` of 1 it is due after every epoch.
+        """
         self._path = path
         self._key = key
+        self._share = share
+        self._due = 0.0  # s, of `time.monotonic`
 
     @property
     def folder(self) -> Path:
@@ -70,14 +77,21 @@ class Checkpoint:
         model, optimizer = (tuple(array for _, array in sorted(of(kind).items())) for kind in ("model", "optimizer"))
         return State(head["epoch"], head["facts"], of("own"), model, optimizer)
 
+    def due(self) -> bool:
+        """Whether the training has gone on for long enough since the last `save`."""
+        return time.monotonic() >= self._due
+
     def save(self, state: State, model: keras.Model) -> None:
         """Write `state` and the variables of `model` and its optimizer to the file."""
+        start = time.monotonic()
         head = json.dumps({"key": self._key, "epoch": state.epoch, "facts": dict(state.facts)}, sort_keys=True)
         kinds = {"model": model.variables, "optimizer": model.optimizer.variables}
         arrays = {f"own/{name}": array for name, array in state.arrays.items()}
         for kind, variables in kinds.items():
             arrays.update({f"{kind}/{number:05}": np.asarray(v) for number, v in enumerate(variables)})
         write_npz(self._path, {**arrays, "head": np.frombuffer(head.encode(), np.uint8)})
+        end = time.monotonic()
+        self._due = end + (end - start) * (1 / self._share - 1)
 
     def remove(self) -> None:
         """Delete the file, if there is one."""
@@ -85,7 +99,7 @@ class Checkpoint:
 
 
 class Resume(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]
-    """Continues a training from a `State`, and saves one after each epoch."""
+    """Continues a training from a `State`, and saves one after an epoch where that is due."""
 
     def __init__(self, checkpoint: Checkpoint, start: State | None, facts: Any = None) -> None:
         """Make a callback for `model.fit(initial_epoch=start.epoch)`; `facts` gives a `State` facts and arrays."""
@@ -100,6 +114,8 @@ class Resume(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]
             self._start.restore(self.model)
 
     def on_epoch_end(self, epoch: int, logs: object = None) -> None:  # noqa: ARG002
-        """Save the state after this epoch."""
+        """Save the state after this epoch, if that is due."""
+        if not self._checkpoint.due():
+            return
         facts, arrays = self._facts()
         self._checkpoint.save(State(epoch + 1, facts, arrays), self.model)

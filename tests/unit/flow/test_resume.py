@@ -64,7 +64,7 @@ def finetuned(folder, schedule, progress, key="one", **settings):
     mask = np.ones((6, 8), dtype=bool)
     mask[2, 3] = False
     selection = MaskSet({"a/kernel": mask})
-    checkpoint = Checkpoint(folder / "finetune.checkpoint.npz", key)
+    checkpoint = Checkpoint(folder / "finetune.checkpoint.npz", key, share=1)
     found = Finetuning(model, config, task, selection, DATA, progress, checkpoint).run()
     return [np.asarray(variable) for variable in model.variables], found
 
