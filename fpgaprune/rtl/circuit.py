@@ -136,6 +136,11 @@ class Circuit:
 
     def copied(self, node: Node) -> int:
         """Add `node`, whose operands are nodes of this circuit; their bounds may be closer than where it was made."""
+        operands = [self.nodes[arg] for arg in node.args]
+        if operands and all(one.op == "const" for one in operands):
+            # A constant is no name in the text, which an address or a range of bits would need.
+            values = [np.array([one.params[0]], dtype=object) for one in operands]
+            return self.const(int(self.computed(node, values)[0]))
         if node.op == "lut":
             return self.lut(node.args, node.params[: len(node.args)], node.params[len(node.args) :])
         if node.op in ("shr", "inside"):

@@ -97,8 +97,9 @@ def _sums(
     def finish_counted(totals: list[Number]) -> list[Number]:
         return finish([(total, False) for total in totals])
 
-    chain.reads = chain.stream.bus
     if serial is None:
+        chain.image()
+        chain.reads = chain.stream.bus
         chain.window(size, stride, many_readers=True)
         trees = _trees(context, chain, weights)
         if trees is not None:
@@ -112,6 +113,7 @@ def _sums(
     else:
         chain.queue(min(chain.stream.beats, QUEUE))
         chain.pace(size, stride, serial.period)
+        chain.reads = chain.stream.bus
         chain.window(size, stride, registered=True)
         if isinstance(serial, SerialTrees):
             chain.compute_counted(serial, finish_counted, result)

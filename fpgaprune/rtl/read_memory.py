@@ -124,10 +124,13 @@ class _Reader:
             source = _TAKEN.match(value)
             form = self.datapath.form(source[1]) if source else {}
             if source and len(form) == 1 and isinstance(lowest := next(iter(form)), int) and form[lowest] == 1:
-                return lowest // self.width, self._weights(weight, beats)
+                return lowest // self.width, self._weights(weight, beats, silent=self._is_one_bit(name))
         raise CertificateError(f"value {name} of the Verilog does not multiply an input")
 
-    def _weights(self, text: str, beats: int) -> NDArray[np.int64]:
+    def _is_one_bit(self, name: str) -> bool:
+        return re.search(rf"^ +wire signed \[0:0\] {name} =", self.datapath.text, re.M) is not None
+
+    def _weights(self, text: str, beats: int, silent: bool) -> NDArray[np.int64]:
         constant = _CONSTANT.match(text)
         if constant:
             return np.full(beats, int(f"{constant[1]}{constant[2]}"), np.int64)
@@ -140,8 +143,8 @@ class _Reader:
             if taken[2] is not None:
                 slices.append((int(taken[2]), int(taken[3])))
             top = taken[1] if taken[1] in self.memories else self.datapath.wires.get(taken[1], "")
-        # A product that is always 0 takes but the lowest bit of its weight.
-        if len(slices) > 1 and slices[0] == (0, 0):
+        # A product that is always 0 has one bit, and takes but the lowest bit of its weight.
+        if silent and len(slices) > 1 and slices[0] == (0, 0):
             slices.pop(0)
         # In a slice of a slice, bits are counted from the lowest bit of the inner slice.
         low = sum(lowest for _, lowest in slices)
