@@ -18,7 +18,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.design import (
     Convolution,
@@ -29,21 +28,24 @@ from fpgaprune.design import (
     LookUp,
     Map,
     Operation,
-    Quantise,
+    Pad,
     Recurrent,
     Softmax,
 )
-from fpgaprune.emulate import Exact, Step, computed, exponentials_of, inverses_of, steps_of
+from fpgaprune.emulate import Exact, Step, exponentials_of, inverses_of, steps_of
 from fpgaprune.errors import CertificateError, DesignError, UnsupportedLayerError
 from fpgaprune.rtl.bus import Bus, Lane, Place
 from fpgaprune.rtl.followed_values import FollowedValues
 from fpgaprune.rtl.gate_weights import by_unit, joined_weights, units_of
 from fpgaprune.rtl.project import RtlLayer, VerilogProject
-from fpgaprune.rtl.prove_sums import MOST_VALUES, WantedSum, prove_outputs, require_same
+from fpgaprune.rtl.prove_lanes import LANES, prove_lanes
+from fpgaprune.rtl.prove_sums import MOST_VALUES, prove_outputs, require_same
 from fpgaprune.rtl.read_back import read_weights
+from fpgaprune.rtl.read_datapath import bits_out, has_datapath, text_of
 from fpgaprune.rtl.read_expression import UndecidedError
 from fpgaprune.rtl.read_lines import DatapathText
 from fpgaprune.rtl.recurrent import gate_tables
+from fpgaprune.rtl.wanted_sums import WantedSum, applied, direction_of, starts_of, sums_of
 
 
 @dataclass(frozen=True)
@@ -78,16 +80,51 @@ def prove_project(project: VerilogProject, design: Design) -> list[LayerProof]:
         CertificateError: a file of the project is gone.
     """
     found: dict[str, list[LayerProof]] = {}
+    proven: set[str] = set()
     for row in project.layers:
-        proven = {name for name, proofs in found.items() if proofs and all(proof.holds for proof in proofs)}
-        found[row.layer] = list(_proofs(project, design, row, proven))
+        given = _given(project, design, row, proven)
+        found[row.layer] = list(_proofs(project, design, row, given))
+        if all(proof.holds for proof in found[row.layer]) and (found[row.layer] or _keeps_bounds(design, row, given)):
+            proven.add(row.layer)
     return [proof for proofs in found.values() for proof in proofs]
 
 
-def _proofs(project: VerilogProject, design: Design, row: RtlLayer, proven: Collection[str]) -> Iterator[LayerProof]:
-    """Yield a proof for each datapath of the layer; the modules of `proven` layers give what they should."""
-    reads = _arriving(project, design, row, proven)
-    known = reads is not None and reads == row.reads
+@dataclass(frozen=True)
+class _Given:
+    """What comes from the layer before: its bus, in bounds that are proven or that its bits have anyway."""
+
+    bus: Bus
+    proven: bool
+
+
+def _given(project: VerilogProject, design: Design, row: RtlLayer, proven: Collection[str]) -> _Given:
+    """Return what comes from the layer before."""
+    rows, name = _senders(project), design[row.layer].inputs[0]
+    # A layer without a module hands its beats on.
+    while name not in rows and len(design[name].inputs) == 1:
+        (name,) = design[name].inputs
+    sender = rows.get(name)
+    if sender is None or sender.leaves is None:
+        kind = design[name].types["result"]
+        return _Given(Bus((Lane(kind.raw_min, kind.raw_max, 0),), kind.width, kind.signed), sender is None)
+    if sender.layer not in proven:
+        return _Given(sender.leaves.unbounded(), proven=False)
+    return _Given(sender.leaves, proven=True)
+
+
+def _keeps_bounds(design: Design, row: RtlLayer, given: _Given) -> bool:
+    """Return whether a layer without a datapath gives no more than what comes: it puts zeros around an image."""
+    if row.leaves is None or not isinstance(design[row.layer].operation, Pad):
+        return False
+    border = Bus((Lane(0, 0, 0),), given.bus.width, given.bus.signed)
+    return row.leaves.contains(given.bus) and row.leaves.contains(border)
+
+
+def _proofs(project: VerilogProject, design: Design, row: RtlLayer, given: _Given) -> Iterator[LayerProof]:
+    """Yield a proof for each datapath of the layer."""
+    reads = row.reads
+    if reads is not None and not (given.proven and reads.contains(given.bus)):
+        reads = reads.unbounded()
     own = re.compile(rf"(?:.*/)?{re.escape(row.module)}_([a-z]+\d*)\.v")
     for name in row.files:
         found = own.fullmatch(name)
@@ -100,9 +137,11 @@ def _proofs(project: VerilogProject, design: Design, row: RtlLayer, proven: Coll
             raise CertificateError(f"{project.path}: {error.filename} is gone; write the Verilog again") from error
         if f"module {module} " not in text or "out_data" not in text:
             continue
-        serial = "fp_serial_" in text
+        role = "products" if "fp_serial_" in text else found[1]
+        beside = role in LANES
+        known = given.proven if beside and row.reads is None else reads is not None and reads == row.reads
         try:
-            said = _decide(project, design, row, "products" if serial else found[1], reads)
+            said = _decide(project, design, row, role, reads or given.bus if beside else reads)
             yield LayerProof(row.layer, module, said, holds=True)
         except (UndecidedError, DesignError, UnsupportedLayerError) as error:
             yield LayerProof(row.layer, module, str(error), holds=None)
@@ -110,19 +149,6 @@ def _proofs(project: VerilogProject, design: Design, row: RtlLayer, proven: Coll
             sure = isinstance(error, _WrongNumbersError) or known or _is_sure(design, row.layer)
             said = str(error) if sure else f"{error}, if the layer before gives any number of its type"
             yield LayerProof(row.layer, module, said, holds=False if sure else None)
-
-
-def _arriving(project: VerilogProject, design: Design, row: RtlLayer, proven: Collection[str]) -> Bus | None:
-    """Return the inputs of the sums of `row`, in the bounds of the layer before if proven, else of its types."""
-    if row.reads is None:
-        return None
-    rows, name = _senders(project), design[row.layer].inputs[0]
-    # A layer without a module hands its beats on.
-    while name not in rows and len(design[name].inputs) == 1:
-        (name,) = design[name].inputs
-    sender = rows.get(name)
-    leaves = sender.leaves if sender is not None and sender.layer in proven else None
-    return row.reads if leaves is not None and row.reads.contains(leaves) else row.reads.unbounded()
 
 
 def _senders(project: VerilogProject) -> dict[str, RtlLayer]:
@@ -139,7 +165,7 @@ def _decide(project: VerilogProject, design: Design, row: RtlLayer, role: str, r
     """
     layers = {layer.name: layer for layer in design.layers}
     if role == "products":
-        _require_matrix(project, layers[row.layer])
+        _require_matrix(project, row, layers[row.layer])
         raise UndecidedError("its weights, read back, are the integer matrix; what it makes of them was not proven")
     tables = _TABLES.get((type(layers[row.layer].operation), role))
     if tables is not None:
@@ -150,6 +176,8 @@ def _decide(project: VerilogProject, design: Design, row: RtlLayer, role: str, r
         return _prove_both_sums(DatapathText.read(project, row, role), design, layers[row.layer], reads)
     if role == "sums" and reads is not None and row.leaves is not None:
         return _prove_sums(DatapathText.read(project, row, role), design, row, reads)
+    if reads is not None and role in LANES and not isinstance(layers[row.layer].operation, LookUp | Map):
+        return prove_lanes(project, design, row, role, reads)
     # A function that is computed behind a layer's sums is called after its own layer.
     for layer in (layers.get(f"{row.layer}_{role}"), layers[row.layer], *_readers(design, row.layer)):
         if layer is not None and isinstance(layer.operation, LookUp | Map) and len(layer.inputs) == 1:
@@ -172,26 +200,14 @@ def _readers(design: Design, name: str) -> list[LayerSpec]:
 
 def _prove_sums(text: DatapathText, design: Design, row: RtlLayer, reads: Bus) -> str:
     """Prove that a layer's sums are its matrix, and what is computed behind them, for all inputs."""
-    layer, steps = design[row.layer], {step.layer.name: step for step in steps_of(design)}
-    if not isinstance(layer.operation, Dense | Convolution):
+    if not isinstance(design[row.layer].operation, Dense | Convolution):
         raise UndecidedError("no layer of weighted sums")
-    matrix = _matrix(layer)
-    places = list(reads.places(len(matrix)))
-    accum, result = layer.types["accum"], layer.types["result"]
-    fraction = design[layer.inputs[0]].types["result"].fraction + layer.types["weight"].fraction
-    joined = [steps[name] for name in row.joined.get(layer.name, ())]
-
-    def finish(total: Exact, output: int) -> Exact:
-        total = total.into(result)
-        for step in joined:
-            total = _applied(step, total, output)
-        return total
-
-    starts = _starts(layer, "bias", matrix.shape[1])
-    wanted = [WantedSum(column, start, fraction, accum, finish) for column, start in zip(matrix.T, starts, strict=True)]
+    wanted = sums_of(design, row)
+    inputs = len(wanted[0].column)
+    places = list(reads.places(inputs))
     checked = prove_outputs(text, places, list(_leaving(row).places(len(wanted))), wanted)
     return (
-        f"{matrix.shape[1]:,} sums of {len(matrix):,} inputs are the integer matrix, with no bit lost; what follows "
+        f"{len(wanted):,} sums of {inputs:,} inputs are the integer matrix, with no bit lost; what follows "
         f"each sum was tried for all of its values, {checked:,} together"
     )
 
@@ -207,7 +223,7 @@ def _prove_both_sums(text: DatapathText, design: Design, layer: LayerSpec, reads
     states = (Lane(types["result"].raw_min, types["result"].raw_max, 0),) * units
     places = list(replace(reads, lanes=inputs + states).places(len(matrix)))
     kinds = (source, "weight", "bias"), (types["result"], "recurrent_weight", "recurrent_bias")
-    starts = np.stack([by_unit(np.array(_starts(layer, bias, matrix.shape[1] // 2)), units) for *_, bias in kinds])
+    starts = np.stack([by_unit(np.array(starts_of(layer, bias, matrix.shape[1] // 2)), units) for *_, bias in kinds])
     fractions = [kind.fraction + types[role].fraction for kind, role, _ in kinds]
     wanted = [
         WantedSum(column, start, fractions[output % 2], accum)
@@ -219,53 +235,47 @@ def _prove_both_sums(text: DatapathText, design: Design, layer: LayerSpec, reads
     return f"{count} are the two integer matrices, with no bit lost before the accumulator"
 
 
-def _starts(layer: LayerSpec, role: str, outputs: int) -> list[int]:
-    """Return the biases of `role` as the accumulator holds them."""
-    bias = Exact.of(layer.weights[role], layer.types[role]).into(layer.types["accum"])
-    return [int(value) for value in np.broadcast_to(bias.integers().reshape(-1), (outputs,))]
-
-
 def _leaving(row: RtlLayer) -> Bus:
     if row.leaves is None:
         raise UndecidedError("the project does not say what leaves it; write the Verilog again")
     return row.leaves
 
 
-def _applied(step: Step, x: Exact, channel: int) -> Exact:
-    """Return a function of single values, of numbers of one channel.
+def _require_matrix(project: VerilogProject, row: RtlLayer, layer: LayerSpec) -> None:
+    """Check that the weights in a layer's memories, or in its adders of bits, are its integers.
 
-    Raises:
-        UndecidedError: it is not a function of each number.
-    """
-    if isinstance(step.layer.operation, Quantise):
-        kind = step.layer.operation.types(step.layer.output_shape)[channel]
-        return x.on(0 * x.raw) if kind is None else x.into(kind).at_fraction(step.result.fraction)
-    try:
-        found = computed(step, x.on(x.raw.reshape(-1, 1)))
-    except (ValueError, IndexError):
-        raise UndecidedError("its channels have functions of their own") from None
-    rows = found.raw.reshape(len(x.raw), -1)
-    return found.on(rows[:, channel if rows.shape[1] > 1 else 0])
-
-
-def _require_matrix(project: VerilogProject, layer: LayerSpec) -> None:
-    """Check that the weights in a layer's memories, or in its adders of bits, are its integers times a power of two.
+    Those of a memory may be a power of two larger, or lack bits that no total has; those of adders of bits may also be
+    smaller or negated: what follows a sum makes up for it. An output that is one constant needs none of its own.
 
     Raises:
         CertificateError: one is another; the message names the first.
     """
     wanted = layer.weights["weight"]
+    outputs = layer.output_shape[-1] if layer.is_depthwise else wanted.shape[-1]
     try:
         came = read_weights(project, layer)
     except CertificateError as error:
         raise UndecidedError(str(error)) from None
-    axis = tuple(range(wanted.ndim - 1))
-    largest = np.abs(came).max(axis=axis), np.abs(wanted).max(axis=axis)
-    scale = np.where(largest[1] > 0, largest[0] // np.maximum(largest[1], 1), 1)
-    if (scale < 1).any() or (scale & (scale - 1)).any() or (came != wanted * scale).any():
-        place = np.argwhere(came != wanted * np.maximum(scale, 1))
-        first = [int(at) for at in place[0]] if len(place) else []
-        raise _WrongNumbersError(f"the weight at {first} of layer {layer.name!r} is another than the design's")
+    constant = _constant_outputs(project, row, outputs)
+    stored = has_datapath(row, "products")
+    bits = bits_out(text_of(project, row, "products")[1]) // outputs if stored else 0
+    for output, (mine, its) in enumerate(zip(came.reshape(-1, outputs).T, wanted.reshape(-1, outputs).T, strict=True)):
+        cut = bits > 0 and not ((mine - its) & ((1 << bits) - 1)).any()
+        if output in constant or cut or direction_of(mine) == direction_of(its):
+            continue
+        scale = max(int(np.abs(mine).max()) // max(int(np.abs(its).max()), 1), 1)
+        first = int(np.flatnonzero(mine != its * scale)[0]) * outputs + output
+        at = [int(one) for one in np.unravel_index(first, wanted.shape)]
+        raise _WrongNumbersError(f"the weight at {at} of layer {layer.name!r} is another than the design's")
+
+
+def _constant_outputs(project: VerilogProject, row: RtlLayer, outputs: int) -> set[int]:
+    """Return the outputs of a layer that are constants in the text behind its totals."""
+    if row.leaves is None or not has_datapath(row, "finish"):
+        return set()
+    trees = iter(DatapathText.read(project, row, "finish").outputs)
+    places = enumerate(row.leaves.places(outputs))
+    return {number for number, place in places if not place.bits or next(trees, (0, ("",)))[1][0] == "value"}
 
 
 def _softmax_tables(step: Step) -> dict[str, Exact]:
@@ -299,37 +309,24 @@ def _require_tables(text: DatapathText, layer: str, wanted: Mapping[str, Exact])
             raise _WrongNumbersError(f"table {name} is neither {' nor '.join(wanted)} of {layer!r}{where}")
 
 
-def _matrix(layer: LayerSpec) -> NDArray[np.int64]:
-    """Return the raw weights (inputs of a position, outputs)."""
-    weight = layer.weights["weight"]
-    if not layer.is_depthwise:
-        return weight.reshape(-1, weight.shape[-1])
-    channels = layer.output_shape[-1]
-    taps = weight.reshape(-1, channels)
-    matrix = np.zeros((taps.size, channels), np.int64)
-    for channel in range(channels):
-        matrix[channel::channels, channel] = taps[:, channel]
-    return matrix
-
-
 def _prove_function(text: DatapathText, design: Design, row: RtlLayer, layer: LayerSpec) -> str:
     """Prove that a function of one input is that of the layer, and of those that it computes too, for all numbers."""
     kind = design[layer.inputs[0]].types["result"]
     if len(text.outputs) != 1 or text.bits_in != kind.width or kind.width > MOST_VALUES.bit_length() - 1:
         raise UndecidedError("it takes more than one input at once")
-    walk = FollowedValues(text, [Place(0, kind.width, kind.signed, 0, kind.raw_min, kind.raw_max)])
     every = np.arange(kind.raw_min, kind.raw_max + 1, dtype=np.int64)
     steps = {step.layer.name: step for step in steps_of(design)}
     also = row.joined.get(layer.name, ())
     wanted = Exact.of(every, kind)
     for name in (layer.name, *also):
-        wanted = _applied(steps[name], wanted, 0)
+        wanted = applied(steps[name], wanted, 0)
     result = design[(layer.name, *also)[-1]].types["result"]
     width, tree = text.outputs[0]
     place = Place(0, width, result.signed, 0, result.raw_min, result.raw_max)
     if row.leaves is not None and row.leaves.width is None:
         (place,) = row.leaves.places(1)
     try:
+        walk = FollowedValues(text, [Place(0, kind.width, kind.signed, 0, kind.raw_min, kind.raw_max)])
         came = walk.values(tree, width, every)
         require_same(came, wanted.integers(), place, f"the function of layer {layer.name!r}", every)
     except CertificateError as error:

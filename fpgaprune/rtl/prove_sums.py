@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,36 +14,11 @@ from fpgaprune.rtl.bus import Place
 from fpgaprune.rtl.followed_values import FollowedValues, Sum
 from fpgaprune.rtl.read_expression import Tree, UndecidedError
 from fpgaprune.rtl.read_lines import DatapathText
-from fpgaprune.values import FixedType
+from fpgaprune.rtl.wanted_sums import WantedSum
 
 # Values for which the text is evaluated: all that a sum or an input can have, up to so many.
 MOST_VALUES = 1 << 22
 _CHUNK = 1 << 18
-
-
-@dataclass(frozen=True)
-class WantedSum:
-    """What an output should be.
-
-    Attributes:
-        column: the raw weight of each input.
-        start: the raw bias, as the accumulator holds it.
-        fraction: of the products.
-        accum: type of the accumulator.
-        finish: what is made of the accumulator of an output with a number; None where it leaves as it is.
-    """
-
-    column: NDArray[np.int64]
-    start: int
-    fraction: int
-    accum: FixedType
-    finish: Callable[[Exact, int], Exact] | None = None
-
-    def of(self, products: Exact, output: int) -> Exact:
-        """Return what leaves at output number `output` for these sums of products."""
-        start = Exact(np.asarray(self.start), self.accum.fraction, self.start, self.start)
-        total = (start + products).into(self.accum)
-        return total if self.finish is None else self.finish(total, output)
 
 
 def prove_outputs(
@@ -59,9 +33,11 @@ def prove_outputs(
         CertificateError: one is something else; `UndecidedError`: that was not decided.
     """
     # An input of which a bus leaves out the lowest bits is that much larger than what it carries.
-    zeros, bits = (np.array([getattr(place, name) for place in places]) for name in ("zeros", "bits"))
-    columns = [np.where(bits > 0, one.column << zeros, 0) for one in wanted]
-    inside = [_require_any_order(one, column, places) for one, column in zip(wanted, columns, strict=True)]
+    zeros = np.array([place.zeros for place in places])
+    # One that is 0 in every sample adds nothing, and no adder reads it.
+    varies = np.array([bool(place.bits and (place.low or place.high)) for place in places])
+    columns = [np.where(varies, one.column << zeros, 0) for one in wanted]
+    inside = [require_any_order(one, column, places) for one, column in zip(wanted, columns, strict=True)]
     walk = FollowedValues(text, places)
     outputs = iter(text.outputs)
     if len(text.outputs) != sum(place.bits > 0 for place in leaving):
@@ -120,7 +96,7 @@ def _tried(
     return count
 
 
-def _require_any_order(wanted: WantedSum, column: NDArray[np.int64], places: Sequence[Place]) -> bool:
+def require_any_order(wanted: WantedSum, column: NDArray[np.int64], places: Sequence[Place]) -> bool:
     """Check that the accumulator loses no bit, whatever the order of additions is: then the sum is that of the matrix.
 
     Returns:

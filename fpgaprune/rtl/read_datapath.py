@@ -52,6 +52,12 @@ def text_of(project: VerilogProject, layer: RtlLayer, role: str) -> tuple[int, s
     return int(bus) + 1, "\n".join(texts)
 
 
+def bits_out(text: str) -> int:
+    """Return how many bits leave the first module in the text of a datapath."""
+    found = re.search(r"output wire \[(\d+):0\] out_data", text)
+    return int(found[1]) + 1 if found else 0
+
+
 @dataclass
 class Datapath:
     """The lines of a datapath, from all of its files.
