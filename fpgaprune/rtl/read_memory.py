@@ -121,11 +121,24 @@ class _Reader:
 
     def _factors(self, name: str, one: str, two: str, beats: int) -> tuple[int, NDArray[np.int64]]:
         for value, weight in ((one, two), (two, one)):
-            source = _TAKEN.match(value)
-            form = self.datapath.form(source[1]) if source else {}
-            if source and len(form) == 1 and isinstance(lowest := next(iter(form)), int) and form[lowest] == 1:
+            lowest = self._input(value)
+            if lowest is not None:
                 return lowest // self.width, self._weights(weight, beats, silent=self._is_one_bit(name))
         raise CertificateError(f"value {name} of the Verilog does not multiply an input")
+
+    def _input(self, text: str) -> int | None:
+        """Return the lowest bit of the input that an expression is, maybe without low bits that are always 0."""
+        source = _TAKEN.match(text)
+        form = self.datapath.form(source[1]) if source else {}
+        if len(form) != 1:
+            return None
+        ((part, factor),) = form.items()
+        if isinstance(part, int):
+            return part if factor == 1 else None
+        cut = _TAKEN.match(self.datapath.wires[part])
+        if cut is None or cut[3] is None or factor != 1 << int(cut[3]):
+            return None
+        return self._input(cut[1])
 
     def _is_one_bit(self, name: str) -> bool:
         return re.search(rf"^ +wire signed \[0:0\] {name} =", self.datapath.text, re.M) is not None

@@ -10,7 +10,7 @@ from fpgaprune.errors import CertificateError
 from fpgaprune.rtl import Memory, check_verilog, parts, products, read_weights, to_verilog
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType, MaskSet
 
-from .networks import Net
+from .networks import Net, random_design
 
 
 def same_up_to_powers_of_two(found, wanted):
@@ -300,6 +300,28 @@ def test_weights_are_read_past_a_table_of_the_function_behind_them(function, int
     project = to_verilog(design, tmp_path, interval=interval)
     assert any(f"{dense}_" in path.name for path in tmp_path.glob("rtl/*_rom0.v")), "no table is computed with the sums"
     same_up_to_a_factor(read_weights(project, design[dense]), design[dense].weights["weight"])
+
+
+def test_weights_of_one_bit_among_wider_ones_are_read(tmp_path):
+    design, layer, _ = folded(1, 16, 12, 4, tmp_path / "first")
+    weight = layer.weights["weight"].copy()
+    weight[:, 3:8] = -(weight[:, 3:8] & 1)
+    layer = replace(layer, weights={**layer.weights, "weight": weight})
+    design = replace(design, layers=tuple(layer if one.name == layer.name else one for one in design.layers))
+    project = to_verilog(design, tmp_path / "second", fold={layer.name: 4})
+    same_up_to_powers_of_two(read_weights(project, layer), weight)
+
+
+@pytest.mark.parametrize("seed", [20017, 20119])
+def test_weights_of_inputs_without_their_lowest_bits_are_read(seed, tmp_path):
+    """A layer of coarser types stands before: the multipliers take the bits that are not always zero."""
+    design = random_design(seed, 2)
+    project = to_verilog(design, tmp_path, interval=(0, 16, 64)[seed % 3])
+    shortened = re.compile(r"(v\d+) = \$signed\(v\d+\[\d+:[1-9]\d*\]\);[^*]* = \(\1_d\d <<< \d+\);")
+    found = [row for row in project.layers if row.note.startswith("folded")]
+    assert any(shortened.search((tmp_path / f"rtl/{row.module}_products.v").read_text()) for row in found)
+    for row in found:
+        same_up_to_powers_of_two(read_weights(project, design[row.layer]), design[row.layer].weights["weight"])
 
 
 @pytest.mark.parametrize("signed", [False, True])
