@@ -144,7 +144,8 @@ def write_page(answer: Fit, folder: Path) -> Path:
 def front_title(answer: Fit) -> str:
     """Return the title of the table of the Pareto front."""
     more = f"; in the search {100 * extra:.2f} % more may be lost" if (extra := _limits(answer).retraining_loss) else ""
-    return f"the best networks: no other is better in loss, share and latency at once{more}"
+    judged = f", on {answer.front[0].samples:,} {answer.front[0].judged_on} samples" if answer.front else ""
+    return f"the best trials{judged}: no other is better in loss, share and latency at once{more}"
 
 
 def front_rows(answer: Fit) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

@@ -127,7 +127,7 @@ def _finish(stages: Iterable[FlowStage[Any]], context: StageContext) -> None:
 
 def _bring_up_to_date(stage: FlowStage[Any], context: StageContext, freezes: bool) -> None:
     """Run `stage`, unless it has run with the same inputs and settings; what lives then is frozen if it `freezes`."""
-    run, progress = context.run, context.progress
+    run, progress = context.run, context.progress if stage.asked(context.config) else Silent()
     earlier = STAGES[: STAGES.index(stage)]
     files = artefacts_at(earlier, run)
     names = inputs_of(stage, earlier, files)

@@ -280,6 +280,9 @@ class MeasureStage(FlowStage[MeasureResult]):
         run.write_json("measure.json", structs.replace(found, layout=chosen).to_json())
         return structs.replace(proven, bitstream=bitstream_link(found))
 
+    def asked(self, config: Flow) -> bool:
+        return config[MeasureConfig].asks
+
     def settings(self, config: Flow) -> object:
         settings = config[MeasureConfig]
         # If a tool was installed since, the stage can do what it left out.

@@ -160,7 +160,6 @@ class QuantiseStage(FlowStage[QuantiseResult]):
     sections: ClassVar[Mapping[str, Section]] = {"quantise": QuantiseConfig()}
     network = NetworkFiles(_MODEL, _MASKS, _TYPES, _HELD)
     may_be_left_out = True
-    not_asked = "the flow does not ask for it (epochs above 0 in [quantise], or quantised = true in [finetune])"
     masks = ("quantised_masks",)
     links = _LINKS
     result = QuantiseResult
@@ -208,6 +207,9 @@ class QuantiseStage(FlowStage[QuantiseResult]):
             held=held.count,
             links=context.artefacts.proven(_LINKS),
         )
+
+    def asked(self, config: Flow) -> bool:
+        return config[QuantiseConfig].epochs > 0 or config[FinetuneConfig].quantised
 
     def settings(self, config: Flow) -> object:
         own = section_json(config[QuantiseConfig])

@@ -254,7 +254,6 @@ class FlowStage(ABC, Generic[R]):
         reads_results: whether it reads the results of all earlier stages, and the files in `reported`.
         network: the network that later stages read, if this one wrote these files.
         may_be_left_out: whether a run is complete without its network and its links.
-        not_asked: the reason that a watcher shows if the stage has no results because the flow asks for none.
         masks: keys of the certificate; each is the digest of the masks in the file with this name and `.npz`.
         links: links of the certificate that `verify` reads again, by name.
         reported: artefacts that `part` reads.
@@ -271,7 +270,6 @@ class FlowStage(ABC, Generic[R]):
     reads_results: bool = False
     network: NetworkFiles | None = None
     may_be_left_out: bool = False
-    not_asked: str | None = None
     masks: tuple[str, ...] = ()
     links: ClassVar[Links] = {}
     reported: tuple[str, ...] = ()
@@ -281,6 +279,10 @@ class FlowStage(ABC, Generic[R]):
     @abstractmethod
     def run(self, context: StageContext) -> R | None:
         """Run the stage; return its result, None if the flow does not ask for the stage."""
+
+    def asked(self, config: Flow) -> bool:
+        """Return whether the flow asks for anything that the stage does; if not, a watcher learns nothing of it."""
+        return True
 
     def settings(self, config: Flow) -> object:
         """Return the part of the configuration on which the result depends, as JSON data."""
@@ -322,7 +324,7 @@ class FlowStage(ABC, Generic[R]):
     def tell_end(self, progress: Progress, result: R | None, seconds: float | None) -> None:
         """Report to `progress` how the stage ended in `seconds`; None if nothing had changed."""
         if result is None:
-            tell_end(progress, self.name, seconds, self.not_asked)
+            tell_end(progress, self.name, seconds)
         else:
             tell_end(progress, self.name, seconds, result.left_out, result.notes or ())
 

@@ -83,7 +83,6 @@ class TrimStage(FlowStage[TrimResult]):
     sections: ClassVar[Mapping[str, Section]] = {"trim": TrimConfig()}
     network = NetworkFiles(_MODEL, _MASKS, rounds=True)
     may_be_left_out = True
-    not_asked = "the flow does not ask for it (max_loss in [trim])"
     masks = ("trimmed_masks",)
     links = _LINKS
     result = TrimResult
@@ -129,6 +128,9 @@ class TrimStage(FlowStage[TrimResult]):
             rounds=found.rounds,
             links=context.artefacts.proven(_LINKS),
         )
+
+    def asked(self, config: Flow) -> bool:
+        return config[TrimConfig].max_loss is not None
 
     def settings(self, config: Flow) -> object:
         own = section_json(config[TrimConfig])

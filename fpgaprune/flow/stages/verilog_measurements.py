@@ -173,11 +173,14 @@ def measure_project(
         def tell(done: int, total: int, note: str, family: str = family) -> None:
             on_step(done, total, f"{family}: {note}")
 
+        on_step(0, 0, f"synthesis for {family}")
         synthesis[family] = synthesize(project, family, on_step=tell, **limits)
     if seeds:
+        on_step(0, 0, "place and route for ecp5")
         asked: dict[str, Any] = {"seeds": seeds, "target_mhz": target_mhz, "on_step": on_step}
         route = place_and_route(project, "ecp5", device, **asked, **limits)
     if board is not None:
+        on_step(0, 0, f"synthesis, place and route for {board}")
         output = folder / f"{project.name}{bitstream_ending(board)}"
         made = make_bitstream(project, board, output, device=device, **limits).to_json()
         bitstream = {**made, "path": output.name, "sha256": digest_file(output)}

@@ -117,8 +117,11 @@ def test_everything_asked_for_is_plain_data(measured):
     assert found["route(ecp5)"]["fmax_mhz"] == 102.0
     assert found["bitstream"]["path"] == "tiny.bit"
     assert (folder / "tiny.bit").is_file()
-    assert [step[:2] for step in told] == [(1, 3), (2, 3), (3, 3)] * 2
-    assert told[0][2].startswith("ecp5: ")
+    begun = [note for _, total, note in told if not total]
+    assert begun == ["synthesis for ecp5", "place and route for ecp5", "synthesis, place and route for ulx3s"]
+    counted = [step for step in told if step[1]]
+    assert [step[:2] for step in counted] == [(1, 3), (2, 3), (3, 3)] * 2
+    assert counted[0][2].startswith("ecp5: ")
 
 
 def test_the_terminal_prints_the_tables_of_the_report(measured, capsys, monkeypatch):

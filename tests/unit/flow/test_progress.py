@@ -4,8 +4,9 @@ import keras
 import numpy as np
 import pytest
 
+from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.run import Silent, epochs_shown, progress
-from fpgaprune.flow.stages import MeasureResult, stage_named
+from fpgaprune.flow.stages import STAGES, MeasureResult, stage_named
 
 
 class Recorder(Silent):
@@ -36,12 +37,17 @@ def test_how_a_stage_ended(result, seconds, told):
     assert recorder.stages == [("measure", *told)]
 
 
-def test_a_stage_that_nobody_asked_for_was_skipped():
-    recorder = Recorder()
-    stage_named("quantise").tell_end(recorder, None, 0.0)
-    ((_, state, note, _),) = recorder.stages
-    assert state == "skipped"
-    assert note.startswith("the flow does not ask for it (epochs above 0 in [quantise]")
+def test_a_watcher_learns_of_the_stages_that_the_flow_asks_for():
+    for document, asked in (
+        ({}, set()),
+        ({"quantise": {"epochs": 1}}, {"quantise"}),
+        ({"finetune": {"quantised": True}}, {"quantise"}),
+        ({"trim": {"max_loss": "1 %"}}, {"trim"}),
+        ({"measure": {"families": ["xc7"]}}, {"measure"}),
+    ):
+        config = parse_config(document, "flow")
+        silent = {"quantise", "trim", "measure"} - asked
+        assert {stage.name for stage in STAGES if not stage.asked(config)} == silent
 
 
 def train(recorder, metrics, epochs=2, passed=0, total=2):
