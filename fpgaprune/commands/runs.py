@@ -164,12 +164,8 @@ def _print_bitstream(found: "VerifiedBitstream") -> None:
     for claim in found.link.claims:
         if claim.holds:
             print_line(claim.sentence(), "green")
-    if found.check.left_out is not None:
-        print_line(found.check.left_out, "yellow")
-    if found.netlist is not None and found.netlist.holds:
-        print_line(found.netlist.sentence(), "green")
-    if found.not_compared is not None:
-        print_line(f"netlist and Verilog not compared: {found.not_compared}", "yellow")
+    if found.link.left_out is not None:
+        print_line(found.link.left_out, "yellow")
     if found.verilog is not None and found.verilog.locked and found.link.holds and found.check.cells is not None:
         print_line(
             f"so its memories and constants hold no locked weight {ALL_INPUTS}: {found.verilog.locked:,} locked "

@@ -72,6 +72,7 @@ from .loading import loader_version as loader_version
 from .netlist_proof import NetlistProof as NetlistProof
 from .netlist_proof import compare_netlist as compare_netlist
 from .netlist_proof import prove_netlist as prove_netlist
+from .netlist_proof import with_netlist as with_netlist
 from .nexus import free_first_carries as free_first_carries
 from .open_tools import ABC as ABC
 from .open_tools import YOSYS as YOSYS
@@ -101,6 +102,7 @@ from .verilator import lint as lint
 from .verilator import simulator_version as simulator_version
 from .waiting import bitstream_seconds as bitstream_seconds
 from .waiting import luts_within as luts_within
+from .waiting import netlist_seconds as netlist_seconds
 from .waiting import processor_slowness as processor_slowness
 from .waiting import read_back_seconds as read_back_seconds
 from .waiting import simulation_seconds as simulation_seconds

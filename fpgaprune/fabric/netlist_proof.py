@@ -11,18 +11,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fpgaprune.errors import ToolError
+from fpgaprune.errors import RtlError, ToolError
+from fpgaprune.fabric.bitstream import find_board_router
 from fpgaprune.fabric.cells import Family, find_family
 from fpgaprune.fabric.gate_level import Bit, GateLevel
 from fpgaprune.fabric.netlist_miter import ONE, ZERO, Miter, Pair
 from fpgaprune.fabric.open_tools import ABC, YOSYS, Found, find_open_tools
 from fpgaprune.fabric.synthesis import read_sources
+from fpgaprune.fabric.waiting import MOST_NETLIST_S
 from fpgaprune.fabric.yosys import NETLIST, Netlist, make_netlist
 from fpgaprune.files import write_bytes
-from fpgaprune.measure import ALL_INPUTS
+from fpgaprune.measure import ALL_INPUTS, BitstreamLink, Claim
 from fpgaprune.processes import countdown
 from fpgaprune.rtl import VerilogProject
 
@@ -71,13 +73,11 @@ class NetlistProof:
         """Whether nothing differs."""
         return not self.differ
 
-    def sentence(self) -> str:
-        """Return what is known, in one line."""
-        if self.differ:
-            return f"register or output {self.differ[0]} of the netlist does not take what the Verilog says"
+    def claim(self) -> Claim:
+        """Return what is known, as a claim of a certificate."""
         rest = f"; {self.not_decided:,} not decided, as behind memories and multipliers" if self.not_decided else ""
-        what = "registers and outputs of the netlist take what the Verilog says"
-        return f"{what} {ALL_INPUTS}: {self.proven:,} bits compared, 0 differ{rest}"
+        found = f"{self.differ[0]} does not" if self.differ else f"{self.proven:,} bits compared, 0 differ{rest}"
+        return Claim("registers and outputs of the netlist take what the Verilog says", ALL_INPUTS, found, self.holds)
 
 
 def prove_netlist(
@@ -106,6 +106,30 @@ def prove_netlist(
     sources = read_sources(project, project.files)
     made = make_netlist(sources, project.top, kind, home, yosys, left())
     return compare_netlist(made, project.top, list(sources), kind, (yosys, abc), left())
+
+
+def with_netlist(
+    link: BitstreamLink,
+    project: VerilogProject,
+    board: str,
+    *,
+    cache: str | os.PathLike[str],
+    timeout_s: float = MOST_NETLIST_S,
+) -> BitstreamLink:
+    """Add to the claims of a bitstream whether the netlist in it is the Verilog of `project`, or why nobody knows.
+
+    A large design, whose gates are not compared within `timeout_s` or are more than a file may hold, is left out. A
+    bitstream that was not read back gets no claim.
+    """
+    if not link.claims:
+        return link
+    try:
+        family = find_board_router(board)[1].family
+        found = prove_netlist(project, family, cache=cache, timeout_s=timeout_s)
+    except (ToolError, RtlError) as error:
+        why = f"netlist and Verilog not compared: {error}"
+        return replace(link, left_out=why if link.left_out is None else f"{link.left_out}; {why}")
+    return replace(link, claims=(*link.claims, found.claim()))
 
 
 def compare_netlist(

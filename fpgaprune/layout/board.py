@@ -18,6 +18,7 @@ from fpgaprune.fabric import (
     find_board_router,
     list_serial_boards,
     luts_within,
+    netlist_seconds,
     read_back_seconds,
 )
 from fpgaprune.layout.choice import choose_layout
@@ -141,7 +142,7 @@ def bitstream_seconds_on(laid: DesignLayout, board: str) -> tuple[float, float] 
     room = _Room.on(board)
     luts = room.luts(laid)
     made = bitstream_seconds(room.family, luts)
-    return None if made is None else (made, read_back_seconds(room.family, luts))
+    return None if made is None else (made, read_back_seconds(room.family, luts) + netlist_seconds(room.family, luts))
 
 
 def larger_board(design: Design, board: str) -> str:

@@ -70,7 +70,7 @@ def _prove_widths(text: DatapathText, design: Design, row: RtlLayer, role: str, 
     places = _read_by(text, arriving, count)
     values = [_raw(arriving.lanes[number % len(arriving.lanes)]) for number in range(count)]
     checked = _prove_each(text, places, values, leaving, lambda raw: raw)
-    return f"{count:,} values leave as they came, tried for all of each, {checked:,} together"
+    return f"every value leaves as it came: {checked:,} tried, {count:,} on the bus"
 
 
 def _prove_pooling(text: DatapathText, design: Design, row: RtlLayer, role: str, arriving: Bus) -> str:
@@ -95,7 +95,7 @@ def _prove_pooling(text: DatapathText, design: Design, row: RtlLayer, role: str,
         leaving = _uniform(-(1 << width - 1), (1 << width - 1) - 1, width, len(text.outputs))
         values = [_raw(whole.lanes[number % len(whole.lanes)]) for number in range(count)]
         checked = _prove_each(text, _read_by(text, whole, count), values, leaving, begun)
-        return f"the accumulator begins with each value, tried for all of each, {checked:,} together"
+        return f"the accumulator begins with every value: {checked:,} tried"
     if len(text.outputs) != 1 or row.leaves is None or row.leaves.width is None:
         raise UndecidedError("it takes more than one value at once")
     # All that one value can be for the accumulator, and all multiples of their greatest common difference between.
@@ -119,7 +119,7 @@ def _prove_pooling(text: DatapathText, design: Design, row: RtlLayer, role: str,
     places = [Place(0, text.bits_in, True, 0, int(every[0]), int(every[-1]))]
     (place,) = Bus((Lane(*_ends(row.leaves), 0),), row.leaves.width, row.leaves.signed).places(1)
     checked = _prove_each(text, places, [every], [place], ended)
-    return f"what becomes of {'the largest' if pool.largest else 'the sum'} of a window is right for all {checked:,}"
+    return f"what becomes of {'the largest' if pool.largest else 'the sum'} of a window is right: all {checked:,} tried"
 
 
 def _prove_totals(project: VerilogProject, design: Design, row: RtlLayer, arriving: Bus) -> str:
@@ -167,7 +167,7 @@ def _prove_totals(project: VerilogProject, design: Design, row: RtlLayer, arrivi
             column[word] = factor
         totals.append(WantedSum(column, one.start, one.fraction, one.accum, one.finish))
     checked = prove_outputs(text, places, list(row.leaves.places(len(totals))), totals)
-    return f"what follows each of {len(totals):,} totals was tried for all of its values, {checked:,} together"
+    return f"what follows each of {len(totals):,} sums was tried for all of its values, {checked:,} together"
 
 
 def _prove_each(

@@ -12,15 +12,13 @@ import msgspec
 
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import RtlError, RunError, ToolError
+from fpgaprune.errors import RunError
 from fpgaprune.fabric import (
-    NetlistProof,
     cells_file,
     digest_of_verilog,
-    find_board_router,
     golden_bytes,
     golden_vectors,
-    prove_netlist,
+    with_netlist,
 )
 from fpgaprune.flow.finished.export_certificate import proven_modules, read_certificate, verilog_link
 from fpgaprune.flow.finished.handover import golden_samples
@@ -45,11 +43,10 @@ class VerifiedBitstream:
 
     Attributes:
         check: what the bitstream was found to be.
-        link: the bitstream's, as the certificate has it.
+        link: the bitstream's, as the certificate has it; its netlist beside the Verilog is left out where no run was at
+            hand.
         verilog: the locked weights in the Verilog for the board; None where no run was at hand, or it locks nothing.
         modules: what its modules compute for all inputs; empty where no run was at hand.
-        netlist: the netlist of synthesis beside the Verilog; None where no run was at hand, or it was not compared.
-        not_compared: why it was not.
         problems: one line for each claim that does not hold.
     """
 
@@ -57,8 +54,6 @@ class VerifiedBitstream:
     link: BitstreamLink
     verilog: LinkCheck | None
     modules: tuple[LayerProof, ...]
-    netlist: NetlistProof | None
-    not_compared: str | None
     problems: tuple[str, ...]
 
 
@@ -94,28 +89,21 @@ def verify_bitstream(source: Path, file: Path | None = None) -> VerifiedBitstrea
         samples, results = vectors.samples, Results.of(project.outputs[0])
     cache, cells = None if run is None else run.file("sim"), cells_file(bitstream)
     found = check_bitstream(file or bitstream, board, sent, wanted, samples, results, cells=cells, cache=cache)
-    problems = [claim.sentence() for claim in found.claims() if not claim.holds]
+    link = found.link(bitstream.name, board)
+    problems: list[str] = []
     certified = read_certificate(bitstream.parent) if file is None else None
     if certified is not None and "bitstream" in certified:
         problems += _not_certified(BitstreamLink.from_json(certified["bitstream"]), found, bitstream)
     verilog: LinkCheck | None = None
     modules: tuple[LayerProof, ...] = ()
-    netlist, not_compared = None, None
     if run is not None:
         design = Design.load(run.file("design.json"))
         project = _verilog_of(run, design, bitstream.parent)
         verilog, _ = verilog_link(run, project, design)
         modules = tuple(proven_modules(project, design))
-        try:
-            family = find_board_router(board)[1].family
-            netlist = prove_netlist(project, family, cache=run.file("synth"), timeout_s=_PROOF_S)
-        except (ToolError, RtlError) as error:
-            # A large design: its gates do not end in time, or are more than a file may hold.
-            not_compared = str(error)
-        if netlist is not None and not netlist.holds:
-            problems.append(netlist.sentence())
-    link = found.link(bitstream.name, board)
-    return VerifiedBitstream(found, link, verilog, modules, netlist, not_compared, tuple(problems))
+        link = with_netlist(link, project, board, cache=run.file("synth"), timeout_s=_PROOF_S)
+    problems = [*(claim.sentence() for claim in link.claims if not claim.holds), *problems]
+    return VerifiedBitstream(found, link, verilog, modules, tuple(problems))
 
 
 def _not_certified(claim: BitstreamLink, found: BitstreamCheck, bitstream: Path) -> Iterator[str]:

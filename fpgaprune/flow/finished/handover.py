@@ -33,6 +33,7 @@ from fpgaprune.fabric import (
     stream_files,
     stream_form,
     vector_files,
+    with_netlist,
     write_handoff,
     write_simulation,
 )
@@ -176,6 +177,8 @@ def _board(
         line["results"] = msgspec.to_builtins(results)
         progress.step(0, 0, "the bitstream is read back")
         link = _read_back(made, board, sent, wanted, vectors.samples, results)
+        progress.step(0, 0, "its netlist is compared with the Verilog")
+        link = _held(with_netlist(link, project, board, cache=run.file("synth")))
         back = link.text()
         about = {**_about(project, vectors.samples), "board": board, "bitstream": made.path.name}
         about["line"] = {**line, "in_bytes": made.in_bytes, "out_bytes": made.out_bytes}
@@ -204,10 +207,15 @@ def _read_back(
         cells = cells_file(made.path)
         cells_sha256 = digest_file(cells) if cells.is_file() else ""
         return BitstreamLink(made.path.name, board, digest_file(made.path), (), reason, cells_sha256)
-    if not found.holds:
-        said = "; ".join(claim.sentence() for claim in found.claims() if not claim.holds)
-        raise RtlError(f"{made.path.name} is wrong, and nothing is handed over: {said}; try another seed")
-    return found.link(made.path.name, board)
+    return _held(found.link(made.path.name, board))
+
+
+def _held(link: BitstreamLink) -> BitstreamLink:
+    """Return the link of a bitstream, every claim of which must hold."""
+    said = "; ".join(claim.sentence() for claim in link.claims if not claim.holds)
+    if said:
+        raise RtlError(f"{link.link} is wrong, and nothing is handed over: {said}; try another seed")
+    return link
 
 
 def _vendor(

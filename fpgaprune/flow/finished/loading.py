@@ -75,7 +75,10 @@ def find_bitstream(source: Path) -> tuple[str, Path]:
         return next(iter(boards.values()))
     if boards:
         raise RunError(f"{source} has bitstreams in {', '.join(map(str, boards))}; name one of these folders")
-    raise RunError(f"{source} has no bitstream; make one: fpgaprune export {source} --for {_boards_of(source)}")
+    raise RunError(
+        f"{source} has no bitstream beside it; name the folder that 'export --out' made, or make one: "
+        f"fpgaprune export {source} --for {_boards_of(source)}"
+    )
 
 
 def _boards_of(run: Path) -> str:

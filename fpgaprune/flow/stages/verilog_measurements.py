@@ -20,6 +20,7 @@ from fpgaprune.fabric import (
     golden_bytes,
     golden_vectors,
     make_bitstream,
+    netlist_seconds,
     place_and_route,
     read_back_seconds,
     simulate,
@@ -28,6 +29,7 @@ from fpgaprune.fabric import (
     slowness,
     synthesis_seconds,
     synthesize,
+    with_netlist,
 )
 from fpgaprune.files import digest_file
 from fpgaprune.flow.task import arrays_of
@@ -94,7 +96,8 @@ def expected_seconds(
         there = router.devices.placed_luts({name: row.value for name, row in figures.items() if row is not None})
         made = bitstream_seconds(router.family, there)
         known = made is not None
-        placed += 0 if made is None else made + read_back_seconds(router.family, there)
+        then = read_back_seconds(router.family, there) + netlist_seconds(router.family, there)
+        placed += 0 if made is None else made + then
     # The whole design and its modules are synthesised side by side, each half of the work.
     return slowness() * (synthesis / min(os.cpu_count() or 1, 2) + simulation + placed), known
 
@@ -120,7 +123,7 @@ def verilog_checks(measured: Measured | None) -> list[Check]:
 
 
 def _read_back(
-    path: Path, board: str, project: VerilogProject, design: Design, x: Any, timeout_s: float
+    path: Path, board: str, project: VerilogProject, design: Design, x: Any, cache: Path, timeout_s: float
 ) -> dict[str, Any]:
     """Return what the bitstream at `path` answers the samples `x`, as JSON data; or why it was not read back."""
     try:
@@ -130,7 +133,8 @@ def _read_back(
         found = check_bitstream(path, board, sent, wanted, vectors.samples, results, timeout_s=timeout_s)
     except (ReadbackError, ToolError) as error:
         return {"left_out": str(error).replace(str(path), path.name)}
-    return {**found.to_json(), "link": found.link(path.name, board).to_json()}
+    link = with_netlist(found.link(path.name, board), project, board, cache=cache)
+    return {**found.to_json(), "link": link.to_json()}
 
 
 def bitstream_link(measured: Measured | None) -> BitstreamLink | None:
@@ -186,7 +190,7 @@ def measure_project(
         bitstream = {**made, "path": output.name, "sha256": digest_file(output)}
         if x is not None and len(x[0] if isinstance(x, list) else x):
             on_step(0, 0, "the bitstream is read back")
-            bitstream["read_back"] = _read_back(output, board, project, design, x, timeout_s)
+            bitstream["read_back"] = _read_back(output, board, project, design, x, cache, timeout_s)
     built = {layer.layer: layer.note for layer in project.layers if layer.note}
     return Measured(family_of(part), kernels_kept(design), synthesis, route, simulation, built, bitstream)
 

@@ -61,7 +61,9 @@ def test_a_run_without_a_bitstream_names_the_boards_with_its_part(loaded, tmp_pa
 
 def test_a_run_means_its_measured_bitstream_or_the_one_folder_beside_it(loaded, tmp_path):
     run = run_in(tmp_path / "mine")
-    with pytest.raises(RunError, match=r"has no bitstream; make one: fpgaprune export .*mine --for BOARD"):
+    with pytest.raises(
+        RunError, match=r"has no bitstream beside it; name .* make one: fpgaprune export .*mine --for BOARD"
+    ):
         load_board(run)
     handed_over(tmp_path / "mine-for-tang-nano-9k")
     load_board(run)

@@ -15,7 +15,7 @@ from fpgaprune.commands import print_table
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.estimate import verilog_price
-from fpgaprune.fabric import OPEN_TOOLS, bitstream_seconds, read_back_seconds
+from fpgaprune.fabric import OPEN_TOOLS, bitstream_seconds, netlist_seconds, read_back_seconds
 from fpgaprune.files import hardware_path
 from fpgaprune.flow.engine import parse_config
 from fpgaprune.flow.finished import settings_of
@@ -89,6 +89,7 @@ def test_how_long_it_will_take_grows_with_work_and_with_what_else_the_machine_do
     # On Gowin, most registers take a LUT too, and the bitstream is read back.
     luts = price.resources.lut.value + 0.7 * price.resources.ff.value
     more = bitstream_seconds("gowin", luts) + read_back_seconds("gowin", luts)
+    more += netlist_seconds("gowin", luts)
     assert expected(board="tang-nano-9k")[0] == pytest.approx(usual + more)
     # There is no law for place and route on an iCE40 HX.
     text = hardware_path("boards", "icebreaker.toml").read_text().replace("ice40up5k", "ice40hx8k")
