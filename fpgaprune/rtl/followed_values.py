@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
 from fpgaprune.rtl.bus import Place
-from fpgaprune.rtl.read_expression import Tree, UndecidedError, names_of, value_of
+from fpgaprune.rtl.read_expression import Tree, UndecidedError, names_of, sliced, value_of
 from fpgaprune.rtl.read_lines import BUS, DatapathText
 
 # A function of several sums is tried for all values of its inputs, up to so many bits of them.
@@ -223,6 +223,42 @@ class FollowedValues:
         # Doubled, so that no bits hold 0.
         low, high = self._reach(found)
         return -(1 << width) <= 2 * low and 2 * high < 1 << width
+
+
+def with_constant(text: DatapathText, lowest: int, value: int) -> DatapathText:
+    """Return the text where the input from bit `lowest` of the bus on, the last one, is `value`, and so all made of it.
+
+    Raises:
+        CertificateError: it reads bits of that input and of another one together.
+    """
+    constants: dict[str, int] = {}
+
+    def read(name: str) -> NDArray[np.int64]:
+        while name in text.registers:
+            name = text.registers[name][1]
+        return np.array([constants[name]], np.int64)
+
+    def is_known(name: str) -> bool:
+        while name in text.registers:
+            name = text.registers[name][1]
+        return name in constants
+
+    wires: dict[str, tuple[int, Tree]] = {}
+    for name, (width, tree) in text.wires.items():
+        names = list(names_of(tree))
+        if tree[0] == "bits" and tree[1] == BUS and tree[2] >= lowest:
+            _, _, high, low, signed = tree
+            if low < lowest:
+                raise CertificateError(f"bits {high} to {low} of the bus belong to no single input")
+            found = sliced(np.array([value], np.int64), high - lowest, low - lowest, signed)
+        elif names and BUS not in names and all(is_known(one) for one in names):
+            found = value_of(tree, read, text.tables)
+        else:
+            wires[name] = width, tree
+            continue
+        constants[name] = int(_fitted(found, width)[0])
+        wires[name] = width, ("value", constants[name])
+    return replace(text, bits_in=lowest, wires=wires)
 
 
 def _fitted(values: NDArray[np.int64], width: int) -> NDArray[np.int64]:

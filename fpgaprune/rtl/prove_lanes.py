@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from fpgaprune.design import Convolution, Dense, Design, Pad, Pooling
 from fpgaprune.emulate import Exact, steps_of
 from fpgaprune.errors import CertificateError
 from fpgaprune.rtl.bus import Bus, Lane, Place
-from fpgaprune.rtl.followed_values import FollowedValues
+from fpgaprune.rtl.followed_values import FollowedValues, with_constant
 from fpgaprune.rtl.project import RtlLayer, VerilogProject
 from fpgaprune.rtl.prove_sums import MOST_VALUES, prove_outputs, require_any_order, require_same
 from fpgaprune.rtl.read_datapath import has_datapath
@@ -96,7 +97,7 @@ def _prove_pooling(text: DatapathText, design: Design, row: RtlLayer, role: str,
         values = [_raw(whole.lanes[number % len(whole.lanes)]) for number in range(count)]
         checked = _prove_each(text, _read_by(text, whole, count), values, leaving, begun)
         return f"the accumulator begins with every value: {checked:,} tried"
-    if len(text.outputs) != 1 or row.leaves is None or row.leaves.width is None:
+    if len(text.outputs) != 1 or row.leaves is None or (row.leaves.width is None and len(row.leaves.lanes) != 1):
         raise UndecidedError("it takes more than one value at once")
     # All that one value can be for the accumulator, and all multiples of their greatest common difference between.
     every = np.unique(begun(_raw(lane)))
@@ -117,13 +118,16 @@ def _prove_pooling(text: DatapathText, design: Design, row: RtlLayer, role: str,
         return total.integers()
 
     places = [Place(0, text.bits_in, True, 0, int(every[0]), int(every[-1]))]
-    (place,) = Bus((Lane(*_ends(row.leaves), 0),), row.leaves.width, row.leaves.signed).places(1)
+    lanes = row.leaves.lanes if row.leaves.width is None else (Lane(*_ends(row.leaves), 0),)
+    (place,) = replace(row.leaves, lanes=lanes).places(1)
     checked = _prove_each(text, places, [every], [place], ended)
     return f"what becomes of {'the largest' if pool.largest else 'the sum'} of a window is right: all {checked:,} tried"
 
 
 def _prove_totals(project: VerilogProject, design: Design, row: RtlLayer, arriving: Bus) -> str:
     """Prove what becomes of sums that took several cycles: bias, types, and functions behind them."""
+    if has_datapath(row, "kernels"):
+        return _prove_numbered(project, design, row, arriving)
     if not (has_datapath(row, "products") or has_datapath(row, "sums")) or row.leaves is None:
         raise UndecidedError("it takes more than one value at once")
     text, matrix = DatapathText.read(project, row, "finish"), matrix_of(design[row.layer])
@@ -142,10 +146,7 @@ def _prove_totals(project: VerilogProject, design: Design, row: RtlLayer, arrivi
     bits, rest = divmod(text.bits_in, words.shape[1])
     if rest:
         raise UndecidedError(f"{words.shape[1]} totals do not share a bus of {text.bits_in} bits")
-    lowest = np.array([min(place.low, 0) for place in inputs], np.int64)
-    highest = np.array([max(place.high, 0) for place in inputs], np.int64)
-    positive, negative = words.clip(min=0), words.clip(max=0)
-    bottom, top = positive.T @ lowest + negative.T @ highest, positive.T @ highest + negative.T @ lowest
+    bottom, top = _bounds(words, inputs)
     wraps = (bottom < -(1 << bits - 1)) | (top >= 1 << bits - 1)
     full = np.where(wraps, -(1 << bits - 1), bottom), np.where(wraps, (1 << bits - 1) - 1, top)
     places = [Place(word * bits, bits, True, 0, int(a), int(b)) for word, (a, b) in enumerate(zip(*full, strict=True))]
@@ -168,6 +169,46 @@ def _prove_totals(project: VerilogProject, design: Design, row: RtlLayer, arrivi
         totals.append(WantedSum(column, one.start, one.fraction, one.accum, one.finish))
     checked = prove_outputs(text, places, list(row.leaves.places(len(totals))), totals)
     return f"what follows each of {len(totals):,} sums was tried for all of its values, {checked:,} together"
+
+
+def _prove_numbered(project: VerilogProject, design: Design, row: RtlLayer, arriving: Bus) -> str:
+    """Prove what becomes of sums that leave one after another, each with the number of its output beside it."""
+    wanted, whole = sums_of(design, row), DatapathText.read(project, row, "finish")
+    bits = whole.bits_in - max(1, (len(wanted) - 1).bit_length())
+    if project.loads is not None:
+        raise UndecidedError("its biases come while it runs")
+    if row.leaves is None or bits < 1:
+        raise UndecidedError("it takes more than one value at once")
+    low, high = _ends(arriving)
+    inputs = [Place(0, arriving.width or 0, arriving.signed, 0, low, high)] * len(wanted[0].column)
+    bottom, top = _bounds(np.stack([one.column for one in wanted], axis=1), inputs)
+    if int(bottom.min()) < -(1 << bits - 1) or int(top.max()) >= 1 << bits - 1:
+        raise UndecidedError(f"a total may have more than {bits} bits")
+    (leaving,) = row.leaves.places(1)
+    checked = 0
+    for output, one in enumerate(wanted):
+        require_any_order(one, one.column, inputs)
+
+        def finish(total: Exact, _: int, output: int = output, one: WantedSum = one) -> Exact:
+            return total if one.finish is None else one.finish(total, output)
+
+        total = WantedSum(np.ones(1, np.int64), one.start, one.fraction, one.accum, finish)
+        place = Place(0, bits, True, 0, int(bottom[output]), int(top[output]))
+        try:
+            checked += prove_outputs(with_constant(whole, bits, output), [place], [leaving], [total])
+        except UndecidedError as error:
+            raise UndecidedError(f"output {output}: {error}") from None
+        except CertificateError as error:
+            raise CertificateError(f"of sum {output}, {error}") from None
+    return f"what follows each of {len(wanted):,} sums was tried for all of its values, {checked:,} together"
+
+
+def _bounds(words: NDArray[np.int64], inputs: Sequence[Place]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the least and the greatest of each weighted sum (inputs, sums), also where some inputs are 0."""
+    lowest = np.array([min(place.low, 0) for place in inputs], np.int64)
+    highest = np.array([max(place.high, 0) for place in inputs], np.int64)
+    positive, negative = words.clip(min=0), words.clip(max=0)
+    return positive.T @ lowest + negative.T @ highest, positive.T @ highest + negative.T @ lowest
 
 
 def _prove_each(

@@ -51,8 +51,8 @@ def prove_outputs(
             stages.add(known.stage)
             checked += _tried(walk, (tree, width), known.inputs, one, column, place, output)
             continue
-        # A sum of which no bit is left is a constant.
-        if known.base not in ((), products.base):
+        # A sum of which no bit is left is a constant, and so is one of inputs that are always 0.
+        if known.base not in ((), products.base) and any(varies[number] for number, _ in known.base):
             raise CertificateError(f"output {output} {_unlike(known.base, products)}")
         stages.add(known.stage)
         whole = products.times(1 << one.accum.fraction - one.fraction).plus(Sum.of({}, one.start))
@@ -66,7 +66,8 @@ def prove_outputs(
             base = np.arange(first, min(first + _CHUNK, high + 1), dtype=np.int64)
             ends = sorted((products.factor * first, products.factor * int(base[-1])))
             total = one.of(Exact(products.factor * base, one.fraction, ends[0], ends[1]), output)
-            require_same(walk.values(tree, width, base), total.integers(), place, f"output {output}", base)
+            came = walk.values(tree, width, base if known.base == products.base else 0 * base)
+            require_same(came, total.integers(), place, f"output {output}", base)
         checked += high - low + 1
     if len(stages - {None}) > 1 and text.settles is None:
         raise CertificateError("its outputs do not leave in the same cycle")
