@@ -208,7 +208,10 @@ def _bounds(words: NDArray[np.int64], inputs: Sequence[Place]) -> tuple[NDArray[
     lowest = np.array([min(place.low, 0) for place in inputs], np.int64)
     highest = np.array([max(place.high, 0) for place in inputs], np.int64)
     positive, negative = words.clip(min=0), words.clip(max=0)
-    return positive.T @ lowest + negative.T @ highest, positive.T @ highest + negative.T @ lowest
+    return (
+        np.asarray(positive.T @ lowest + negative.T @ highest, np.int64),
+        np.asarray(positive.T @ highest + negative.T @ lowest, np.int64),
+    )
 
 
 def _prove_each(
