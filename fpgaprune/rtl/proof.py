@@ -178,8 +178,9 @@ def _decide(project: VerilogProject, design: Design, row: RtlLayer, role: str, r
         return _prove_sums(DatapathText.read(project, row, role), design, row, reads)
     if reads is not None and role in LANES and not isinstance(layers[row.layer].operation, LookUp | Map):
         return prove_lanes(project, design, row, role, reads)
-    # A function that is computed behind a layer's sums is called after its own layer.
-    for layer in (layers.get(f"{row.layer}_{role}"), layers[row.layer], *_readers(design, row.layer)):
+    # A function that is computed behind a layer's sums is called after its own layer; values are aligned before any.
+    readers = [] if role == "align" else _readers(design, row.layer)
+    for layer in (layers.get(f"{row.layer}_{role}"), layers[row.layer], *readers):
         if layer is not None and isinstance(layer.operation, LookUp | Map) and len(layer.inputs) == 1:
             return _prove_function(DatapathText.read(project, row, role), design, row, layer)
     raise UndecidedError("neither sums of products at once nor a function of one number")
@@ -314,6 +315,7 @@ def _prove_function(text: DatapathText, design: Design, row: RtlLayer, layer: La
     kind = design[layer.inputs[0]].types["result"]
     if len(text.outputs) != 1 or text.bits_in != kind.width or kind.width > MOST_VALUES.bit_length() - 1:
         raise UndecidedError("it takes more than one input at once")
+    walk = FollowedValues(text, [Place(0, kind.width, kind.signed, 0, kind.raw_min, kind.raw_max)])
     every = np.arange(kind.raw_min, kind.raw_max + 1, dtype=np.int64)
     steps = {step.layer.name: step for step in steps_of(design)}
     also = row.joined.get(layer.name, ())
@@ -326,7 +328,6 @@ def _prove_function(text: DatapathText, design: Design, row: RtlLayer, layer: La
     if row.leaves is not None and row.leaves.width is None:
         (place,) = row.leaves.places(1)
     try:
-        walk = FollowedValues(text, [Place(0, kind.width, kind.signed, 0, kind.raw_min, kind.raw_max)])
         came = walk.values(tree, width, every)
         require_same(came, wanted.integers(), place, f"the function of layer {layer.name!r}", every)
     except CertificateError as error:
