@@ -233,15 +233,10 @@ def with_constant(text: DatapathText, lowest: int, value: int) -> DatapathText:
     """
     constants: dict[str, int] = {}
 
-    def read(name: str) -> NDArray[np.int64]:
+    def constant(name: str) -> int | None:
         while name in text.registers:
             name = text.registers[name][1]
-        return np.array([constants[name]], np.int64)
-
-    def is_known(name: str) -> bool:
-        while name in text.registers:
-            name = text.registers[name][1]
-        return name in constants
+        return constants.get(name)
 
     wires: dict[str, tuple[int, Tree]] = {}
     for name, (width, tree) in text.wires.items():
@@ -251,8 +246,8 @@ def with_constant(text: DatapathText, lowest: int, value: int) -> DatapathText:
             if low < lowest:
                 raise CertificateError(f"bits {high} to {low} of the bus belong to no single input")
             found = sliced(np.array([value], np.int64), high - lowest, low - lowest, signed)
-        elif names and BUS not in names and all(is_known(one) for one in names):
-            found = value_of(tree, read, text.tables)
+        elif names and BUS not in names and all(constant(one) is not None for one in names):
+            found = value_of(tree, lambda one: np.array([constant(one)], np.int64), text.tables)
         else:
             wires[name] = width, tree
             continue

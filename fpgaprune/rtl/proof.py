@@ -106,7 +106,9 @@ def _given(project: VerilogProject, design: Design, row: RtlLayer, proven: Colle
     sender = rows.get(name)
     if sender is None or sender.leaves is None:
         kind = design[name].types["result"]
-        return _Given(Bus((Lane(kind.raw_min, kind.raw_max, 0),), kind.width, kind.signed), sender is None)
+        # Whatever its bits hold.
+        bus = Bus((Lane(0, 0, 0),), kind.width, kind.signed).unbounded()
+        return _Given(bus, sender is None)
     if sender.layer not in proven:
         return _Given(sender.leaves.unbounded(), proven=False)
     return _Given(sender.leaves, proven=True)
@@ -261,11 +263,14 @@ def _require_matrix(project: VerilogProject, row: RtlLayer, layer: LayerSpec) ->
     stored = has_datapath(row, "products")
     bits = bits_out(text_of(project, row, "products")[1]) // outputs if stored else 0
     for output, (mine, its) in enumerate(zip(came.reshape(-1, outputs).T, wanted.reshape(-1, outputs).T, strict=True)):
-        cut = bits > 0 and not ((mine - its) & ((1 << bits) - 1)).any()
-        if output in constant or cut or direction_of(mine) == direction_of(its):
-            continue
         scale = max(int(np.abs(mine).max()) // max(int(np.abs(its).max()), 1), 1)
-        first = int(np.flatnonzero(mine != its * scale)[0]) * outputs + output
+        larger = scale & (scale - 1) == 0 and np.array_equal(mine, its * scale)
+        cut = bits > 0 and not ((mine - its) & ((1 << bits) - 1)).any()
+        turned = not stored and direction_of(mine) == direction_of(its)
+        if output in constant or larger or cut or turned:
+            continue
+        wrong = [*np.flatnonzero(mine != its * scale), *np.flatnonzero(mine != its)]
+        first = int(wrong[0]) * outputs + output
         at = [int(one) for one in np.unravel_index(first, wanted.shape)]
         raise _WrongNumbersError(f"the weight at {at} of layer {layer.name!r} is another than the design's")
 

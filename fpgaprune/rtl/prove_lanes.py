@@ -103,10 +103,10 @@ def _prove_pooling(text: DatapathText, design: Design, row: RtlLayer, role: str,
     every = np.unique(begun(_raw(lane)))
     size = pool.window.taps if pool.window is not None else math.prod(source.output_shape[:-1])
     if not pool.largest:
-        step_of = max(int(np.gcd.reduce(np.diff(every))), 1) if len(every) > 1 else 1
-        if (int(every[-1]) - int(every[0])) * size // step_of >= MOST_VALUES:
+        stride = max(int(np.gcd.reduce(np.diff(every))), 1) if len(every) > 1 else 1
+        if (int(every[-1]) - int(every[0])) * size // stride >= MOST_VALUES:
             raise UndecidedError("the sum of a window has too many values to try each")
-        every = np.arange(int(every[0]) * size, int(every[-1]) * size + 1, step_of, dtype=np.int64)
+        every = np.arange(int(every[0]) * size, int(every[-1]) * size + 1, stride, dtype=np.int64)
     fraction = accum.fraction if pool.assigns_first else kind.fraction
     steps = {one.layer.name: one for one in steps_of(design)}
 
