@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.rtl.table_index import fitted_table, index_of
+from fpgaprune.rtl.node_values import computed_node, wrapped
+from fpgaprune.rtl.table_index import fitted_table
 
 # Adder levels of each operation; an operation that is not listed is wiring and takes none.
 COSTS = {
@@ -140,7 +141,7 @@ class Circuit:
         if operands and all(one.op == "const" for one in operands):
             # A constant is no name in the text, which an address or a range of bits would need.
             values = [np.array([one.params[0]], dtype=object) for one in operands]
-            return self.const(int(self.computed(node, values)[0]))
+            return self.const(int(computed_node(node, values, self.tables)[0]))
         if node.op == "lut":
             return self.lut(node.args, node.params[: len(node.args)], node.params[len(node.args) :])
         if node.op in ("shr", "inside"):
@@ -194,7 +195,7 @@ class Circuit:
         if low <= x.low and x.high <= high:
             return a
         if x.op == "const":
-            return self.const(_wrapped(x.low, width, signed))
+            return self.const(wrapped(x.low, width, signed))
         return self._add("wrap", (a,), (width, int(signed)), low, high)
 
     def clip(self, a: int, low: int, high: int) -> int:
@@ -301,54 +302,8 @@ class Circuit:
         for place in self.alive():
             node = self.nodes[place]
             args = [found[arg] for arg in node.args]
-            found[place] = self.computed(node, args, values)
+            found[place] = computed_node(node, args, self.tables, values)
         return [found[node].astype(np.int64) for node, _ in self.outputs]
-
-    def computed(
-        self, node: Node, args: Sequence[NDArray[np.object_]], values: Sequence[NDArray[np.int64]] = ()
-    ) -> NDArray[np.object_]:
-        """Return the value of `node` for those of its operands; `values` are those of the circuit's inputs."""
-        match node.op:
-            case "input":
-                return np.asarray(values[node.params[0]]).astype(object)
-            case "const":
-                return np.full(np.shape(values[0]) if len(values) else (1,), node.params[0], dtype=object)
-            case "add":
-                result = (args[0] << node.params[0]) + (args[1] << node.params[1])
-            case "sub":
-                result = (args[0] << node.params[0]) - (args[1] << node.params[1])
-            case "sum":
-                shifts, signs = node.params[:3], node.params[3:]
-                result = sum(sign * (arg << shift) for arg, shift, sign in zip(args, shifts, signs, strict=True))
-            case "mul":
-                result = args[0] * args[1]
-            case "shl":
-                result = args[0] << node.params[0]
-            case "shr":
-                result = args[0] >> node.params[0]
-            case "wrap":
-                width, signed = node.params
-                result = np.vectorize(lambda v: _wrapped(v, width, bool(signed)), otypes=[object])(args[0])
-            case "clip":
-                result = np.minimum(np.maximum(args[0], node.params[0]), node.params[1])
-            case "inside":
-                low, high = node.params
-                result = np.where((args[0] >= low) & (args[0] <= high), args[0], 0)
-            case "less":
-                result = np.where(args[0] < args[1], 1, 0)
-            case "max":
-                result = np.maximum(args[0], args[1])
-            case "min":
-                result = np.minimum(args[0], args[1])
-            case "select":
-                result = np.where(args[0].astype(bool), args[1], args[2])
-            case "lut":
-                index = index_of([arg.astype(np.int64) for arg in args], node.params[: len(args)])
-                result = np.array(node.params[len(args) :], dtype=object)[index]
-            case _:
-                table = np.array(self.tables[node.params[0]], dtype=object)
-                result = table[args[0].astype(np.int64)]
-        return np.asarray(result, dtype=object)
 
     def _limited(self, place: int, low: int, high: int) -> int:
         node = self.nodes[place]
@@ -396,8 +351,3 @@ class Circuit:
             self._known[node] = len(self.nodes)
             self.nodes.append(node)
         return self._known[node]
-
-
-def _wrapped(value: int, width: int, signed: bool) -> int:
-    value &= (1 << width) - 1
-    return value - (1 << width) if signed and value >> (width - 1) else value

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from fpgaprune.rtl.circuit import COSTS, Circuit, Node
+from fpgaprune.rtl.node_values import computed_node
 from fpgaprune.rtl.table_index import index_of, reached
 
 # What is made of one value by these alone is a weighted sum still, as which the Verilog is read back.
@@ -162,7 +163,8 @@ class _Cones:
         known = dict(zip(sources, np.array(rows, dtype=object).T, strict=True))
         for inner in self._between(place, sources):
             node = self.circuit.nodes[inner]
-            known[inner] = self.circuit.computed(node, [known[arg] for arg in node.args], known[sources[0]][None])
+            operands = [known[arg] for arg in node.args]
+            known[inner] = computed_node(node, operands, self.circuit.tables, known[sources[0]][None])
         bits = [node.index_bits for node in nodes]
         found = [0] * (1 << sum(bits))
         for row, entry in zip(rows, known[place], strict=True):
