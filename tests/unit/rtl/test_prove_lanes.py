@@ -182,3 +182,22 @@ def test_no_right_verilog_is_called_wrong(tmp_path, seed, branches):
     of = random_design(seed, branches) if branches else parallel_design(seed, 3)
     project = to_verilog(of, tmp_path / "verilog", interval=(0, 16, 64)[seed % 3])
     assert not [proof for proof in prove_project(project, of) if proof.holds is False]
+
+
+@pytest.mark.parametrize("factor", [-1, 3])
+def test_weights_in_a_memory_are_a_multiple_by_a_power_of_two_alone(tmp_path, factor):
+    of = network(outputs=12)
+    layer = of["fc"]
+    of = replace(of, layers=tuple(scaled(layer, factor) if one is layer else one for one in of.layers))
+    project = to_verilog(of, tmp_path / "verilog", fold={"fc": 4})
+    assert verdicts(project, of)["fc_products"].holds is None
+    changed = replace(of, layers=tuple(layer if one.name == "fc" else one for one in of.layers))
+    assert verdicts(project, changed)["fc_products"].holds is False
+
+
+def scaled(layer, factor):
+    """The layer with the weights of one output times a factor, and of a type that holds them."""
+    weight = layer.weights["weight"].copy()
+    weight[:, 2] *= factor
+    types = {**layer.types, "weight": FixedType(6, 3)}
+    return replace(layer, types=types, weights={**layer.weights, "weight": weight})
