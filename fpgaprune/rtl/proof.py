@@ -106,9 +106,7 @@ def _given(project: VerilogProject, design: Design, row: RtlLayer, proven: Colle
     sender = rows.get(name)
     if sender is None or sender.leaves is None:
         kind = design[name].types["result"]
-        # Whatever its bits hold.
-        bus = Bus((Lane(0, 0, 0),), kind.width, kind.signed).unbounded()
-        return _Given(bus, sender is None)
+        return _Given(Bus((Lane(kind.raw_min, kind.raw_max, 0),), kind.width, kind.signed), proven=False)
     if sender.layer not in proven:
         return _Given(sender.leaves.unbounded(), proven=False)
     return _Given(sender.leaves, proven=True)
