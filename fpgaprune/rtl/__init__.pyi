@@ -4,8 +4,6 @@ from .bus import Lane as Lane
 from .chain import Chain as Chain
 from .circuit import COSTS as COSTS
 from .circuit import Circuit as Circuit
-from .circuit import Node as Node
-from .circuit import width_of as width_of
 from .folded import Memory as Memory
 from .generate import operands_of as operands_of
 from .generate import plan_verilog as plan_verilog
@@ -27,6 +25,8 @@ from .moves import Swap as Swap
 from .moves import swaps_of as swaps_of
 from .names import KEYWORDS as KEYWORDS
 from .names import verilog_names as verilog_names
+from .node import Node as Node
+from .node import width_of as width_of
 from .number import Number as Number
 from .number import reciprocal as reciprocal
 from .pairing import Pair as Pair

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from fpgaprune.rtl.circuit import width_of
+from fpgaprune.rtl.node import width_of
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fpgaprune.rtl.bus import Lane
-from fpgaprune.rtl.circuit import Circuit, width_of
+from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.links import Computation, Link, Module, SerialTrees, Stream, Trees
+from fpgaprune.rtl.node import width_of
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.values import FixedType

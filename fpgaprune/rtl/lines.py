@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fpgaprune.rtl.circuit import Circuit, Node
+from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl.node import Node
 from fpgaprune.rtl.pipelining import Schedule
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from fpgaprune.rtl.circuit import Circuit, Node
+from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl.node import Node
 from fpgaprune.values import FixedType
 
 Item = TypeVar("Item")

@@ -16,10 +16,10 @@ from fpgaprune.emulate import Exact, Step, input_order
 from fpgaprune.errors import RtlError
 from fpgaprune.rtl.bus import Lane
 from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.circuit import width_of
 from fpgaprune.rtl.folded import WORTH
 from fpgaprune.rtl.gate_weights import by_unit, joined_weights
 from fpgaprune.rtl.links import AROUND, Loop, Module
+from fpgaprune.rtl.node import width_of
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.program import Program
 from fpgaprune.rtl.scheduled import ORDER_COUNTS, multiplied, program_of

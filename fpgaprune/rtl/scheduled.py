@@ -15,9 +15,9 @@ from fpgaprune.design import Convolution, Dense, Design, LayerSpec, Pad, Recurre
 from fpgaprune.errors import RtlError
 from fpgaprune.rtl.bus import Lane
 from fpgaprune.rtl.chain import Chain, window_parameters
-from fpgaprune.rtl.circuit import width_of
 from fpgaprune.rtl.gate_weights import joined_weights
 from fpgaprune.rtl.loaded import Loaded
+from fpgaprune.rtl.node import width_of
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.program import Program
 from fpgaprune.rtl.scheduled_sums import ScheduledSums

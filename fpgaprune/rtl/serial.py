@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fpgaprune.rtl.adders import AdderGraph
-from fpgaprune.rtl.circuit import width_of
+from fpgaprune.rtl.node import width_of
 from fpgaprune.rtl.pipelining import Lives, fewest_registers
 
 

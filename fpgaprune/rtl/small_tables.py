@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fpgaprune.rtl.circuit import COSTS, Circuit, Node
-from fpgaprune.rtl.node_values import computed_node
+from fpgaprune.rtl.circuit import COSTS, Circuit
+from fpgaprune.rtl.node import Node, computed_node
 from fpgaprune.rtl.table_index import index_of, reached
 
 # What is made of one value by these alone is a weighted sum still, as which the Verilog is read back.

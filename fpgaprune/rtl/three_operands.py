@@ -8,7 +8,8 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, replace
 
-from fpgaprune.rtl.circuit import COSTS, Circuit, Node
+from fpgaprune.rtl.circuit import COSTS, Circuit
+from fpgaprune.rtl.node import Node
 
 _SUMS = frozenset({"add", "sub", "sum"})
 

@@ -1,17 +1,48 @@
-"""`computed_node`: what a node of a circuit is, for many values of its operands at once."""
+"""`Node`: one value of a circuit; `computed_node` computes it for many values of its operands at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.rtl.table_index import index_of
 
-if TYPE_CHECKING:
-    from fpgaprune.rtl.circuit import Node
+
+def width_of(low: int, high: int) -> int:
+    """Count the bits of two's complement that hold every number from `low` to `high`, at least one."""
+    return max((-low - 1).bit_length() if low < 0 else 0, max(high, 0).bit_length()) + 1
+
+
+@dataclass(frozen=True)
+class Node:
+    """One value of a circuit.
+
+    Attributes:
+        op: `input`, `const`, `shl`, `shr`, `wrap` or a key of `COSTS`; `sum` has three operands.
+        args: indices of the operands in `Circuit.nodes`.
+        params: constants: shifts, bounds, a value, the number of a table; of `lut` index bits of operands and table.
+        low, high: smallest and largest value that it can have.
+    """
+
+    op: str
+    args: tuple[int, ...]
+    params: tuple[int, ...]
+    low: int
+    high: int
+
+    @cached_property
+    def width(self) -> int:
+        """Bits of two's complement that hold every value, at least one."""
+        return width_of(self.low, self.high)
+
+    @property
+    def index_bits(self) -> int:
+        """Bits that tell its values apart: what is never negative needs no sign."""
+        return self.width - int(self.low >= 0)
 
 
 def computed_node(
