@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from fpgaprune.fabric.gate_level import Bit, GateLevel, Name
+from fpgaprune.fabric.gate_level import NO_VALUE, ONE_BIT, Bit, GateLevel
 
-ZERO, ONE = "zero", "one"
-# A bit without a value: an input of a cell that is left open, or what synthesis has left out.
-_UNKNOWN = "x"
+ZERO, ONE, CUT = "zero", "one", "cut"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,7 @@ class Pair:
         is_cut: whether one of them depends on what is not known.
     """
 
-    name: Name
+    name: str
     verilog: str
     netlist: str
     is_cut: bool
@@ -38,7 +36,8 @@ class Miter:
     Attributes:
         verilog: the module as its Verilog says.
         netlist: the same after synthesis.
-        constants: outputs of registers of `verilog` to the signals `ZERO` or `ONE` that stand for them.
+        constants: outputs of registers of `verilog` to the signals `ZERO` or `ONE` that stand for them; `CUT` for one
+            that is constant in the netlist and reads a memory, so that nobody knows.
         inputs: signals that may have any value.
         lines: of the circuit, in BLIF.
     """
@@ -75,11 +74,12 @@ class Miter:
         return [
             self._pair(self._name(bit), self.verilog.registers[bit], (value, False))
             for bit, value in self.constants.items()
+            if value != CUT
         ]
 
-    def lacking(self) -> frozenset[Bit]:
-        """Return the registers of the Verilog that the netlist lacks."""
-        return frozenset(bit for bit in self.verilog.registers if self._in_netlist(bit) is None)
+    def lacking(self) -> dict[Bit, str | None]:
+        """Return the registers of the Verilog that the netlist lacks, and the constant that it has in their place."""
+        return {bit: self._written(bit) for bit in self.verilog.registers if self._in_netlist(bit) is None}
 
     def blif(self, pairs: Iterable[Pair]) -> str:
         """Return the circuit with an output for each pair, which is 1 where its two signals differ."""
@@ -90,17 +90,24 @@ class Miter:
         )
         return "\n".join([head, *self.lines, *differ, ".end\n"])
 
-    def _pair(self, name: Name, bit: Bit, other: tuple[str, bool]) -> Pair:
+    def _pair(self, name: str, bit: Bit, other: tuple[str, bool]) -> Pair:
         signal, is_cut = self._signal("verilog", bit, self._shared)
         return Pair(name, signal, other[0], is_cut or other[1])
 
-    def _name(self, bit: Bit) -> Name:
-        return self.verilog.names.get(bit, [("", 0)])[0]
+    def _name(self, bit: Bit) -> str:
+        return self.verilog.names.get(bit, [""])[0]
 
     def _in_netlist(self, bit: Bit) -> Bit | None:
-        """Return the bit of the netlist that has a name of `bit` of the Verilog; None where it has no value there."""
-        found = (self.netlist.bits.get(name, _UNKNOWN) for name in self.verilog.names.get(bit, ()))
-        return next((there for there in found if there != _UNKNOWN), None)
+        """Return the bit of the netlist that has a name of `bit` of the Verilog; None where it is none or a constant."""
+        return next((there for there in self._all_in_netlist(bit) if isinstance(there, int)), None)
+
+    def _written(self, bit: Bit) -> str | None:
+        """Return the constant that the netlist has for a bit of the Verilog, None where it has no value."""
+        found = next((there for there in self._all_in_netlist(bit) if there != NO_VALUE), None)
+        return None if found is None else ONE if found == ONE_BIT else ZERO
+
+    def _all_in_netlist(self, bit: Bit) -> Iterator[Bit]:
+        return (self.netlist.bits.get(name, NO_VALUE) for name in self.verilog.names.get(bit, ()))
 
     def _shared(self, bit: Bit) -> tuple[str, bool] | None:
         """Return the signal of a register, an input or a cut of the Verilog: that of the netlist, by name."""
@@ -110,9 +117,11 @@ class Miter:
         if there is not None:
             signal, is_cut = self._signal("netlist", there, self._own)
             return signal, is_cut or not self.verilog.is_known(bit)
-        if bit in self.constants:
-            return self.constants[bit], False
-        return self._input(f"of_verilog_{bit}"), True
+        known = self.constants.get(bit)
+        if known in (ZERO, ONE):
+            return known, False
+        # Where synthesis wrote a constant for it, what reads it must not depend on it.
+        return self._input(f"of_verilog_{bit}"), known == CUT or self._written(bit) is None
 
     def _own(self, bit: Bit) -> tuple[str, bool] | None:
         """Return the signal of a register, an input or a cut of the netlist."""
@@ -142,25 +151,26 @@ class Miter:
                 continue
             found = leaf(bit)
             if found is None:
-                waiting = [arg for arg in gates[bit] if (kind, arg) not in self._made]
+                waiting = [arg for arg in gates[bit][0] if (kind, arg) not in self._made]
                 if waiting:
                     stack.extend(waiting)
                     continue
-                found = self._gate(f"{kind}_{bit}", [self._arg(kind, arg) for arg in gates[bit]])
+                args, table = gates[bit]
+                found = self._gate(f"{kind}_{bit}", [self._arg(kind, arg) for arg in args], table)
             self._made[kind, bit] = found
         return self._made[kind, root]
 
     def _arg(self, kind: str, bit: Bit) -> tuple[str, bool]:
         """Return the signal of an input of a gate; what has no value may have another one at each."""
-        return self._constant(kind, _UNKNOWN) if bit == _UNKNOWN else self._made[kind, bit]
+        return self._constant(kind, NO_VALUE) if bit == NO_VALUE else self._made[kind, bit]
 
     def _constant(self, kind: str, bit: str) -> tuple[str, bool]:
-        if bit == _UNKNOWN:
+        if bit == NO_VALUE:
             return self._input(f"{kind}_unknown_{len(self.inputs)}"), True
-        return ONE if bit == "1" else ZERO, False
+        return ONE if bit == ONE_BIT else ZERO, False
 
-    def _gate(self, name: str, args: list[tuple[str, bool]]) -> tuple[str, bool]:
+    def _gate(self, name: str, args: list[tuple[str, bool]], table: str) -> tuple[str, bool]:
         if any(not signal for signal, _ in args):
             return "", False
-        self.lines.append(f".names {' '.join(signal for signal, _ in args)} {name}\n{'11' if len(args) > 1 else '0'} 1")
+        self.lines.append(f".names {' '.join(signal for signal, _ in args)} {name}\n{table}")
         return name, any(is_cut for _, is_cut in args)

@@ -18,7 +18,7 @@ from fpgaprune.errors import RtlError, ToolError
 from fpgaprune.fabric.bitstream import find_board_router
 from fpgaprune.fabric.cells import Family, find_family
 from fpgaprune.fabric.gate_level import Bit, GateLevel
-from fpgaprune.fabric.netlist_miter import ONE, ZERO, Miter, Pair
+from fpgaprune.fabric.netlist_miter import CUT, ONE, ZERO, Miter, Pair
 from fpgaprune.fabric.open_tools import ABC, YOSYS, Found, find_open_tools
 from fpgaprune.fabric.synthesis import read_sources
 from fpgaprune.fabric.waiting import MOST_NETLIST_S
@@ -28,27 +28,25 @@ from fpgaprune.measure import ALL_INPUTS, BitstreamLink, Claim
 from fpgaprune.processes import countdown
 from fpgaprune.rtl import VerilogProject
 
-_VERILOG, _GATES, _SCRIPT = "verilog_gates.json", "netlist_gates.json", "gates.ys"
+_VERILOG, _GATES, _SCRIPT = "verilog_gates.blif", "netlist_gates.blif", "gates.ys"
 _BLIF, _PROVEN = "miter.blif", "miter.aig"
 # In the names of small memories, shift registers and multipliers that are made of tables.
 _OTHER = re.compile("RAM|DPR|SRL|MULT")
 # Conflicts that the proof of one register may take: the time ends first, so what is not proven has a counterexample.
 _CONFLICTS = 1_000_000
 Equal = Callable[[Miter, list[Pair]], list[bool]]
-# Steps that leave ANDs, inverters, registers without enable and reset, memories and multipliers.
+# Steps that leave gates, registers without enable and reset, memories and multipliers; no log of each of their cells.
 _GATE_LEVEL = """proc
-flatten
+flatten -noscopeinfo
 opt_clean
 memory_collect
 async2sync
 dffunmap
-techmap t:* t:$mul %d t:$mem* %d
-simplemap
+tee -q techmap t:* t:$mul %d t:$mem* %d
+tee -q simplemap
 dffunmap
-aigmap
 opt_clean
-attrmap -remove src -remove hdlname
-write_json -noscopeinfo {}
+write_blif -blackbox {}
 """
 
 
@@ -148,25 +146,31 @@ def compare_netlist(
     pairs = miter.pairs()
     proven = equal(miter, pairs)
     differ = [pair for pair, holds in zip(pairs, proven, strict=True) if not holds and not pair.is_cut]
-    names = tuple(f"{wire}[{place}]" for wire, place in (pair.name for pair in differ))
+    names = tuple(pair.name for pair in differ)
     return NetlistProof(family.family, sum(proven), len(pairs) - sum(proven) - len(differ), names)
 
 
 def _constants(verilog: GateLevel, netlist: GateLevel, equal: Equal) -> dict[Bit, str]:
     """Return the registers that the netlist lacks because they are constant: together, they keep their values."""
-    found = dict.fromkeys(sorted(Miter(verilog, netlist).lacking(), key=str), ZERO)
-    while found:
+    written = Miter(verilog, netlist).lacking()
+    found = {bit: written[bit] or ZERO for bit in sorted(written, key=str)}
+    while True:
         miter = Miter(verilog, netlist, found)
-        keep = equal(miter, miter.constant_pairs())
-        if all(keep):
-            break
-        # What does not stay 0 is tried as 1, and then given up.
-        found = {
-            bit: value if kept else ONE
-            for kept, (bit, value) in zip(keep, found.items(), strict=True)
-            if kept or value == ZERO
+        pairs = miter.constant_pairs()
+        tried = [bit for bit, value in found.items() if value != CUT]
+        failed = {
+            bit: pair.is_cut for bit, pair, kept in zip(tried, pairs, equal(miter, pairs), strict=True) if not kept
         }
-    return found
+        if not failed:
+            return found
+        # Without a constant of the netlist, 0 is only a guess: 1 is the next. Those guesses come first.
+        for bit in [bit for bit in failed if written[bit] is None] or failed:
+            if written[bit] is None and found[bit] == ZERO:
+                found[bit] = ONE
+            elif written[bit] is not None and failed[bit]:
+                found[bit] = CUT
+            else:
+                del found[bit]
 
 
 def _equal(miter: Miter, pairs: list[Pair], folder: Path, abc: Found, timeout_s: float) -> list[bool]:
@@ -201,7 +205,7 @@ def _script(made: Netlist, top: str, sources: list[str], family: Family) -> str:
             f"read_json {NETLIST}\n",
             f"read_verilog -overwrite -D NO_INCLUDES {family.models}\n",
             *(f"blackbox {cell}\n" for cell in sorted(made.types) if not _is_logic(cell, family)),
-            f"hierarchy -top {top}\n{_GATE_LEVEL.format(_GATES)}design -reset\n",
+            f"hierarchy -top {top}\ndelete t:$scopeinfo\n{_GATE_LEVEL.format(_GATES)}design -reset\n",
             f"{verilog}hierarchy -top {top}\n{_GATE_LEVEL.format(_VERILOG)}",
         ]
     )

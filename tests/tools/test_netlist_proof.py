@@ -102,8 +102,22 @@ def always_enabled(module):
     cells(module, "DFFE")[4]["connections"]["CE"] = ["1"]
 
 
+def stuck_register(module):
+    """What reads it and its own wire take 0 in its place."""
+    name = next(name for name, cell in sorted(module["cells"].items()) if cell["type"] == "DFFE")
+    stuck = module["cells"].pop(name)["connections"]["Q"]
+    for places in (
+        *(cell["connections"] for cell in module["cells"].values()),
+        *module["ports"].values(),
+        *module["netnames"].values(),
+    ):
+        for key, bits in places.items():
+            if isinstance(bits, list):
+                places[key] = ["0" if [bit] == stuck else bit for bit in bits]
+
+
 @pytest.mark.parametrize(
-    "change", [changed_table, swapped_operands, register_of_another, lost_register, always_enabled]
+    "change", [changed_table, swapped_operands, register_of_another, lost_register, always_enabled, stuck_register]
 )
 def test_a_changed_netlist_is_told_by_the_name_of_a_register(made, change, tmp_path):
     found = made(change, tmp_path / "changed")
@@ -113,6 +127,21 @@ def test_a_changed_netlist_is_told_by_the_name_of_a_register(made, change, tmp_p
 
 def test_the_netlist_as_it_was_made_holds(made, tmp_path):
     assert made(lambda _: None, tmp_path / "same").holds
+
+
+def test_a_constant_for_a_register_on_which_nothing_depends_is_no_difference(made, project, tmp_path):
+    """Synthesis for a Nexus writes 0 on the wires of registers that it removes so."""
+    folder = tmp_path / "unread"
+
+    def unread(module):
+        top = folder / "rtl" / f"{project.top}.v"
+        register = "reg unread; always @(posedge clk) unread <= rst;"
+        text = top.read_text().replace("starting <= ", "starting <= (unread & rst & ~unread) | ")
+        top.write_text(text.replace("endmodule", f"{register} endmodule"))
+        module["netnames"]["unread"] = {"hide_name": 0, "bits": ["0"], "attributes": {}}
+
+    assert made(unread, folder).holds
+
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ from fpgaprune.readback import BitstreamCheck, Results, check_bitstream
 from fpgaprune.rtl import LayerProof, VerilogProject
 
 # Seconds that the comparison of the netlist with the Verilog may take: large designs are not worth a wait.
-_PROOF_S = 120.0
+_PROOF_S = 300.0
 
 
 def is_handed_over(folder: Path) -> bool:
