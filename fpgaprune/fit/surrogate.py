@@ -120,7 +120,7 @@ class LayerSensitivity:
 
     @staticmethod
     def samples(design: Design) -> int:
-        """Return how many samples `of` should see: fewer of a large network."""
+        """Return the number of samples on which the surrogate is made: a large network gets fewer."""
         weights = [(layer, layer.weights["weight"].size) for layer in design.layers if "weight" in layer.weights]
         products = sum(math.prod(layer.output_shape[:-1]) * size for layer, size in weights)
         return min(max(_PRODUCTS // max(products * len(widths_of(design)), 1), _FEWEST), _SAMPLES)

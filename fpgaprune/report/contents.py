@@ -148,7 +148,7 @@ class LayerReport:
 
     @property
     def is_convolution(self) -> bool:
-        """False for a Dense layer, whose kernels are single weights."""
+        """Whether its kernels are slices of a convolution; those of a Dense layer are single weights."""
         return "Dense" not in self.kind
 
     @property

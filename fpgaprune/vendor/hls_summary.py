@@ -20,7 +20,7 @@ _MODULE = re.compile(r"\s*\+ (?P<name>\S+)\s*")
 
 
 def recognises_hls_summary(text: str) -> bool:
-    """Return whether `text` is such a report."""
+    """Return whether `text` is a Synthesis Summary of Vitis HLS."""
     return _TITLE.search(text) is not None
 
 

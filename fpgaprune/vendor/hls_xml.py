@@ -18,7 +18,7 @@ _ROOT = re.compile(r"<profile\b.{0,3000}<(UserAssignments|PerformanceEstimates)\
 
 
 def recognises_hls_xml(text: str) -> bool:
-    """Return whether `text` is such a report."""
+    """Return whether `text` is a `csynth.xml` of Vivado HLS or Vitis HLS."""
     return _ROOT.search(text[:8192]) is not None
 
 

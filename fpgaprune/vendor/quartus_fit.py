@@ -33,7 +33,7 @@ _LUT = ("Total combinational functions",)
 
 
 def recognises_quartus_fit(text: str) -> bool:
-    """Return whether `text` is such a report."""
+    """Return whether `text` is a fitter report of Quartus."""
     return _STATUS.search(text) is not None
 
 

@@ -24,7 +24,7 @@ _COLUMNS = ("Name", "LUT", "REG", "BRAM", "DSP")
 
 
 def recognises_vivado_accelerator(text: str) -> bool:
-    """Return whether `text` is such a report."""
+    """Return whether `text` is a `report_accelerator_utilization` of Vitis."""
     head = read_vivado_head(text)
     if head is None:
         return False

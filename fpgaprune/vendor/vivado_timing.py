@@ -154,7 +154,7 @@ _SECTION = re.compile(r"\| (?P<name>[A-Z][A-Za-z ]+)")
 
 
 def recognises_vivado_timing(text: str) -> bool:
-    """Return whether `text` is such a report."""
+    """Return whether `text` is a timing report of Vivado."""
     head = read_vivado_head(text)
     if head is None:
         return False

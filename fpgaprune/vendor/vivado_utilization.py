@@ -36,7 +36,7 @@ Number = int | float | None
 
 
 def recognises_vivado_utilization(text: str) -> bool:
-    """Return whether `text` is such a report."""
+    """Return whether `text` is a utilization report of Vivado."""
     head = read_vivado_head(text)
     if head is None:
         return False
