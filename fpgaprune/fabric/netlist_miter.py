@@ -50,11 +50,14 @@ class Miter:
     _made: dict[tuple[str, Bit], tuple[str, bool]] = field(default_factory=dict, init=False)
 
     def pairs(self) -> list[Pair]:
-        """Return each register that the netlist has too, and each output."""
+        """Return each register that the netlist has too, or that is the same constant there, and each output."""
         found = []
         for output, given in self.verilog.registers.items():
             there = self._in_netlist(output)
             if there is None:
+                written, known = self._written(output), self.constants.get(output)
+                if written is not None and known in (written, CUT):
+                    found.append(self._pair(self._name(output), given, (written, known == CUT)))
                 continue
             after = self._signal("next", there, self._next)
             if after[0]:
@@ -98,7 +101,7 @@ class Miter:
         return self.verilog.names.get(bit, [""])[0]
 
     def _in_netlist(self, bit: Bit) -> Bit | None:
-        """Return the bit of the netlist that has a name of `bit` of the Verilog; None where it is none or a constant."""
+        """Return the bit of the netlist with a name of `bit` of the Verilog; None where there is none or a constant."""
         return next((there for there in self._all_in_netlist(bit) if isinstance(there, int)), None)
 
     def _written(self, bit: Bit) -> str | None:

@@ -30,8 +30,8 @@ _LAWS = {
 # Seconds of reading a bitstream back: its start, the compiler's among them, and those for each placed LUT.
 _READ_BACK = {"gowin": (4.5, 1.1e-3), "ice40up": (3.0, 4e-4), "ecp5": (3.0, 6e-4), "gatemate": (3.0, 2.5e-3)}
 # Seconds of comparing a netlist with its Verilog for each placed LUT, and the most that it may take after a bitstream.
-# Three networks of 3,800 to 6,000 LUTs took 16 to 33 s on a busy machine of 1.5 times the reference's seconds.
-_NETLIST, MOST_NETLIST_S = 3e-3, 60.0
+# Five networks of 3,800 to 6,000 LUTs took 8 to 13 s on a busy machine of 1.5 times the reference's seconds.
+_NETLIST, MOST_NETLIST_S = 2e-3, 60.0
 # Seconds of the start of yosys for one module, and seconds and power of the estimated LUTs of all modules; a second row
 # for the families with small maps. The sums are processor seconds of tests/benchmarks/measure_time_rows.csv, doubled,
 # for `reference_work` then took half of the reference. The power is that of larger networks: 14,000 to 36,000 LUT.

@@ -143,7 +143,6 @@ def test_a_constant_for_a_register_on_which_nothing_depends_is_no_difference(mad
     assert made(unread, folder).holds
 
 
-
 @pytest.mark.slow
 def test_what_reads_a_memory_or_a_multiplier_is_not_claimed(tmp_path):
     project = to_verilog(design(), tmp_path / "rtl", interval=16)
