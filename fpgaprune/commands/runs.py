@@ -115,7 +115,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check every file and every locked weight of a run again. The exit status is 1 if something is wrong."""
-    from fpgaprune.errors import ConfigError
+    from fpgaprune.errors import ConfigError, RunError
     from fpgaprune.flow import RunDirectory, is_handed_over, require_kind, verify_bitstream, verify_run
     from fpgaprune.measure import ALL_INPUTS
 
@@ -123,7 +123,9 @@ def verify(
         raise ConfigError(f"{file} is given without --bitstream; add it, so that the bitstream is read back")
     links: list[LinkCheck] = []
     problems: list[str] = []
-    folder = bitstream and is_handed_over(run_dir)
+    folder = is_handed_over(run_dir)
+    if folder and not bitstream:
+        raise RunError(f"{run_dir} is no run; export made it: add --bitstream if that was for a board, or give the run")
     if not folder:
         require_kind(run_dir, "run")
         links, problems = verify_run(run_dir)

@@ -129,8 +129,9 @@ def copies(model):
     ("build", "precision"),
     [
         (gated_network, fp.Precision(4, 5, 12)),
-        (gated_network, fp.Precision(16, 16, 20)),  # whose products float32 does not hold
-        (recurrent_network, fp.Precision(3, 4, 6)),  # whose sums are hardly finer than a table
+        pytest.param(gated_network, fp.Precision(16, 16, 20), marks=pytest.mark.slow),  # float32 lacks its products
+        # Sums are hardly finer than a table.
+        pytest.param(recurrent_network, fp.Precision(3, 4, 6), marks=pytest.mark.slow),
         (recurrent_network, fp.Precision(8, 10, 16)),  # whose sums float32 does not hold
         (network_of_both_directions, fp.Precision(4, 6, 10)),
         (image_network, fp.Precision(4, 3, 12)),

@@ -54,7 +54,7 @@ def check(seed, branches, folder):
     require_bits(project, design, seed, STALLS)
 
 
-@pytest.mark.parametrize(("seed", "branches"), [(500, 6), (503, 3)])
+@pytest.mark.parametrize(("seed", "branches"), [pytest.param(500, 6, marks=pytest.mark.slow), (503, 3)])
 def test_a_few_random_networks_give_the_bits_of_the_emulator(seed, branches, tmp_path):
     check(seed, branches, tmp_path)
 

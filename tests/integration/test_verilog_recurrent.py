@@ -59,7 +59,7 @@ def check(seed: int, branches: int, folder) -> None:
     require_bits(project, design, seed, STALLS)
 
 
-@pytest.mark.parametrize(("seed", "branches"), [(700, 5), (701, 5)])
+@pytest.mark.parametrize(("seed", "branches"), [(700, 5), pytest.param(701, 5, marks=pytest.mark.slow)])
 def test_a_few_random_recurrent_layers_give_the_bits_of_the_emulator(seed, branches, tmp_path):
     check(seed, branches, tmp_path)
 
@@ -115,7 +115,13 @@ def laid(cell: str, multipliers: int, sequences: bool, units: int = 6):
 
 @pytest.mark.parametrize(
     ("cell", "multipliers", "sequences"),
-    [("GRU", 1, False), ("LSTM", 3, True), ("GRU", 40, True), ("LSTM", 0, False), ("RNN", 2, True)],
+    [
+        ("GRU", 1, False),
+        ("LSTM", 3, True),
+        pytest.param("GRU", 40, True, marks=pytest.mark.slow),
+        ("LSTM", 0, False),
+        ("RNN", 2, True),
+    ],
 )
 def test_the_price_has_the_cycles_of_simulation(cell, multipliers, sequences, tmp_path):
     design, layout = laid(cell, multipliers, sequences)

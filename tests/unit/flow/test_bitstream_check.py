@@ -107,6 +107,9 @@ def test_a_folder_without_samples_and_a_file_without_the_option_are_refused(fold
     done = CliRunner().invoke(app, ["verify", str(folder), "x.fs"])
     assert isinstance(done.exception, ConfigError)
     assert "given without --bitstream" in str(done.exception)
+    done = CliRunner().invoke(app, ["verify", str(folder)])
+    assert isinstance(done.exception, RunError)
+    assert "is no run; export made it: add --bitstream" in str(done.exception)
 
 
 def test_a_bitstream_that_was_read_back_is_a_check_of_the_report():

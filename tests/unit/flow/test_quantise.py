@@ -232,7 +232,7 @@ def test_more_rounds_than_epochs_are_refused_before_anything_is_trained():
         parse_config({"quantise": {"hold": "powers"}}, "flow.toml")
 
 
-@pytest.mark.parametrize("keys", [{}, HOLD], ids=["free", "held"])
+@pytest.mark.parametrize("keys", [pytest.param({}, marks=pytest.mark.slow, id="free"), pytest.param(HOLD, id="held")])
 def test_a_training_that_was_killed_goes_on_as_if_undisturbed(done, held, tmp_path, keys):
     class KilledError(Exception):
         pass
