@@ -74,11 +74,11 @@ compile() {{
 }}
 compile firmware/${{PROJECT}}.cpp ${{PROJECT}}.o &
 NETWORK=$!
-compile ${{PROJECT}}_bridge.cpp ${{PROJECT}}_bridge.o
+{wrapper}compile ${{PROJECT}}_bridge.cpp ${{PROJECT}}_bridge.o
 compile ${{PROJECT}}_simulate.cpp ${{PROJECT}}_simulate.o
 wait ${{NETWORK}}
-${{CC}} ${{CFLAGS}} -shared ${{PROJECT}}.o ${{PROJECT}}_bridge.o -o firmware/${{PROJECT}}-${{LIB_STAMP}}.so
-${{CC}} ${{CFLAGS}} ${{PROJECT}}.o ${{PROJECT}}_bridge.o ${{PROJECT}}_simulate.o -o firmware/${{PROJECT}}-${{LIB_STAMP}}
+${{CC}} ${{CFLAGS}} -shared ${{PROJECT}}.o {wrapped}${{PROJECT}}_bridge.o -o {program}.so
+${{CC}} ${{CFLAGS}} ${{PROJECT}}.o {wrapped}${{PROJECT}}_bridge.o ${{PROJECT}}_simulate.o -o {program}
 rm -f *.o
 """
 _NEWEST = re.compile(r"# Include -std=c\+\+23 .*?\nfi\n", re.DOTALL)
@@ -109,7 +109,13 @@ def write_simulator(folder: Path, design: Design) -> None:
         options = '-D SIMULATED_WEIGHTS_DIR="${WEIGHTS_DIR}"'
     head = head.replace("#!/bin/bash\n\nCC", "#!/bin/bash\nset -e\n\nCC").replace("-O3", "-O1")
     head = _NEWEST.sub('CFLAGS+=" -std=c++11"\n', head)
-    script.write_text(head + _TAIL.format(options=options + " " if options else ""))
+    wrapper = wrapped = ""
+    if (folder / "firmware" / f"{design.name}_axi.cpp").is_file():
+        # For a board of AMD, the bridge may call the network by its wrapper.
+        wrapper, wrapped = "compile firmware/${PROJECT}_axi.cpp ${PROJECT}_axi.o\n", "${PROJECT}_axi.o "
+    options += " " if options else ""
+    program = "firmware/${PROJECT}-${LIB_STAMP}"
+    script.write_text(head + _TAIL.format(options=options, wrapper=wrapper, wrapped=wrapped, program=program))
     header = folder / "firmware" / "ap_types" / "etc" / "ap_private.h"
     if header.exists():
         header.write_text(_VOLATILE.sub(_both, header.read_text()))

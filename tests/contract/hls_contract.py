@@ -145,6 +145,7 @@ COMPILED = [
     Case("Vitis", "io_stream", "latency", "depthwise"),
     Case("Vitis", "io_parallel", "resource_unrolled", "mlp"),
     Case("Catapult", "io_parallel", "resource", "mlp"),
+    Case("VivadoAccelerator", "io_parallel", "latency", "mlp"),
 ]
 
 
