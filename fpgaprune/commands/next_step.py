@@ -24,11 +24,12 @@ def print_next(*words: str | Path) -> None:
 def print_next_of_run(run: Path, report: Mapping[str, Any]) -> None:
     """Print what to type after the run `run`, by the JSON data of its report.
 
-    A network that lost accuracy is trained for longer, also where no limit says how much it may lose. One that may not
-    fit gets the best suggestion, and one that fits is handed to a board.
+    A network that lost too much is trained for longer; where no limit says how much it may lose, one that lost more
+    than two standard errors. One that may not fit gets the best suggestion, and one that fits is handed to a board.
     """
-    compared = report["metric"]["lost"] is not None
-    if compared and report["verdicts"]["metric"]["reply"] != "yes":
+    reply, lost = report["verdicts"]["metric"]["reply"], report["metric"]["lost"]
+    noise = 2 * (report["metric"].get("lost_error") or 0)
+    if lost is not None and reply != "yes" and (reply == "no" or lost > noise):
         print_next("run", run / "flow.toml", "--epochs", "100", "--out", run)
     elif report["verdicts"]["fit"]["reply"] != "yes" and _first_of_flow(report) is not None:
         print_next("apply", run, str(_first_of_flow(report)))

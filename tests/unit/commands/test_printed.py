@@ -183,6 +183,8 @@ def test_advice_is_printed_with_its_notes(capsys):
     [
         ("no", 0.5, "yes", [], "run r/flow.toml --epochs 100 --out r"),
         ("unknown", 0.5, "yes", [], "run r/flow.toml --epochs 100 --out r"),
+        ("unknown", 0.1, "yes", [], "export r --for vivado"),
+        ("no", 0.1, "yes", [], "run r/flow.toml --epochs 100 --out r"),
         ("unknown", None, "yes", [], "export r --for vivado"),
         ("yes", 0.0, "probably", [{"place": "model"}, {"place": "flow file"}], "apply r 2"),
         ("yes", 0.0, "no", [{"place": "model"}], "export r --for vivado"),
@@ -191,7 +193,7 @@ def test_advice_is_printed_with_its_notes(capsys):
 )
 def test_the_next_command_follows_from_the_two_answers(capsys, kept, lost, fits, suggestions, said):
     report = {
-        "metric": {"lost": lost},
+        "metric": {"lost": lost, "lost_error": 0.06},
         "verdicts": {"metric": {"reply": kept}, "fit": {"reply": fits}},
         "advice": {"suggestions": suggestions},
         "target": {"part": {"name": "xc7none", "vendor": "AMD"}},
