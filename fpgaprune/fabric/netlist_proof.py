@@ -116,8 +116,8 @@ def with_netlist(
 ) -> BitstreamLink:
     """Add to the claims of a bitstream whether the netlist in it is the Verilog of `project`, or why nobody knows.
 
-    A large design, whose gates are not compared within `timeout_s` or are more than a file may hold, is left out. A
-    bitstream that was not read back gets no claim.
+    A large design, which is not compared within `timeout_s`, is left out. A bitstream that was not read back gets no
+    claim.
     """
     if not link.claims:
         return link
