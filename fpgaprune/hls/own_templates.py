@@ -1,4 +1,4 @@
-"""Adds templates of activations that hls4ml 1.3.0 lacks (relu6 for streams, our tables), and corrects its LSTM."""
+"""Adds templates of activations that hls4ml 1.3.0 lacks (relu6 for streams, our tables), and corrects two of its."""
 
 from __future__ import annotations
 
@@ -184,3 +184,19 @@ def mend_lstm(folder: Path, design: Design) -> None:
             )
         text = text.replace(wrong, right)
     header.write_text(text)
+
+
+_DEPTHWISE_1D = _FOLDER / "nnet_sepconv1d_latency.h"
+_GUARDS = ("NNET_SEPARABLE_CONV2D_LATENCY_H_", "NNET_SEPARABLE_CONV1D_LATENCY_H_")
+
+
+def mend_depthwise(folder: Path, design: Design) -> None:
+    """Make the project in `folder` compile with depthwise convolutions in one and in two dimensions; else leave it.
+
+    The header for one dimension of hls4ml 1.3.0 has the include guard of that for two, so that only the first counts.
+    """
+    if {len(layer.output_shape) for layer in design.layers if layer.is_depthwise} < {2, 3}:
+        return
+    header = folder / _DEPTHWISE_1D
+    if header.is_file():
+        header.write_text(header.read_text().replace(*_GUARDS))

@@ -15,7 +15,7 @@ from fpgaprune.errors import HlsError
 from fpgaprune.hls.call_hls4ml import as_problem, backend_options_of, quiet
 from fpgaprune.hls.golden import write_golden
 from fpgaprune.hls.layer_list import layer_list
-from fpgaprune.hls.own_templates import add_templates, mend_lstm
+from fpgaprune.hls.own_templates import add_templates, mend_depthwise, mend_lstm
 from fpgaprune.hls.readme import readme
 from fpgaprune.hls.same_graph import require_same
 from fpgaprune.hls.settings import hls_config
@@ -71,6 +71,7 @@ def write_sources(folder: Path, graph: Any, design: Design) -> None:
         else:
             graph.write()
     mend_lstm(folder, design)
+    mend_depthwise(folder, design)
     add_templates(folder, design)
     if BACKENDS[design.backend].compiles:
         write_simulator(folder, design)

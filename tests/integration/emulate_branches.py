@@ -85,7 +85,7 @@ def all_branches(rng: np.random.Generator, io_type: str, strategy: str, second: 
     for axis in (1, 2, 3):
         found[f"concatenate{axis}"] = (image, _merged(kl.Concatenate(axis=axis), second))
     found["concatenate_flat"] = ((n,), _merged(kl.Concatenate(), second))
-    # In io_parallel the headers of the two share an include guard, so that one project cannot hold both.
+    # One of the two in io_parallel, which compiles for longer.
     flat = rng.random() < 0.5
     if not parallel or (latency and not flat):
         found["depthwise2d"] = chain(image, kl.DepthwiseConv2D((kh, 2), padding="valid"))

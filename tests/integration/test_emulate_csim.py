@@ -121,6 +121,14 @@ def test_tables_of_our_own_templates_give_the_bits_of_the_c_simulation(io_type, 
     assert all(len(np.unique(values)) > 8 for values in simulated)
 
 
+def test_depthwise_convolutions_in_one_and_in_two_dimensions_compile_together(tmp_path):
+    """In hls4ml 1.3.0, their headers have one include guard."""
+    branches = [chain((5, 4, 2), kl.DepthwiseConv2D(2)), chain((6, 2), kl.DepthwiseConv1D(2))]
+    project = written(branches, np.random.default_rng(2), target("io_stream"), tmp_path / "hls")
+    simulated = project.compiled().predict(project.inputs)
+    assert differing(["depthwise2d", "depthwise1d"], simulated, emulate(project.design, project.inputs)) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("backend", "io_type", "strategy", "reuse", "seed"), MATRIX)
 def test_every_kind_with_random_types_gives_the_bits_of_the_c_simulation(
