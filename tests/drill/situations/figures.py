@@ -111,7 +111,11 @@ def a_loss_in_the_old_unit(folder):
     from fpgaprune.fit import Limits
 
     del folder
-    refused(lambda: parse_config({"verdict": {"max_loss": 0.02}}, "flow"), r"verdict\.max_loss: 0\.02", '"2 %" if it is a fraction')
+    refused(
+        lambda: parse_config({"verdict": {"max_loss": 0.02}}, "flow"),
+        r"verdict\.max_loss: 0\.02",
+        '"2 %" if it is a fraction',
+    )
     refused(lambda: Limits(max_loss=0.005), '"0.5 %" if it is a fraction')
     refused(lambda: read_max_loss("0.5"), "--max-loss", 'write "0.5 %"')
     assert read_max_loss("0.5%") == "0.5 %"
