@@ -158,9 +158,8 @@ def _constants(verilog: GateLevel, netlist: GateLevel, equal: Equal) -> dict[Bit
         miter = Miter(verilog, netlist, found)
         pairs = miter.constant_pairs()
         tried = [bit for bit, value in found.items() if value != CUT]
-        failed = {
-            bit: pair.is_cut for bit, pair, kept in zip(tried, pairs, equal(miter, pairs), strict=True) if not kept
-        }
+        kept = equal(miter, pairs)
+        failed = {bit: pair.is_cut for bit, pair, holds in zip(tried, pairs, kept, strict=True) if not holds}
         if not failed:
             return found
         # Without a constant of the netlist, 0 is only a guess: 1 is the next. Those guesses come first.
@@ -175,6 +174,8 @@ def _constants(verilog: GateLevel, netlist: GateLevel, equal: Equal) -> dict[Bit
 
 def _equal(miter: Miter, pairs: list[Pair], folder: Path, abc: Found, timeout_s: float) -> list[bool]:
     """Return for each pair whether its two signals are equal for all values of the inputs, as ABC proves it."""
+    if not pairs:
+        return []
     write_bytes(folder / _BLIF, miter.blif(pairs).encode())
     (folder / _PROVEN).unlink(missing_ok=True)
     steps = f"read_blif {_BLIF}; strash; ifraig -C {_CONFLICTS}; write_aiger {_PROVEN}"
