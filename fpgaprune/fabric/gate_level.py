@@ -14,7 +14,7 @@ Bit = int | str
 Gate = tuple[tuple[Bit, ...], str]
 ZERO_BIT, ONE_BIT, NO_VALUE = "0", "1", "x"
 _CONSTANTS: Mapping[str, Bit] = {"$false": ZERO_BIT, "$true": ONE_BIT, "$undef": NO_VALUE}
-_WIRE = "1 1"
+_WIRE, _CLOCK = "1 1", "clk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,9 @@ class _Blif:
             self.gates[name] = args, table
 
     def _register(self, names: list[str]) -> None:
-        """Store a register; one without a clock, or with one that is not an input, is a cell that is not known."""
+        """Store a register; one without the module's clock, or for its other edge, is a cell that is not known."""
         taken, name, edge, clock, *_ = [*names, "", ""]
-        if edge == "re" and clock in self.inputs:
+        if (edge, clock) == ("re", _CLOCK):
             self.registers[name] = taken
         else:
             self.cells.append([edge, f"D={taken}", f"Q={name}"])
