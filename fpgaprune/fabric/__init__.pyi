@@ -55,6 +55,7 @@ from .families import priced_as as priced_as
 from .families import versions_found as versions_found
 from .fan_out import COPY as COPY
 from .fan_out import copy_widely_read as copy_widely_read
+from .gate_level import GateLevel as GateLevel
 from .gatemate import fold_constants as fold_constants
 from .gowin import keep_carries_in_chains as keep_carries_in_chains
 from .handoff import Handoff as Handoff
