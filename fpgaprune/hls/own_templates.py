@@ -1,4 +1,4 @@
-"""Adds templates of activations that hls4ml 1.3.0 lacks (relu6 for streams, our tables), and corrects two of its."""
+"""Adds templates of activations that hls4ml 1.3.0 lacks (relu6 for streams, our tables), and corrects two headers."""
 
 from __future__ import annotations
 
@@ -195,8 +195,6 @@ def mend_depthwise(folder: Path, design: Design) -> None:
 
     The header for one dimension of hls4ml 1.3.0 has the include guard of that for two, so that only the first counts.
     """
-    if {len(layer.output_shape) for layer in design.layers if layer.is_depthwise} < {2, 3}:
-        return
     header = folder / _DEPTHWISE_1D
-    if header.is_file():
+    if {2, 3} <= {len(layer.output_shape) for layer in design.layers if layer.is_depthwise} and header.is_file():
         header.write_text(header.read_text().replace(*_GUARDS))
