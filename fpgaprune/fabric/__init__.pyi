@@ -29,6 +29,8 @@ from .boards import list_serial_boards as list_serial_boards
 from .cells import family_of as family_of
 from .cells import find_family as find_family
 from .cells import list_families as list_families
+from .cxx import compile_to as compile_to
+from .cxx import compiled_folder as compiled_folder
 from .devices import Device as Device
 from .devices import Devices as Devices
 from .devices import Placed as Placed

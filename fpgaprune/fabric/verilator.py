@@ -10,8 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from fpgaprune.errors import ToolError, ToolExitError
+from fpgaprune.fabric.cxx import compile_to, compiled_folder, find_compiler
 from fpgaprune.fabric.records import digest_of
 from fpgaprune.files import digest_file, hardware_path, make_folder, write_bytes
 from fpgaprune.processes import find_tool, run_tool
@@ -33,7 +35,7 @@ def simulator_version() -> str:
     Raises:
         ToolError: Verilator or a C++ compiler is missing.
     """
-    _compiler()
+    find_compiler()
     return _verilator()[2]
 
 
@@ -44,7 +46,7 @@ def build(project: VerilogProject, folder: Path, timeout_s: float) -> Path:
         ToolError: Verilator or a C++ compiler is missing, failed or ran too long.
     """
     verilator, root, _ = _verilator()
-    compiler = _compiler()
+    compiler = find_compiler()
     sources = [project.path / name for name in project.files]
     content = [digest_file(path) for path in (*sources, hardware_path("sim", "harness.cpp"))]
     stamp = digest_of(content, project.top, str(root), compiler, *_FLAGS)
@@ -65,9 +67,7 @@ def build(project: VerilogProject, folder: Path, timeout_s: float) -> Path:
     write_bytes(model / "harness.cpp", hardware_path("sim", "harness.cpp").read_bytes())
     write_bytes(model / "bind.h", _bindings(project).encode())
     objects = _compiled(compiler, model, root, timeout_s)
-    run_tool(
-        [*compiler, *objects, "-lpthread", "-o", "../simulator"], model, timeout_s, log_name="link.log", product="C++"
-    )
+    compile_to(program, [*objects, "-lpthread"], model, timeout_s)
     write_bytes(folder / "built", stamp.encode())
     return program
 
@@ -106,40 +106,38 @@ def _verilator() -> tuple[str, Path, str]:
     return str(root / "bin" / "verilator_bin"), root, f"verilator {version('verilator')}"
 
 
-def _compiler() -> list[str]:
-    for name in ("g++", "clang++"):
-        found = find_tool(name)
-        if found is not None:
-            return [str(found)]
-    raise ToolError("a C++ compiler (g++ or clang++) was not found: install one, such as Debian's package g++")
+def _compiled(compiler: str, model: Path, root: Path, timeout_s: float) -> list[str]:
+    """Compile everything in `model` to object files, and what all projects share: Verilator's run time and header.
 
-
-def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) -> list[str]:
-    """Compile everything in `model` to object files, and Verilator's run time, which all projects share."""
+    The header, compiled before, spares each project half of its compilation.
+    """
     includes = [f"-I{root / 'include'}", f"-I{root / 'include' / 'vltstd'}", "-I."]
     shared = _shared_folder(compiler, root)
-    jobs = []
-    for name in _RUNTIME:
-        target = shared / f"{Path(name).stem}.o"
-        if not target.exists():
-            jobs.append((shared, str(root / "include" / name), target))
-    sources = _units(model)
-    jobs += [(model, name, model / f"{Path(name).stem}.o") for name in sources]
 
-    def compile_one(job: tuple[Path, str, Path]) -> None:
-        place, source, target = job
-        # Another process may compile the same file: the object gets its name once it is whole.
-        partial = target.with_name(f".{target.name}.{os.getpid()}")
-        command = [*compiler, "-O1", *_FLAGS, *includes, "-w", "-c", source, "-o", str(partial.resolve())]
-        run_tool(command, place, timeout_s, log_name=f".{target.stem}.{os.getpid()}.log", product="C++")
-        partial.replace(target)
-        (place / f".{target.stem}.{os.getpid()}.log").unlink(missing_ok=True)
+    def compile_one(place: Path, source: str, target: Path, *more: str) -> None:
+        compile_to(target, ["-O1", *_FLAGS, *includes, "-w", *more, source], place, timeout_s)
 
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        list(pool.map(compile_one, jobs))
-    return [str((shared / f"{Path(name).stem}.o").resolve()) for name in _RUNTIME] + [
-        f"{Path(name).stem}.o" for name in sources
+    header, ready = shared / "shared.h", shared / "shared.h.gch"
+    runtime = [shared / f"{Path(name).stem}.o" for name in _RUNTIME]
+    jobs: list[tuple[Any, ...]] = []
+    if not ready.exists():
+        write_bytes(header, b'#include "verilated.h"\n')
+        jobs.append((shared, header.name, ready, "-x", "c++-header"))
+    jobs += [
+        (shared, str(root / "include" / name), target, "-c")
+        for name, target in zip(_RUNTIME, runtime, strict=True)
+        if not target.exists()
     ]
+    sources = _units(model)
+    objects = [model / f"{Path(name).stem}.o" for name in sources]
+    units = [
+        (model, name, target, "-include", str(header.resolve()), "-c")
+        for name, target in zip(sources, objects, strict=True)
+    ]
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for part in (jobs, units):
+            list(pool.map(lambda job: compile_one(*job), part))
+    return [str(target.resolve()) for target in (*runtime, *objects)]
 
 
 def _units(model: Path) -> list[str]:
@@ -164,11 +162,10 @@ def _units(model: Path) -> list[str]:
     return [f"unit{number}.cpp" for number in range(len(groups))]
 
 
-def _shared_folder(compiler: list[str], root: Path) -> Path:
-    """Return the folder of Verilator's compiled run time: in the user's cache, one for each way to compile it."""
-    home = os.environ.get("FPGAPRUNE_CACHE") or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+def _shared_folder(compiler: str, root: Path) -> Path:
+    """Return the folder of what all projects share, compiled: one for each way to compile it."""
     stamps = [f"{name} {digest_file(root / 'include' / name)}" for name in (*_RUNTIME, "verilated.h")]
-    return make_folder(Path(home) / "fpgaprune" / f"verilated-{digest_of(compiler, str(root), stamps, _FLAGS)}")
+    return compiled_folder(f"verilated-{digest_of(compiler, digest_file(Path(compiler)), str(root), stamps, _FLAGS)}")
 
 
 def _bindings(project: VerilogProject) -> str:

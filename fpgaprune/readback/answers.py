@@ -157,7 +157,6 @@ def check_bitstream(
     *,
     cells: str | os.PathLike[str] | None = None,
     patience: int = PATIENCE,
-    cache: str | os.PathLike[str] | None = None,
     timeout_s: float = 3600.0,
 ) -> BitstreamCheck:
     """Read back the bitstream at `path`, and compare what it answers with `wanted`.
@@ -176,7 +175,6 @@ def check_bitstream(
         cells: the file that `make_bitstream` wrote beside the bitstream (`cells_file`); that beside `path` unless
             given.
         patience: cycles without a byte after which the design counts as silent.
-        cache: folder for the simulator; a folder that is removed unless given.
         timeout_s: most seconds of one simulation.
 
     Raises:
@@ -197,7 +195,6 @@ def check_bitstream(
         results,
         synthesised=read_cells(synthesised) if synthesised.is_file() else None,
         patience=patience,
-        cache=cache,
         timeout_s=timeout_s,
         begun=begun,
     )
@@ -238,7 +235,6 @@ def check_chip(
     *,
     synthesised: SynthesisedCells | None = None,
     patience: int = PATIENCE,
-    cache: str | os.PathLike[str] | None = None,
     timeout_s: float = 3600.0,
     begun: float | None = None,
 ) -> BitstreamCheck:
@@ -266,7 +262,6 @@ def check_chip(
                     patience=patience,
                     opened=opened,
                     folder=Path(folder),
-                    cache=Path(folder if cache is None else cache),
                     timeout_s=timeout_s,
                 )
                 if came != wanted:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from fpgaprune.errors import ReadbackError, ToolError, ToolExitError
+from fpgaprune.errors import ReadbackError, ToolExitError
+from fpgaprune.fabric import compile_to, compiled_folder
 from fpgaprune.files import digest_file, hardware_path, make_folder, write_bytes
-from fpgaprune.processes import find_tool, run_tool
+from fpgaprune.processes import run_tool
 from fpgaprune.readback.netlist import Lut, Multiplier, Netlist
 
 _COMPLAINTS = {
@@ -23,23 +23,16 @@ class SilentDesignError(ReadbackError):
     """A design that does not answer, or not as the serial line asks for."""
 
 
-def simulator(cache: Path) -> Path:
-    """Return the program that runs netlists, compiled once for `cache`.
+def simulator() -> Path:
+    """Return the program that runs netlists, compiled once for each user.
 
     Raises:
         ToolError: there is no C++ compiler.
     """
     source = hardware_path("sim", "netlist.cpp")
-    program = make_folder(cache) / f"netlist-{digest_file(source)[:16]}"
+    program = compiled_folder("netlist") / digest_file(source)[:16]
     if not program.exists():
-        compiler = find_tool("g++") or find_tool("clang++")
-        if compiler is None:
-            raise ToolError("a C++ compiler was not found; install g++")
-        partial = cache / f".{program.name}.{os.getpid()}"
-        command = [str(compiler), "-std=c++20", "-O2", "-o", partial.name, str(source.resolve())]
-        run_tool(command, cache, 300.0, log_name=f"{partial.name}.log", product="C++")
-        partial.replace(program)
-        (cache / f"{partial.name}.log").unlink(missing_ok=True)
+        compile_to(program, ["-std=c++20", "-O2", str(source.resolve())], program.parent, 300.0)
     return program
 
 
@@ -54,7 +47,6 @@ def play(
     patience: int,
     opened: int,
     folder: Path,
-    cache: Path,
     timeout_s: float,
 ) -> bytes:
     """Compute the answers to the samples in `sent`, each simulated from the start of the chip.
@@ -69,7 +61,6 @@ def play(
         patience: cycles without a byte after which a design counts as silent.
         opened: 0 or 1, what a wire gives that is connected to nothing.
         folder: for the files of this run.
-        cache: for the program.
         timeout_s: most seconds.
 
     Raises:
@@ -79,7 +70,7 @@ def play(
     """
     if input_pin not in netlist.pins:
         raise SilentDesignError(f"the output does not depend on pin {input_pin}, which hears the host")
-    program, place = simulator(cache), make_folder(folder)
+    program, place = simulator(), make_folder(folder)
     lines = _lines(netlist, netlist.pins[input_pin])
     write_bytes(place / "cells.txt", ("\n".join(lines) + "\n").encode())
     write_bytes(place / "sent.bin", sent)

@@ -108,7 +108,7 @@ def flip(chip: Any, place: Any) -> None:
         kept.flip(chip, place)
 
 
-def outcome(chip: Any, board: str, original: Any, cells: Any, cache: Path) -> list[str]:
+def outcome(chip: Any, board: str, original: Any, cells: Any) -> list[str]:
     """The columns that a chip counts in."""
     from fpgaprune.errors import ReadbackError
     from fpgaprune.readback import check_chip, netlist_of
@@ -118,7 +118,7 @@ def outcome(chip: Any, board: str, original: Any, cells: Any, cache: Path) -> li
         if netlist_of(chip, board) == original:
             return ["same"]
         sent, wanted = samples(SAMPLES)
-        given = {"synthesised": cells, "patience": 4000, "cache": cache}
+        given = {"synthesised": cells, "patience": 4000}
         found = check_chip(chip, board, sent, wanted, SAMPLES, RESULTS, **given)
     except ReadbackError:
         return ["refused"]
@@ -144,7 +144,7 @@ def main() -> None:
             found: Counter[str] = Counter()
             for place in Random(2).sample(known, flips):
                 flip(chip, place)
-                found.update(outcome(chip, board, original, cells, folder))
+                found.update(outcome(chip, board, original, cells))
                 flip(chip, place)
             print({"bits": kind, "flipped": flips, **{column: found[column] for column in COLUMNS}}, flush=True)
 

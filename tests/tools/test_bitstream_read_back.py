@@ -70,7 +70,7 @@ def test_every_kind_of_cell_computes_what_it_should(tmp_path, name):
     project, board = mixed_project(tmp_path / "mixed"), board_named(name, tmp_path)
     made = make_bitstream(project, board, tmp_path / f"mixed{bitstream_ending(board)}")
     sent, wanted = samples(500, seed=7)
-    found = check_bitstream(made.path, board, sent, wanted, 500, RESULTS, cache=tmp_path / "sim")
+    found = check_bitstream(made.path, board, sent, wanted, 500, RESULTS)
     assert found.holds, found.sentence()
     assert found.cells is not None
     assert kinds <= set(found.decoded)
@@ -89,7 +89,7 @@ def test_words_as_wide_as_two_ports_are_read_back(tmp_path, board, width):
     made = make_bitstream(wide_project(tmp_path / "wide", width), board, tmp_path / f"wide{bitstream_ending(board)}")
     sent, wanted = wide_samples(60, width)
     results = Results(lanes=1, width=40, fraction=0, beat_bytes=5)
-    found = check_bitstream(made.path, board, sent, wanted, 60, results, cache=tmp_path / "sim")
+    found = check_bitstream(made.path, board, sent, wanted, 60, results)
     assert found.holds, found.sentence()
     assert found.cells is not None
     assert found.decoded["block memories"] == 2
@@ -100,7 +100,7 @@ def test_narrow_words_and_registers_around_a_product_are_read_back(tmp_path, boa
     made = make_bitstream(narrow_project(tmp_path / "narrow"), board, tmp_path / f"narrow{bitstream_ending(board)}")
     sent, wanted = narrow_samples(60)
     results = Results(lanes=1, width=24, fraction=0, beat_bytes=3)
-    found = check_bitstream(made.path, board, sent, wanted, 60, results, cache=tmp_path / "sim")
+    found = check_bitstream(made.path, board, sent, wanted, 60, results)
     assert found.holds, found.sentence()
     assert found.cells is not None
     assert (found.decoded["block memories"], found.decoded.get("multipliers", 0)) == (3, multipliers)

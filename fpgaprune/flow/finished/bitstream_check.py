@@ -87,8 +87,7 @@ def verify_bitstream(source: Path, file: Path | None = None) -> VerifiedBitstrea
         vectors = golden_vectors(project, design, golden_samples(run, design))
         sent, wanted = golden_bytes(project, vectors)
         samples, results = vectors.samples, Results.of(project.outputs[0])
-    cache, cells = None if run is None else run.file("sim"), cells_file(bitstream)
-    found = check_bitstream(file or bitstream, board, sent, wanted, samples, results, cells=cells, cache=cache)
+    found = check_bitstream(file or bitstream, board, sent, wanted, samples, results, cells=cells_file(bitstream))
     link = found.link(bitstream.name, board)
     problems: list[str] = []
     certified = read_certificate(bitstream.parent) if file is None else None

@@ -73,6 +73,22 @@ def test_a_compiler_that_hangs_is_killed_with_its_children(project, tmp_path):
     assert not child.exists() or "State:\tZ" in child.read_text()
 
 
+def test_what_all_projects_share_is_compiled_once(project, tmp_path):
+    tool(tmp_path, "verilator_bin", "touch model/Vtop.cpp")
+    tool(tmp_path, "g++", f"""echo "$@" >> {tmp_path}/said; while [ "$1" != -o ]; do shift; done; touch "$2" """)
+    for folder in ("first", "second"):
+        with pytest.raises(ToolError):  # that program does not run
+            simulate(project, np.zeros((1, 3)), folder=tmp_path / folder)
+    said = (tmp_path / "said").read_text().splitlines()
+    assert [sum(word in line for line in said) for word in ("c++-header", "verilated_threads.cpp", "unit0.cpp")] == [
+        1,
+        1,
+        2,
+    ]
+    (ready,) = (tmp_path / "cache").rglob("shared.h.gch")
+    assert all(f"-include {ready.with_suffix('')} " in line for line in said if "unit0.cpp" in line)
+
+
 def test_what_lint_says_is_returned(project, tmp_path):
     tool(tmp_path, "verilator_bin", "echo '%Warning-WIDTHTRUNC: x.v:1:2: too wide'; echo other; exit 1")
     assert lint(project) == ["%Warning-WIDTHTRUNC: x.v:1:2: too wide"]

@@ -30,9 +30,9 @@ class Kept:
         """The chip that a kept bitstream configures: whoever changes a bit changes it back."""
         return _chip(self, folder, name)
 
-    def checked(self, chip, folder, cells=None):
+    def checked(self, chip, cells=None):
         """The answers of `chip`, compared with those that the design must give."""
-        given = {"synthesised": cells, "patience": 4000, "cache": folder / "sim"}
+        given = {"synthesised": cells, "patience": 4000}
         return check_chip(chip, self.board, *mixed.samples(COUNT), COUNT, mixed.RESULTS, **given)
 
 

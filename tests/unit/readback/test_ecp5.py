@@ -69,7 +69,7 @@ def table_bit(chip, place, at):
 def test_a_bitstream_computes_every_bit_of_its_samples(home, name, registers):
     path = KEPT.bitstream(home, name)
     sent, wanted = samples(COUNT)
-    found = check_bitstream(path, BOARD, sent, wanted, COUNT, RESULTS, cache=home / "sim")
+    found = check_bitstream(path, BOARD, sent, wanted, COUNT, RESULTS)
     tried, proven = found.sentence().splitlines()
     assert tried == f"bitstream computes the emulator's bits on {COUNT} samples: 0 differ"
     assert proven.endswith(f"of the synthesised Verilog for all inputs: {registers + 9} compared, 0 differ")
@@ -96,7 +96,7 @@ def test_a_register_that_lost_its_start_value_is_named(home, cells):
     for name in named[:2]:
         tile, letter, number = slice_of(chip, cells.cells[name].bel)
         with changed(chip, *bits_of(chip, tile, f"SLICE{letter}.REG{number}.REGSET", "RESET")):
-            found = KEPT.checked(chip, home, cells)
+            found = KEPT.checked(chip, cells)
         assert (
             found.cells.first == f"the start value of {name!r} at {cells.cells[name].bel} is not what synthesis made it"
         )
@@ -130,7 +130,7 @@ def test_memories_in_the_wrong_order_are_noticed(home, cells):
     assert len(original) == 2
     for content in chip.memories.values():
         content[:] = b"".join(content[at : at + 18] for at in range(18 * 1023, -1, -18))
-    found = KEPT.checked(chip, home, cells)
+    found = KEPT.checked(chip, cells)
     for number, content in original.items():
         chip.memories[number][:] = content
     assert found.differ > 10 * COUNT
@@ -141,7 +141,7 @@ def test_memories_that_are_each_others_are_noticed(home, cells):
     chip = KEPT.chip(home)
     first, second = chip.memories
     chip.memories[first], chip.memories[second] = chip.memories[second], chip.memories[first]
-    found = KEPT.checked(chip, home, cells)
+    found = KEPT.checked(chip, cells)
     chip.memories[first], chip.memories[second] = chip.memories[second], chip.memories[first]
     assert found.differ > 10 * COUNT
     assert "the content (word 0, bit " in found.cells.first
@@ -151,7 +151,7 @@ def test_a_bit_of_a_memory_that_no_sample_reads_is_named_by_word_and_bit(home, c
     chip = KEPT.chip(home)
     content = chip.memories[3]
     content[18 * 200 + 3] ^= 1
-    found = KEPT.checked(chip, home, cells)
+    found = KEPT.checked(chip, cells)
     content[18 * 200 + 3] ^= 1
     assert found.differ == 0
     assert re.match(r"the content \(word 200, bit 3, . instead of .\) of 'network.r", found.cells.first)
@@ -178,7 +178,7 @@ def test_what_a_flipped_bit_does_not_change_is_not_blamed(home, cells):
                 continue
             outcomes["named"] += 1
             if outcomes["named"] % 4 == 1:
-                outcomes["differs"] += not KEPT.checked(chip, home).holds
+                outcomes["differs"] += not KEPT.checked(chip).holds
     assert all(outcomes.values()), outcomes
     assert netlist_of(chip, BOARD) == original
 
@@ -248,7 +248,7 @@ def test_a_multiplier_that_is_off_is_refused(home):
 def test_a_cell_of_synthesis_that_is_not_compared_leaves_the_samples(home, cells):
     name = next(name for name, cell in cells.cells.items() if cell.type == "LUT4")
     strange = {**cells.cells, name: structs.replace(cells.cells[name], type="OSCG")}
-    found = KEPT.checked(KEPT.chip(home), home, structs.replace(cells, cells=strange))
+    found = KEPT.checked(KEPT.chip(home), structs.replace(cells, cells=strange))
     assert found.holds
     assert found.cells is None
     assert found.left_out == f"cell {name!r} of synthesis is a OSCG; fpgaprune does not compare those"

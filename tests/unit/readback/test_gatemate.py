@@ -46,7 +46,7 @@ def setting(chip, place, name, bit=0):
 def test_a_bitstream_computes_every_bit_of_its_samples(home):
     path = KEPT.bitstream(home)
     sent, wanted = samples(COUNT)
-    found = check_bitstream(path, BOARD, sent, wanted, COUNT, RESULTS, cache=home / "sim")
+    found = check_bitstream(path, BOARD, sent, wanted, COUNT, RESULTS)
     tried, proven = found.sentence().splitlines()
     assert tried == f"bitstream computes the emulator's bits on {COUNT} samples: 0 differ"
     assert proven.endswith("of the synthesised Verilog for all inputs: 282 compared, 0 differ")
@@ -66,10 +66,10 @@ def test_a_register_that_lost_its_start_value_is_named(home, cells, netlist):
     for name in named[:2]:
         place = cells.cells[name].bel
         with changed(chip, setting(chip, place, "FF_INIT")):
-            found = KEPT.checked(chip, home, cells)
+            found = KEPT.checked(chip, cells)
         assert re.match("the start value of '.*' at X.*Y.*/CPE_FF_. is not what synthesis made it", found.cells.first)
         with changed(chip, setting(chip, place, "FF_INIT", 1)):
-            assert not KEPT.checked(chip, home, cells).cells.holds
+            assert not KEPT.checked(chip, cells).cells.holds
 
 
 def test_a_start_value_that_synthesis_leaves_open_must_not_matter(home, cells, netlist):
@@ -117,7 +117,7 @@ def test_a_product_with_one_bit_inverted_is_noticed(home, cells, netlist):
     noticed = 0
     for place in halves[::4]:
         with changed(chip, *(setting(chip, place, "INIT_L10", bit) for bit in range(4))):
-            found = KEPT.checked(chip, home, cells)
+            found = KEPT.checked(chip, cells)
         assert not found.cells.holds
         noticed += found.differ > 0
     assert noticed
@@ -128,7 +128,7 @@ def test_memories_in_the_wrong_order_are_noticed(home, cells):
     original = {place: bytes(content) for place, content in chip.memories.items()}
     for content in chip.memories.values():
         content[:] = b"".join(content[at : at + 80] for at in range(80 * 511, -1, -80))
-    found = KEPT.checked(chip, home, cells)
+    found = KEPT.checked(chip, cells)
     for place, content in original.items():
         chip.memories[place][:] = content
     assert found.differ > 10 * COUNT
@@ -139,7 +139,7 @@ def test_a_bit_of_a_memory_that_no_sample_reads_is_named_by_word_and_bit(home, c
     chip = KEPT.chip(home)
     content = chip.memories[0, 1]
     content[80 * 300 + 40 + 3] ^= 1
-    found = KEPT.checked(chip, home, cells)
+    found = KEPT.checked(chip, cells)
     content[80 * 300 + 40 + 3] ^= 1
     assert found.differ == 0
     assert re.match(
@@ -171,7 +171,7 @@ def test_what_a_flipped_bit_does_not_change_is_not_blamed(home, cells, netlist):
             elif not holds:
                 outcomes["named"] += 1
                 if outcomes["named"] % 4 == 1:
-                    outcomes["differs"] += not KEPT.checked(chip, home).holds
+                    outcomes["differs"] += not KEPT.checked(chip).holds
     assert all(outcomes.values()), outcomes
     assert netlist_of(chip, BOARD) == netlist
 
@@ -237,11 +237,11 @@ def test_settings_that_are_not_decoded_are_refused_by_name(home, part, name, val
 def test_a_cell_of_synthesis_that_is_not_compared_leaves_the_samples(home, cells):
     name = next(name for name, cell in cells.cells.items() if cell.type == "CC_DFF")
     strange = {**cells.cells, name: structs.replace(cells.cells[name], type="CC_DLT")}
-    found = KEPT.checked(KEPT.chip(home), home, structs.replace(cells, cells=strange))
+    found = KEPT.checked(KEPT.chip(home), structs.replace(cells, cells=strange))
     assert (found.holds, found.cells) == (True, None)
     assert found.left_out == f"cell {name!r} of synthesis is a CC_DLT; fpgaprune does not compare those"
     strange[name] = structs.replace(cells.cells[name], parameters={"CLK_INV": "1"})
-    found = KEPT.checked(KEPT.chip(home), home, structs.replace(cells, cells=strange))
+    found = KEPT.checked(KEPT.chip(home), structs.replace(cells, cells=strange))
     assert found.left_out.startswith(f"cell {name!r} is reset without the clock, or works at the falling edge")
 
 

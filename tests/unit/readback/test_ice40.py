@@ -50,7 +50,7 @@ def logic_bit(chip, place, bit):
 def test_a_bitstream_computes_every_bit_of_its_samples(home, name, registers):
     path = KEPT.bitstream(home, name)
     sent, wanted = samples(COUNT)
-    found = check_bitstream(path, BOARD, sent, wanted, COUNT, RESULTS, cache=home / "sim")
+    found = check_bitstream(path, BOARD, sent, wanted, COUNT, RESULTS)
     tried, proven = found.sentence().splitlines()
     assert tried == f"bitstream computes the emulator's bits on {COUNT} samples: 0 differ"
     assert proven.endswith(f"of the synthesised Verilog for all inputs: {registers + 12} compared, 0 differ")
@@ -75,7 +75,7 @@ def test_a_register_that_is_set_instead_of_reset_is_named(home, cells):
     differ = 0
     for place in places[::6]:
         with changed(chip, logic_bit(chip, place, 18)):
-            found = KEPT.checked(chip, home, cells)
+            found = KEPT.checked(chip, cells)
         assert re.fullmatch(f"the next value of '.*' at {place[:-5]} is not what synthesis made it", found.cells.first)
         differ += found.differ > 0
     assert differ
@@ -111,7 +111,7 @@ def test_a_carry_that_comes_from_elsewhere_is_noticed(home, cells):
 def test_a_multiplier_that_lost_its_registers_is_named(home, cells):
     chip = KEPT.chip(home)
     with changed(chip, *bits_of(chip, 0, 10, "IpConfig.CBIT_1")):
-        found = KEPT.checked(chip, home, cells)
+        found = KEPT.checked(chip, cells)
     assert found.cells.first.startswith("the input A of 'network.product_SB_MAC16_O' at X0/Y10/mac16_0 is not what")
 
 
@@ -120,7 +120,7 @@ def test_memories_in_the_wrong_order_are_noticed(home, cells):
     original = {place: bytes(content) for place, content in chip.memories.items()}
     for content in chip.memories.values():
         content[:] = b"".join(content[at : at + 16] for at in range(4080, -1, -16))
-    found = KEPT.checked(chip, home, cells)
+    found = KEPT.checked(chip, cells)
     for place, content in original.items():
         chip.memories[place][:] = content
     assert found.differ > 10 * COUNT
@@ -131,7 +131,7 @@ def test_a_bit_of_a_memory_that_no_sample_reads_is_named_by_word_and_bit(home, c
     chip = KEPT.chip(home)
     content = chip.memories[6, 11]
     content[16 * 200 + 3] ^= 1
-    found = KEPT.checked(chip, home, cells)
+    found = KEPT.checked(chip, cells)
     content[16 * 200 + 3] ^= 1
     assert found.differ == 0
     assert re.match(
@@ -165,7 +165,7 @@ def test_what_a_flipped_bit_does_not_change_is_not_blamed(home, cells):
                 continue
             outcomes["named"] += 1
             if outcomes["named"] % 4 == 1:
-                found = KEPT.checked(chip, home)
+                found = KEPT.checked(chip)
                 outcomes["differs"] += not found.holds
     assert all(outcomes.values()), outcomes
     assert netlist_of(chip, BOARD) == original
@@ -202,7 +202,7 @@ def test_what_is_not_decoded_is_refused_by_name(home):
 def test_a_cell_of_synthesis_that_is_not_compared_leaves_the_samples(home, cells):
     name = next(name for name, cell in cells.cells.items() if cell.type == "SB_DFFE")
     strange = {**cells.cells, name: structs.replace(cells.cells[name], type="SB_DFFNE")}
-    found = KEPT.checked(KEPT.chip(home), home, structs.replace(cells, cells=strange))
+    found = KEPT.checked(KEPT.chip(home), structs.replace(cells, cells=strange))
     assert (found.holds, found.cells) == (True, None)
     assert found.left_out == f"cell {name!r} of synthesis is a SB_DFFNE; fpgaprune does not compare those"
 

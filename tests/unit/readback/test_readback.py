@@ -22,10 +22,10 @@ def home(tmp_path_factory):
     return tmp_path_factory.mktemp("readback")
 
 
-def checked(chip, home, **changed):
+def checked(chip, **changed):
     sent, wanted = samples(COUNT)
     given = {"sent": sent, "wanted": wanted, "samples": COUNT, "results": RESULTS, "patience": 4000, **changed}
-    return check_chip(chip, BOARD, cache=home / "sim", **given)
+    return check_chip(chip, BOARD, **given)
 
 
 def flip(chip, row, col, fuses):
@@ -53,7 +53,7 @@ def tile_of(place):
 def test_a_bitstream_computes_every_bit_of_its_samples(home):
     path = kept_bitstream(home)
     sent, wanted = samples(COUNT)
-    found = check_bitstream(path, BOARD, sent, wanted, COUNT, RESULTS, cache=home / "sim")
+    found = check_bitstream(path, BOARD, sent, wanted, COUNT, RESULTS)
     assert found.holds
     tried, proven = found.sentence().splitlines()
     assert tried == f"bitstream computes the emulator's bits on {COUNT} samples: 0 differ"
@@ -72,7 +72,7 @@ def test_a_wrong_bit_is_named_by_sample_output_and_bit(home):
     wanted = samples(COUNT)[1]
     at = 6 * 11 + 2
     other = wanted[:at] + bytes([wanted[at] ^ 0x11]) + wanted[at + 1 :]
-    found = checked(kept_chip(home), home, wanted=other)
+    found = checked(kept_chip(home), wanted=other)
     assert (found.differ, found.holds) == (2, False)
     assert found.sentence().endswith("2 differ; the first at sample 11, output 0, bit 16, 20")
 
@@ -95,7 +95,7 @@ def test_lost_start_values_are_noticed(home):
         chip = kept_chip(home)
         flip(chip, *fuses_of(chip, place, f"REG{tile_of(place)[2] % 2}_REGSET", "RESET"))
         assert not {register.place: register.start for register in netlist_of(chip, BOARD).registers}[place]
-        differ.append(checked(chip, home).differ)
+        differ.append(checked(chip).differ)
     # The start value of `mark` has five ones, each of which is a bit of every result.
     assert differ.count(COUNT) == 5
 
@@ -110,7 +110,7 @@ def test_wrong_carries_are_noticed(home):
         # The carry of a table of four zeros is always 0, of four ones always 1.
         flags = chip.db[row, col].bels[f"LUT{n}"].flags
         flip(chip, row, col, [fuse for bit in range(4) for fuse in flags[bit]])
-        noticed += not checked(chip, home).holds
+        noticed += not checked(chip).holds
     # Some carries belong to counters that no sample brings so far.
     assert noticed
 
@@ -120,7 +120,7 @@ def test_a_memory_in_the_wrong_order_is_noticed(home):
     height = chip.db.height
     assert len(chip.rows) == height + 512
     chip.rows[height:] = [*reversed(chip.rows[height : height + 256]), *reversed(chip.rows[height + 256 :])]
-    assert checked(chip, home).differ > 10 * COUNT
+    assert checked(chip).differ > 10 * COUNT
 
 
 def test_a_single_bit_of_a_memory_is_noticed_where_a_sample_reads_it(home):
@@ -133,7 +133,7 @@ def test_a_single_bit_of_a_memory_is_noticed_where_a_sample_reads_it(home):
     row = 255 - ({0: 0, 1: 0x80, 2: 0x40, 3: 0xC0}[word & 3] + (word >> 2 & 63))
     for top in range(chip.db.height, len(chip.rows), 256):
         chip.rows[top + row] = [1 - bit for bit in chip.rows[top + row]]
-    assert checked(chip, home).differ > 0
+    assert checked(chip).differ > 0
 
 
 @pytest.mark.parametrize("share", ["set", "any"])
@@ -154,7 +154,7 @@ def test_what_a_flipped_fuse_does_not_change_is_not_blamed(home, share):
         chip.rows[row][at] ^= 1
         try:
             same = netlist_of(chip, BOARD) == original
-            found = checked(chip, home)
+            found = checked(chip)
             outcomes["holds" if found.holds else "differs"] += 1
             assert found.holds or not same
         except ReadbackError:
@@ -190,7 +190,7 @@ def test_a_design_that_never_answers_is_said_to_be_silent(home):
     row, col, n = tile_of(first)
     fuses = {fuse for fuses in chip.db[row, col].pips[f"CLK{n // 2}"].values() for fuse in fuses}
     flip(chip, row, col, chip.set_of(row, col, fuses))
-    found = checked(chip, home)
+    found = checked(chip)
     assert not found.holds
 
 
