@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from fpgaprune.rtl.node import width_of
@@ -29,6 +29,12 @@ class Lane:
         return width_of(self.low >> self.zeros, self.high >> self.zeros) - (0 if self.signed else 1)
 
 
+def around(lanes: Sequence[Lane]) -> Lane:
+    """Return the bounds of a value that may be any of those of `lanes`."""
+    low, high = min(lane.low for lane in lanes), max(lane.high for lane in lanes)
+    return Lane(low, high, min(lane.zeros for lane in lanes))
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a value lies on a bus.
@@ -36,8 +42,9 @@ class Place:
     Attributes:
         lowest, bits: its lowest bit, and how many it takes; 0 if it is always zero.
         signed: whether these bits are a signed number.
-        zeros: how many zeros follow these bits in the raw value.
-        low, high: bounds of the number that these bits are.
+        zeros: how many zeros end the raw value.
+        low, high: bounds of the number before them.
+        carried: how many of these zeros are among the bits.
     """
 
     lowest: int
@@ -46,6 +53,7 @@ class Place:
     zeros: int
     low: int
     high: int
+    carried: int = 0
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,10 @@ class Bus:
             low = -(1 << lane.width - 1) if lane.signed else 0
             lanes.append(Lane(low << lane.zeros, (low + (1 << lane.width) - 1) << lane.zeros, lane.zeros))
         return Bus(tuple(lanes), None, self.signed)
+
+    def any_of(self) -> Bus:
+        """Return the same bus, each of whose values may be what any of them may be."""
+        return replace(self, lanes=(around(self.lanes),))
 
     def contains(self, other: Bus) -> bool:
         """Return whether each value of `other`, repeated as this bus repeats its own, is within this bus's bounds."""

@@ -44,6 +44,12 @@ class Sum:
         """Return the sum, multiplied by a constant."""
         return Sum(self.base if other else (), self.factor * other, self.constant * other)
 
+    def over(self, divisor: int) -> Sum | None:
+        """Return the sum, divided by a power of two; None if that leaves a rest."""
+        if self.factor % divisor or self.constant % divisor:
+            return None
+        return Sum(self.base, self.factor // divisor, self.constant // divisor)
+
     def plus(self, other: Sum) -> Sum:
         """Return the sum of two."""
         found: dict[int, int] = {}
@@ -146,7 +152,10 @@ class FollowedValues:
     def _of(self, tree: Tree, width: int, name: str) -> Known:
         taken = self._input(tree, width)
         if taken is not None:
-            return Known(0, ((taken, 1),), Sum(((taken, 1),), 1, 0))
+            place = self.places[taken]
+            # One that is 0 in every sample adds nothing.
+            whole = Sum.of({taken: 1 << place.carried} if place.low or place.high else {}, 0)
+            return Known(0, whole.base, whole)
         used = [self._read(one, name) for one in names_of(tree)]
         stages = {one.stage for one in used if one.stage is not None}
         if len(stages) > 1 and self.text.settles is None:
@@ -162,7 +171,7 @@ class FollowedValues:
             raise CertificateError(f"{name} has {width} bits; its sum lies between {low} and {high}")
         if len(bases) > 1 or inputs:
             inputs |= {number for base in bases for number, _ in base}
-            if sum(self.places[number].bits for number in inputs) > _FEW:
+            if sum(self.places[number].bits - self.places[number].carried for number in inputs) > _FEW:
                 raise UndecidedError(f"{name} cuts or compares several sums")
             return Known(stage, (), None, inputs)
         return Known(stage, bases.pop() if bases else (), None)
@@ -187,7 +196,8 @@ class FollowedValues:
             raise CertificateError(f"bits {high} to {low} of the bus belong to no single input")
         place = self.places[number]
         bottom = -(1 << bits - 1) if signed else 0
-        if place.low < bottom or place.high >= bottom + (1 << bits) or place.high >= 1 << width - 1:
+        least, most = place.low << place.carried, place.high << place.carried
+        if least < bottom or most >= bottom + (1 << bits) or most >= 1 << width - 1:
             if bits < place.bits:
                 raise UndecidedError(f"an input is read without its highest {place.bits - bits} bits")
             raise CertificateError(
@@ -206,7 +216,7 @@ class FollowedValues:
             _, name, high, low, signed = tree
             found = self.known[name].sum
             # The lowest bits of a sum depend on the lowest bits of its operands only.
-            return found if found is not None and not low and signed and high + 1 >= width else None
+            return found.over(1 << low) if found is not None and signed and high + 1 - low >= width else None
         if kind == "<<<":
             inner = self._sum(tree[1], width)
             return None if inner is None else inner.times(1 << tree[2])

@@ -14,7 +14,7 @@ the pipeline is part of it: operands must come from the same sample.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +30,7 @@ from fpgaprune.design import (
     Operation,
     Pad,
     Recurrent,
+    Resize,
     Softmax,
 )
 from fpgaprune.emulate import Exact, Step, exponentials_of, inverses_of, steps_of
@@ -37,8 +38,10 @@ from fpgaprune.errors import CertificateError, DesignError, UnsupportedLayerErro
 from fpgaprune.rtl.bus import Bus, Lane, Place
 from fpgaprune.rtl.followed_values import FollowedValues
 from fpgaprune.rtl.gate_weights import by_unit, joined_weights, units_of
+from fpgaprune.rtl.kinds import PAIRED
 from fpgaprune.rtl.project import RtlLayer, VerilogProject
 from fpgaprune.rtl.prove_lanes import LANES, prove_lanes
+from fpgaprune.rtl.prove_merges import keeps_bounds, prove_merge
 from fpgaprune.rtl.prove_sums import MOST_VALUES, prove_outputs, require_same
 from fpgaprune.rtl.read_back import read_weights
 from fpgaprune.rtl.read_datapath import bits_out, has_datapath, text_of
@@ -82,9 +85,10 @@ def prove_project(project: VerilogProject, design: Design) -> list[LayerProof]:
     found: dict[str, list[LayerProof]] = {}
     proven: set[str] = set()
     for row in project.layers:
-        given = _given(project, design, row, proven)
+        given = [_given(project, design, name, proven) for name in design[row.layer].inputs]
         found[row.layer] = list(_proofs(project, design, row, given))
-        if all(proof.holds for proof in found[row.layer]) and (found[row.layer] or _keeps_bounds(design, row, given)):
+        computes = bool(found[row.layer])
+        if all(proof.holds for proof in found[row.layer]) and _keeps_bounds(project, design, row, given, computes):
             proven.add(row.layer)
     return [proof for proofs in found.values() for proof in proofs]
 
@@ -97,9 +101,9 @@ class _Given:
     proven: bool
 
 
-def _given(project: VerilogProject, design: Design, row: RtlLayer, proven: Collection[str]) -> _Given:
-    """Return what comes from the layer before."""
-    rows, name = _senders(project), design[row.layer].inputs[0]
+def _given(project: VerilogProject, design: Design, name: str, proven: Collection[str]) -> _Given:
+    """Return what comes from the layer `name`."""
+    rows = _senders(project)
     # A layer without a module hands its beats on.
     while name not in rows and len(design[name].inputs) == 1:
         (name,) = design[name].inputs
@@ -112,20 +116,32 @@ def _given(project: VerilogProject, design: Design, row: RtlLayer, proven: Colle
     return _Given(sender.leaves, proven=True)
 
 
-def _keeps_bounds(design: Design, row: RtlLayer, given: _Given) -> bool:
-    """Return whether a layer without a datapath gives no more than what comes: it puts zeros around an image."""
-    if row.leaves is None or not isinstance(design[row.layer].operation, Pad):
+def _keeps_bounds(
+    project: VerilogProject, design: Design, row: RtlLayer, given: Sequence[_Given], computes: bool
+) -> bool:
+    """Return whether what leaves a layer, whose datapaths, if any, are right, is within the bounds of the project."""
+    operation = design[row.layer].operation
+    if isinstance(operation, PAIRED):
+        try:
+            return keeps_bounds(project, design, row, [one.bus for one in given])
+        except (CertificateError, DesignError, UnsupportedLayerError):
+            return False
+    if computes:
+        return True
+    if row.leaves is None or not isinstance(operation, Pad | Resize):
         return False
-    border = Bus((Lane(0, 0, 0),), given.bus.width, given.bus.signed)
-    return row.leaves.contains(given.bus) and row.leaves.contains(border)
+    # Values are repeated as they came, or zeros are put around an image.
+    (bus,) = (one.bus for one in given)
+    border = Bus((Lane(0, 0, 0),), bus.width, bus.signed)
+    return row.leaves.contains(bus) and (isinstance(operation, Resize) or row.leaves.contains(border))
 
 
-def _proofs(project: VerilogProject, design: Design, row: RtlLayer, given: _Given) -> Iterator[LayerProof]:
+def _proofs(project: VerilogProject, design: Design, row: RtlLayer, arriving: Sequence[_Given]) -> Iterator[LayerProof]:
     """Yield a proof for each datapath of the layer."""
-    reads = row.reads
+    reads, given = row.reads, arriving[0]
     if reads is not None and not (given.proven and reads.contains(given.bus)):
         reads = reads.unbounded()
-    own = re.compile(rf"(?:.*/)?{re.escape(row.module)}_([a-z]+\d*)\.v")
+    own = re.compile(rf"(?:.*/)?{re.escape(row.module)}_([a-z]+\d*(?:_again)*)\.v")
     for name in row.files:
         found = own.fullmatch(name)
         if found is None or re.fullmatch(r"(?:rom|part)\d+", found[1]):
@@ -138,10 +154,15 @@ def _proofs(project: VerilogProject, design: Design, row: RtlLayer, given: _Give
         if f"module {module} " not in text or "out_data" not in text:
             continue
         role = "products" if "fp_serial_" in text else found[1]
-        beside = role in LANES
-        known = given.proven if beside and row.reads is None else reads is not None and reads == row.reads
+        meets, beside = isinstance(design[row.layer].operation, PAIRED), role in LANES
+        known = all(one.proven for one in arriving)
+        if not meets and not (beside and row.reads is None):
+            known = reads is not None and reads == row.reads
         try:
-            said = _decide(project, design, row, role, reads or given.bus if beside else reads)
+            if meets:
+                said = prove_merge(project, design, row, role, [one.bus for one in arriving])
+            else:
+                said = _decide(project, design, row, role, reads or given.bus if beside else reads)
             yield LayerProof(row.layer, module, said, holds=True)
         except (UndecidedError, DesignError, UnsupportedLayerError) as error:
             yield LayerProof(row.layer, module, str(error), holds=None)
@@ -178,9 +199,8 @@ def _decide(project: VerilogProject, design: Design, row: RtlLayer, role: str, r
         return _prove_sums(DatapathText.read(project, row, role), design, row, reads)
     if reads is not None and role in LANES and not isinstance(layers[row.layer].operation, LookUp | Map):
         return prove_lanes(project, design, row, role, reads)
-    # A function that is computed behind a layer's sums is called after its own layer; values are aligned before any.
-    readers = [] if role == "align" else _readers(design, row.layer)
-    for layer in (layers.get(f"{row.layer}_{role}"), layers[row.layer], *readers):
+    # A function that is computed behind a layer's sums is called after its own layer.
+    for layer in (layers.get(f"{row.layer}_{role}"), layers[row.layer], *_readers(design, row.layer)):
         if layer is not None and isinstance(layer.operation, LookUp | Map) and len(layer.inputs) == 1:
             return _prove_function(DatapathText.read(project, row, role), design, row, layer)
     raise UndecidedError("neither sums of products at once nor a function of one number")
@@ -192,7 +212,7 @@ def _is_sure(design: Design, name: str) -> bool:
     The text of a later layer is made for what the one before can give, which may be less.
     """
     layers = {layer.name: layer for layer in design.layers}
-    return any(isinstance(layers[source].operation, Input) for source in layers[name].inputs)
+    return all(isinstance(layers[source].operation, Input) for source in layers[name].inputs)
 
 
 def _readers(design: Design, name: str) -> list[LayerSpec]:
@@ -318,7 +338,6 @@ def _prove_function(text: DatapathText, design: Design, row: RtlLayer, layer: La
     kind = design[layer.inputs[0]].types["result"]
     if len(text.outputs) != 1 or text.bits_in != kind.width or kind.width > MOST_VALUES.bit_length() - 1:
         raise UndecidedError("it takes more than one input at once")
-    walk = FollowedValues(text, [Place(0, kind.width, kind.signed, 0, kind.raw_min, kind.raw_max)])
     every = np.arange(kind.raw_min, kind.raw_max + 1, dtype=np.int64)
     steps = {step.layer.name: step for step in steps_of(design)}
     also = row.joined.get(layer.name, ())
@@ -331,9 +350,10 @@ def _prove_function(text: DatapathText, design: Design, row: RtlLayer, layer: La
     if row.leaves is not None and row.leaves.width is None:
         (place,) = row.leaves.places(1)
     try:
+        walk = FollowedValues(text, [Place(0, kind.width, kind.signed, 0, kind.raw_min, kind.raw_max)])
         came = walk.values(tree, width, every)
         require_same(came, wanted.integers(), place, f"the function of layer {layer.name!r}", every)
     except CertificateError as error:
-        # Text is made for what the layer before gives, which may be less than its type holds.
+        # Text is made for what the layer before gives, or another module of this layer: less than its type holds.
         raise UndecidedError(f"{error}, if the layer before ever gives that") from None
     return f"the function of layer {layer.name!r} is right for all {len(every):,} numbers that it can get"

@@ -60,6 +60,8 @@ def _prove_widths(text: DatapathText, design: Design, row: RtlLayer, role: str, 
     if role == "pack":
         if row.leaves is None or row.leaves.width is not None:
             raise UndecidedError("the project does not say what leaves it; write the Verilog again")
+        if has_datapath(row, "cast"):
+            raise UndecidedError("values are assigned to the layer's type before")
         count = len(row.leaves.lanes)
         leaving = list(row.leaves.places(count))
         # The border of an image is 0.

@@ -32,9 +32,9 @@ def prove_outputs(
     Raises:
         CertificateError: one is something else; `UndecidedError`: that was not decided.
     """
-    # An input of which a bus leaves out the lowest bits is that much larger than what it carries.
+    # The zeros that end an input are no part of its number.
     zeros = np.array([place.zeros for place in places])
-    # One that is 0 in every sample adds nothing, and no adder reads it.
+    # One that is 0 in every sample adds nothing.
     varies = np.array([bool(place.bits and (place.low or place.high)) for place in places])
     columns = [np.where(varies, one.column << zeros, 0) for one in wanted]
     inside = [require_any_order(one, column, places) for one, column in zip(wanted, columns, strict=True)]
@@ -47,12 +47,13 @@ def prove_outputs(
         products = Sum.of({number: int(value) for number, value in enumerate(column)}, 0)
         width, tree = next(outputs) if place.bits else (0, ("value", 0))
         known = walk.known_of(tree, width, f"output {output}")
-        if known.inputs:
+        if known.inputs or one.together is not None:
             stages.add(known.stage)
-            checked += _tried(walk, (tree, width), known.inputs, one, column, place, output)
+            read = known.inputs | {number for number, _ in known.base}
+            checked += _tried(walk, (tree, width), read, one, column, place, output)
             continue
-        # A sum of which no bit is left is a constant, and so is one of inputs that are always 0.
-        if known.base not in ((), products.base) and any(varies[number] for number, _ in known.base):
+        # A sum of which no bit is left is a constant.
+        if known.base not in ((), products.base):
             raise CertificateError(f"output {output} {_unlike(known.base, products)}")
         stages.add(known.stage)
         whole = products.times(1 << one.accum.fraction - one.fraction).plus(Sum.of({}, one.start))
@@ -92,7 +93,10 @@ def _tried(
     grid = np.meshgrid(*(np.arange(low, high + 1, dtype=np.int64) for low, high in ends), indexing="ij")
     values = dict(zip(numbers, (one.reshape(-1) for one in grid), strict=True))
     products = np.asarray(sum(int(column[number]) * value for number, value in values.items()), np.int64)
-    total = wanted.of(Exact(products, wanted.fraction, int(products.min()), int(products.max())), output)
+    if wanted.together is not None:
+        total = wanted.together(values, output)
+    else:
+        total = wanted.of(Exact(products, wanted.fraction, int(products.min()), int(products.max())), output)
     require_same(walk.values_of_inputs(*text, values), total.integers(), place, f"output {output}", products)
     return count
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,7 @@ class WantedSum:
         fraction: of the products.
         accum: type of the accumulator.
         finish: what is made of the accumulator of an output with a number; None where it leaves as it is.
+        together: what is made of the inputs of an output with a number, where it is no function of their sum.
     """
 
     column: NDArray[np.int64]
@@ -32,6 +33,7 @@ class WantedSum:
     fraction: int
     accum: FixedType
     finish: Callable[[Exact, int], Exact] | None = None
+    together: Callable[[Mapping[int, NDArray[np.int64]], int], Exact] | None = None
 
     def of(self, products: Exact, output: int) -> Exact:
         """Return what leaves at output number `output` for these sums of products."""
