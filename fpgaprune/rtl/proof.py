@@ -338,6 +338,7 @@ def _prove_function(text: DatapathText, design: Design, row: RtlLayer, layer: La
     kind = design[layer.inputs[0]].types["result"]
     if len(text.outputs) != 1 or text.bits_in != kind.width or kind.width > MOST_VALUES.bit_length() - 1:
         raise UndecidedError("it takes more than one input at once")
+    walk = FollowedValues(text, [Place(0, kind.width, kind.signed, 0, kind.raw_min, kind.raw_max)])
     every = np.arange(kind.raw_min, kind.raw_max + 1, dtype=np.int64)
     steps = {step.layer.name: step for step in steps_of(design)}
     also = row.joined.get(layer.name, ())
@@ -350,10 +351,9 @@ def _prove_function(text: DatapathText, design: Design, row: RtlLayer, layer: La
     if row.leaves is not None and row.leaves.width is None:
         (place,) = row.leaves.places(1)
     try:
-        walk = FollowedValues(text, [Place(0, kind.width, kind.signed, 0, kind.raw_min, kind.raw_max)])
         came = walk.values(tree, width, every)
         require_same(came, wanted.integers(), place, f"the function of layer {layer.name!r}", every)
     except CertificateError as error:
-        # Text is made for what the layer before gives, or another module of this layer: less than its type holds.
+        # Text is made for what the layer before gives, which may be less than its type holds.
         raise UndecidedError(f"{error}, if the layer before ever gives that") from None
     return f"the function of layer {layer.name!r} is right for all {len(every):,} numbers that it can get"
