@@ -27,8 +27,8 @@ def saved(tmp_path_factory):
 @pytest.mark.parametrize(
     "file",
     [
-        *("images.h5", "steps.keras", "numbers.h5"),
-        *(pytest.param(file, marks=pytest.mark.slow) for file in ("images.keras", "steps.h5")),
+        *("images.h5", "numbers.h5"),
+        *(pytest.param(file, marks=pytest.mark.slow) for file in ("images.keras", "steps.keras", "steps.h5")),
     ],
 )
 def test_layers_of_tf_keras_predict_the_same(saved, file):

@@ -82,7 +82,10 @@ def target(io_type: str, strategy: str = "latency", reuse: int = 1, backend: str
 
 @pytest.mark.parametrize(
     ("io_type", "seed", "parts"),
-    [("io_stream", 7, ("rounding", "overflow", "order")), ("io_parallel", 23, ("rounding", "overflow"))],
+    [
+        pytest.param("io_stream", 7, ("rounding", "overflow", "order"), marks=pytest.mark.slow),
+        ("io_parallel", 23, ("rounding", "overflow")),
+    ],
 )
 def test_a_few_kinds_give_the_bits_of_the_c_simulation(io_type, seed, parts, tmp_path, monkeypatch):
     rng = np.random.default_rng(seed)
