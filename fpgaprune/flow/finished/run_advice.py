@@ -88,7 +88,7 @@ def _changed_config(run_dir: Path, number: int | None) -> Flow:
         found = run.read_json("estimate.json") if run.file("estimate.json").is_file() else None
         suggested = Advice.from_json(found["advice"]).suggestions if found and found.get("advice") else ()
         if not 1 <= number <= len(suggested):
-            have = f"{len(suggested)} changes" if suggested else "none"
+            have = f"{len(suggested)} changes" if suggested else "none; fpgaprune fit looks for a smaller network"
             raise RunError(f"{run_dir} has no change {number}: its report suggests {have}")
         suggestion = suggested[number - 1]
         if suggestion.place != FLOW:

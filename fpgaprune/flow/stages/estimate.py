@@ -174,11 +174,10 @@ class EstimateStage(FlowStage[EstimateResult]):
                 cycles = f"{found.latency_cycles:,} cycles"
                 yield OutcomeLine(f"{side:<11} {fits}, {cycles} (analytic estimate for logic synthesis)")
         if result.verilog is not None:
-            made = result.verilog
-            yield OutcomeLine(f"price       {made.no_project}; our Verilog is judged")
-            for side, verilog in (("before", result.verilog_before), ("after", made)):
+            for side, verilog in (("before", result.verilog_before), ("after", result.verilog)):
                 if verilog is not None:
-                    cycles = f"{verilog.latency_cycles:,} cycles (estimate for open synthesis, without a harness)"
+                    means = "estimate for open synthesis of our Verilog, without a harness"
+                    cycles = f"{verilog.latency_cycles:,} cycles ({means})"
                     yield OutcomeLine(f"{side:<11} {verilog.words}; {cycles}")
 
 

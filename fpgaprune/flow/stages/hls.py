@@ -160,7 +160,7 @@ def _simulated(context: StageContext, project: Any, model: keras.Model, wanted: 
     """Compare the C simulation with the emulation, for as many held-out samples as the time allows."""
     settings = context.config[HlsConfig]
     if not context.config[TargetConfig].makes_project:
-        return NotCompared("there is no hls4ml project (target.route); [measure] simulates our Verilog")
+        return NotCompared("the network becomes our Verilog (target.route), which [measure] simulates")
     if not settings.simulate:
         return NotCompared("the flow does not ask for it (simulate above 0 in [hls])")
     x = at(context.data.x_test, slice(settings.simulate))

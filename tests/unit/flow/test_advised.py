@@ -67,6 +67,9 @@ def test_a_change_is_a_new_run_beside_the_old_one(run, tmp_path, monkeypatch):
     run.write_manifest()
     trained, design = (fp.Design.load(run.file(name)) for name in ("design_trained.json", "design.json"))
     advice = fp.advise(design, trained=trained).to_json()
+    run.write_json("estimate.json", {"advice": None})
+    with pytest.raises(RunError, match=r"has no change 1: its report suggests none; fpgaprune fit looks for a smaller"):
+        apply_change(run.path, 1)
     run.write_json("estimate.json", {"advice": advice})
     (run.path / ".lock").write_text("process 1")
     number, change = next((n, s["change"]) for n, s in enumerate(advice["suggestions"], 1) if s["place"] == "flow file")
