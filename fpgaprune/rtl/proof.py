@@ -141,10 +141,10 @@ def _proofs(project: VerilogProject, design: Design, row: RtlLayer, arriving: Se
     reads, given = row.reads, arriving[0]
     if reads is not None and not (given.proven and reads.contains(given.bus)):
         reads = reads.unbounded()
-    own = re.compile(rf"(?:.*/)?{re.escape(row.module)}_([a-z]+\d*(?:_again)*)\.v")
+    own = re.compile(rf"(?:.*/)?{re.escape(row.module)}_([a-z]\w*)\.v")
     for name in row.files:
         found = own.fullmatch(name)
-        if found is None or re.fullmatch(r"(?:rom|part)\d+", found[1]):
+        if found is None or re.search(r"(?:rom|part)\d+$", found[1]):
             continue
         module = f"{row.module}_{found[1]}"
         try:
@@ -200,8 +200,12 @@ def _decide(project: VerilogProject, design: Design, row: RtlLayer, role: str, r
     if reads is not None and role in LANES and not isinstance(layers[row.layer].operation, LookUp | Map):
         return prove_lanes(project, design, row, role, reads)
     # A function that is computed behind a layer's sums is called after its own layer.
-    for layer in (layers.get(f"{row.layer}_{role}"), layers[row.layer], *_readers(design, row.layer)):
-        if layer is not None and isinstance(layer.operation, LookUp | Map) and len(layer.inputs) == 1:
+    near = (layers.get(f"{row.layer}_{role}"), layers[row.layer], *_readers(design, row.layer))
+    functions = [one for one in near if one is not None and isinstance(one.operation, LookUp | Map)]
+    # A datapath is named after its function. Of two with the same one, the second is that of the layer behind.
+    named = [one for one in functions if _function(one) == role.removesuffix("_again")]
+    for layer in named[-1:] if role.endswith("_again") else [*named, *functions][:1]:
+        if len(layer.inputs) == 1:
             return _prove_function(DatapathText.read(project, row, role), design, row, layer)
     raise UndecidedError("neither sums of products at once nor a function of one number")
 
@@ -213,6 +217,11 @@ def _is_sure(design: Design, name: str) -> bool:
     """
     layers = {layer.name: layer for layer in design.layers}
     return all(isinstance(layers[source].operation, Input) for source in layers[name].inputs)
+
+
+def _function(layer: LayerSpec) -> str:
+    """Return the name of the function of a layer that has one."""
+    return layer.operation.function if isinstance(layer.operation, LookUp | Map) else ""
 
 
 def _readers(design: Design, name: str) -> list[LayerSpec]:

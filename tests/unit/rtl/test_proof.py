@@ -79,6 +79,21 @@ def test_a_function_alone_is_proven_for_all_numbers(tmp_path):
     )
 
 
+def test_each_of_two_functions_in_a_module_is_that_of_its_own_layer(tmp_path):
+    """Both have a datapath of their own where a beat has several values; the second reads no input of the network."""
+    of = alone()
+    names = {"act": "leaky_relu", "act2": "relu6"}
+    layers = [of.layers[0]]
+    for name, function in names.items():
+        given = {"result": replace(ACT, signed=True), "param": FixedType(6, 1)}
+        attributes = {"activation": function, "activ_param": 0.25}
+        layers.append(layer_of(name, "Activation", (layers[-1].name,), (8,), given, {}, {}, attributes))
+    of = replace(of, layers=tuple(layers), outputs=("act2",))
+    found = prove_project(to_verilog(of, tmp_path / "verilog"), of)
+    assert [(proof.module, proof.holds) for proof in found] == [("act_leaky_relu", True), ("act_relu6", True)]
+    assert [proof.found.split("'")[1] for proof in found] == ["act", "act2"]
+
+
 def in_a_row(io_type="io_parallel"):
     """Two Dense layers with a ReLU behind each, whose values have bounds of their own."""
     of, rng = design(), np.random.default_rng(9)
