@@ -181,7 +181,7 @@ def _after_placing(answer: FitAnswer, taken: Occupancy, report: RunReport) -> Fi
         return answer
     reply: Reply = "no" if worst.share > 1 else "probably"
     share, room = percent_text(worst.share, 0), percent_text(worst.room, 0)
-    decides = f"{LABELS[worst.kind]} {share} of the part by place and route, which bears {room}"
+    decides = f"{LABELS[worst.kind]} about {share} of the part once placed; place and route copes with {room}"
     line = f"{decides}; export for a board and fit choose a layout that takes less"
     return replace(answer, reply=reply, decides=decides, lines=(line, *answer.lines))
 

@@ -115,7 +115,7 @@ def all_problems(where: str, problems: Sequence[str]) -> str:
     """Return the message for all problems: one line if there is one problem, else a heading and a line for each."""
     if len(problems) == 1:
         return f"{where}: {problems[0]}"
-    return "\n  ".join((f"{where} has {len(problems)} mistakes:", *problems))
+    return "\n  ".join((f"{where}: {len(problems)} mistakes:", *problems))
 
 
 def _beside(value: object, folder: Path) -> Any:

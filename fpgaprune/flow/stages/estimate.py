@@ -51,12 +51,12 @@ class VerilogFit(Struct, frozen=True):
     """What our Verilog takes by its estimate.
 
     Attributes:
-        words: its share of the part, in words.
+        taken: what it takes of the part: count, capacity and share of each resource. The report says whether it fits.
         latency_cycles: cycles from the first input to the last output.
         no_project: why there is no hls4ml project.
     """
 
-    words: str
+    taken: str
     latency_cycles: int
     no_project: str
 
@@ -93,7 +93,7 @@ def _estimate_verilog(context: StageContext, trained: Design, design: Design, pa
             found["verilog_before"] = verilog_price(trained, made.family, interval=made.interval_cycles)
     context.run.write_json("estimate.json", {side: price.to_json() for side, price in found.items()})
     fits = {
-        side: VerilogFit(occupancy_of(price.resources, part).words, price.latency_cycles, _no_project(part))
+        side: VerilogFit(occupancy_of(price.resources, part).rows, price.latency_cycles, _no_project(part))
         for side, price in found.items()
     }
     return EstimateResult(verilog=fits["verilog"], verilog_before=fits.get("verilog_before"))
@@ -178,7 +178,7 @@ class EstimateStage(FlowStage[EstimateResult]):
                 if verilog is not None:
                     means = "estimate for open synthesis of our Verilog, without a harness"
                     cycles = f"{verilog.latency_cycles:,} cycles ({means})"
-                    yield OutcomeLine(f"{side:<11} {verilog.words}; {cycles}")
+                    yield OutcomeLine(f"{side:<11} {verilog.taken}; {cycles}")
 
 
 STAGE = EstimateStage()

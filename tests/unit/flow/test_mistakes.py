@@ -25,7 +25,7 @@ def test_every_value_that_is_not_allowed_has_its_line():
     with pytest.raises(ConfigError) as error:
         parse_config(document, "mine.toml")
     first, *lines = str(error.value).splitlines()
-    assert first == f"mine.toml has {len(lines)} mistakes:"
+    assert first == f"mine.toml: {len(lines)} mistakes:"
     wanted = ["select.sparsity is 1.5", "granularity 'rows'", "index 'a'", "'fixd<6,1>'", "part 'xc7z021'"]
     for words in (
         *wanted,
@@ -53,7 +53,7 @@ def test_mistakes_of_data_weights_and_functions_come_together(tmp_path):
     with pytest.raises(ConfigError) as error:
         check_flow(read_config(tmp_path / "mine.toml"))
     text = str(error.value)
-    assert text.startswith("the flow has 4 mistakes:")
+    assert text.startswith("the flow: 4 mistakes:")
     for words in ("has no y_train, x_test;", "gone.keras does not exist", "train.metric '", "gone.npz"):
         assert words in text
 

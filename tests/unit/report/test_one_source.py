@@ -201,12 +201,12 @@ def test_a_network_that_place_and_route_would_hardly_take_only_probably_fits():
     """On Gowin a register leads through a LUT: 9,000 of them beside 18,000 LUT are more than the part has."""
     given = {"target": GOWIN, "before": None, "after": None, "advice": None}
     crowded = run_report(**given, verilog=price(11000, 12360))
-    said = f"LUT 95{NO_BREAK}% of the part by place and route, which bears 75{NO_BREAK}%"
+    said = f"LUT about 95{NO_BREAK}% of the part once placed; place and route copes with 75{NO_BREAK}%"
     assert verdicts(crowded)[1].text == f"Fits gw2a-18: probably ({said})"
     assert verdicts(crowded)[1].tone == "open"
     assert give_answers(crowded)[1].lines[0].startswith(f"{said}; export for a board and fit choose a layout")
     full = run_report(**given, verilog=price(18000, 9000))
-    said = f"LUT 117{NO_BREAK}% of the part by place and route, which bears 75{NO_BREAK}%"
+    said = f"LUT about 117{NO_BREAK}% of the part once placed; place and route copes with 75{NO_BREAK}%"
     assert verdicts(full)[1].text == f"Fits gw2a-18: no ({said})"
     # A count stands in place of the estimate, and what was placed in place of both.
     assert verdicts(replace(full, measured=counted(11000, 5000)))[1].reply == "yes"
