@@ -19,7 +19,7 @@ from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import TargetError, require_kind, shown
 from fpgaprune.files import hardware_path, read_toml, shipped_names
 
-CAPACITIES = ("lut", "ff", "dsp", "bram18", "uram")
+CAPACITIES = ("lut", "ff", "dsp", "bram18", "bram4", "uram")
 
 _TEXTS = ("name", "family", "vendor", "source", "date", "note")
 
@@ -60,6 +60,7 @@ class Part:
         date: when the entry was written, ISO 8601.
         note: what else a reader must know, or "".
         aliases: other beginnings of its order numbers.
+        bram4: block RAMs of 4 Kb, where a device has these in place of those of 18 Kb.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Part:
     date: str
     note: str = ""
     aliases: tuple[str, ...] = ()
+    bram4: int | None = None
 
     @property
     def compiles_hls(self) -> bool:

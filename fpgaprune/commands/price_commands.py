@@ -270,20 +270,21 @@ def parts(
 
 def _print_verilog(source: Path, part: str | None, family: str | None, interval: int | None, as_json: bool) -> None:
     from fpgaprune.flow import load_designs, price_verilog
-    from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ESTIMATED, LABELS, occupancy_of
+    from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, LABELS, OF_VERILOG, occupancy_of
     from fpgaprune.target import find_part
 
     priced, designs = price_verilog(source, part, family, interval), load_designs(source)
     if as_json:
         print_json({side: made.to_json() for side, (made, _) in priced.items()})
         return
-    headers = ("layer", "adders", *(LABELS[name] for name in ESTIMATED), "ready")
     for title, (side, made, counts) in _in_order({side: (side, *both) for side, both in priced.items()}):
+        names = [name for name in OF_VERILOG if made.resources[name] is not None]
+        headers = ("layer", "adders", *(LABELS[name] for name in names), "ready")
         rows: list[tuple[Cell, ...]] = [
             (
                 layer.layer or "between layers",
                 layer.adders,
-                *(None if (count := layer.resources[name]) is None else count.value for name in ESTIMATED),
+                *(None if (count := layer.resources[name]) is None else count.value for name in names),
                 layer.ready_cycles,
             )
             for layer in made.layers

@@ -29,7 +29,6 @@ class Family:
         pins: yosys's commands for a top module whose ports are the device's pins.
         maps: name -> content of the files of `hw/synth` that these commands read.
         takes: resource -> cell type -> how much of the resource one cell takes.
-        own: cell types that count under their own name.
         free: cell types that take no resource.
         models: the file of yosys that says what each cell computes.
         source: the document that states the counts.
@@ -46,7 +45,6 @@ class Family:
     pins: tuple[str, ...]
     maps: Mapping[str, bytes]
     takes: Mapping[str, Mapping[str, int]]
-    own: frozenset[str]
     free: frozenset[str]
     models: str
     source: str
@@ -67,7 +65,7 @@ class Family:
         """
         # yosys marks each flattened module with such a cell, which takes nothing on the device.
         real = {cell: number for cell, number in types.items() if cell != "$scopeinfo"}
-        known = {*self.own, *self.free}.union(*self.takes.values())
+        known = self.free.union(*self.takes.values())
         unknown = sorted(set(real) - known)
         if unknown:
             raise RtlError(
@@ -80,8 +78,7 @@ class Family:
             else None
             for name in RESOURCES
         }
-        own = {cell: number for cell, number in sorted(real.items()) if cell in self.own}
-        return Cells(**counts, own=own, types=dict(sorted(real.items())))
+        return Cells(**counts, types=dict(sorted(real.items())))
 
 
 @cache
@@ -109,7 +106,6 @@ def find_family(family: str) -> Family:
         pins=tuple(document.pop("pins", synthesis)),
         maps={name: hardware_path("synth", name).read_bytes() for name in document.pop("maps", ())},
         place=document.pop("place", None),
-        own=frozenset(document.pop("own", ())),
         free=frozenset(document.pop("free", ())),
         takes=document,
     )

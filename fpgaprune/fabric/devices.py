@@ -79,14 +79,12 @@ class Device:
         options: nextpnr's options for it; `{package}` and `{speed}` are filled in.
         package: the package unless another one is asked for.
         packing: the options of the tool that packs its bitstreams.
-        own: cell type -> how many the device has, where they have no common unit with those of other families.
         memories: cell type -> how many of these small memories, made of LUTs, the device has a place for.
     """
 
     options: tuple[str, ...]
     package: str
     packing: tuple[str, ...] = ()
-    own: Mapping[str, int] = field(default_factory=dict)
     memories: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -188,14 +186,15 @@ class Devices:
             TargetError: the part has too few of one resource; nextpnr would fail while placing.
         """
         for name, wanted, there in self._short(cells, part):
-            raise TargetError(f"{design} takes {wanted:,} {name} on {part.name}, which has {there:,}; {SMALLER}")
+            raise TargetError(
+                f"{design} takes {wanted:,} {LABELS[name]} on {part.name}, which has {there:,}; {SMALLER}"
+            )
 
     def _short(self, cells: Cells, part: Part) -> list[tuple[str, int, int]]:
         """Return each resource of which `part` has too little: its name, what `cells` take, what is there."""
         taken = occupancy_of(cells, part).taken
         counted = [(row.resource, row.used, row.capacity) for row in taken if row.resource in self.sites]
-        own = [(name, cells.own.get(name, 0), there) for name, there in self.devices[part.name].own.items()]
-        return [row for row in (*counted, *own) if row[1] > row[2]]
+        return [row for row in counted if row[1] > row[2]]
 
     def used(self, sites: Mapping[str, int], around: Cells, own: Cells) -> dict[str, int]:
         """Map each resource to the sites that the project takes, of the `sites` in a report of nextpnr.

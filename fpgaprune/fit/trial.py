@@ -24,7 +24,7 @@ from fpgaprune.fit.route import Route, find_route
 from fpgaprune.flow import Progress, TargetConfig, parse_config, run_flow
 from fpgaprune.hls import StrategyWarning
 from fpgaprune.layout import DesignLayout, joined
-from fpgaprune.measure import ESTIMATED, from_plain, occupancy_of, to_plain
+from fpgaprune.measure import OF_VERILOG, from_plain, occupancy_of, to_plain
 
 _REASON = "impossible"
 # The network of a run before channels are removed: a later trial can start from it.
@@ -155,7 +155,7 @@ def run_trial(trial: Trial, progress: Progress) -> FitPoint:
         samples=metric["samples"],
         used=layout.counts(),
         resource=nearest.resource,
-        measured=None if measured is None else {name: measured[name] for name in ESTIMATED},
+        measured=None if measured is None else {name: measured[name] for name in OF_VERILOG},
         share=nearest.share("high"),
         latency_cycles=layout.latency_cycles,
         interval_cycles=layout.interval_cycles,

@@ -23,8 +23,8 @@ from fpgaprune.layout.candidates import Candidates, Way
 from fpgaprune.measure import (
     AT_ONCE,
     BIT_BY_BIT,
-    ESTIMATED,
     FOLDED,
+    OF_VERILOG,
     SCHEDULED,
     ChosenLayout,
     LaidLayer,
@@ -78,7 +78,7 @@ def choose_layout(
     """
     base = layout or VerilogLayout()
     ways = Candidates(design, find_fabric(family or require_family(part)), base)
-    there = {name: count for name in ESTIMATED if (count := capacity_of(part)[name]) is not None}
+    there = {name: count for name in OF_VERILOG if (count := capacity_of(part)[name]) is not None}
     if not any(there.values()):
         raise unknown_capacity(part.name)
     question = _Question(design, part, ways, there, interval)

@@ -13,7 +13,7 @@ from fpgaprune.estimate import verilog_price
 from fpgaprune.layout.choice import require_family
 from fpgaprune.measure import (
     ANALYTIC_SYNTH,
-    ESTIMATED,
+    OF_VERILOG,
     ChosenLayout,
     Estimate,
     Figure,
@@ -126,7 +126,7 @@ class DesignLayout(Struct, frozen=True, dict=True):
 
     def counts(self, end: Literal["low", "value", "high"] = "value") -> dict[str, int | None]:
         """Map resource to the middle of its estimate, or to one end; None is unknown."""
-        figures = {name: self.used[name] for name in ESTIMATED}
+        figures = {name: self.used[name] for name in OF_VERILOG}
         return {name: None if figure is None else getattr(figure, end) for name, figure in figures.items()}
 
     def to_json(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class DesignLayout(Struct, frozen=True, dict=True):
 
 def _published(part: Part) -> dict[str, int | None]:
     there = capacity_of(part)
-    return {name: there[name] for name in ESTIMATED}
+    return {name: there[name] for name in OF_VERILOG}
 
 
 # Cycles for each sample, as multiples of the fewest that a design can have.

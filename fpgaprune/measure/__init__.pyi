@@ -55,6 +55,7 @@ from .open_tools import Simulated as Simulated
 from .open_tools import Synthesis as Synthesis
 from .resources import ESTIMATED as ESTIMATED
 from .resources import LABELS as LABELS
+from .resources import OF_VERILOG as OF_VERILOG
 from .resources import RESOURCES as RESOURCES
 from .resources import Figure as Figure
 from .resources import Resources as Resources

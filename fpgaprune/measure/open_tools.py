@@ -21,11 +21,9 @@ class Cells(Resources[int], frozen=True, kw_only=True, omit_defaults=False):
     """What a netlist takes, counted from its cells; a resource that the family does not have is None.
 
     Attributes:
-        own: cell type -> number of blocks without a common unit, as iCE40's 4 Kb memories.
         types: cell type -> number of cells in the netlist.
     """
 
-    own: Mapping[str, int] = {}
     types: Mapping[str, int] = {}
 
     @classmethod
@@ -33,7 +31,7 @@ class Cells(Resources[int], frozen=True, kw_only=True, omit_defaults=False):
         """Return the sum of `parts`; what one of them does not know is unknown in the sum."""
         listed = list(parts)
         counts = {name: add(part[name] for part in listed) for name in RESOURCES}
-        return cls(**counts, own=_merged([p.own for p in listed]), types=_merged([p.types for p in listed]))
+        return cls(**counts, types=_merged([p.types for p in listed]))
 
 
 class ModuleSynthesis(Struct, frozen=True):

@@ -10,10 +10,19 @@ from msgspec import Struct
 from fpgaprune.target import CAPACITIES, Part
 
 # The headings of columns.
-LABELS = {"lut": "LUT", "ff": "FF", "carry": "carry", "dsp": "DSP", "bram18": "BRAM18", "uram": "URAM"}
+LABELS = {
+    "lut": "LUT",
+    "ff": "FF",
+    "carry": "carry",
+    "dsp": "DSP",
+    "bram18": "BRAM18",
+    "bram4": "BRAM4",
+    "uram": "URAM",
+}
 RESOURCES = tuple(LABELS)
-# The resources that the analytic estimate states.
+# The resources that the analytic estimate of an hls4ml project states, and those that the one of our Verilog does.
 ESTIMATED = ("lut", "ff", "dsp", "bram18")
+OF_VERILOG = (*ESTIMATED, "bram4")
 
 
 class Figure(Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,6 +53,7 @@ class Resources(Struct, Generic[Count], frozen=True, kw_only=True, omit_defaults
         carry: carry cells, as the netlist names them.
         dsp: DSP slices, multipliers or math blocks.
         bram18: block RAMs of 18 Kb; a block of 36 Kb is two.
+        bram4: block RAMs of 4 Kb, which iCE40 has in their place.
         uram: UltraRAMs of 288 Kb.
     """
 
@@ -52,6 +62,7 @@ class Resources(Struct, Generic[Count], frozen=True, kw_only=True, omit_defaults
     carry: Count | None = None
     dsp: Count | None = None
     bram18: Count | None = None
+    bram4: Count | None = None
     uram: Count | None = None
 
     def __getitem__(self, name: str) -> Count | None:

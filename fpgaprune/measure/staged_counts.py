@@ -10,7 +10,7 @@ from msgspec import Struct, to_builtins
 from fpgaprune.measure.estimate import VerilogPrice
 from fpgaprune.measure.measurement import from_plain, interval_words
 from fpgaprune.measure.open_tools import PlaceAndRoute, Synthesis
-from fpgaprune.measure.resources import ESTIMATED, LABELS, Figure, Resources
+from fpgaprune.measure.resources import LABELS, OF_VERILOG, Figure, Resources
 
 Row = tuple[str | int | None, ...]
 HEADERS = ("resource", "estimated", "synthesised", "placed", "synthesised,\nwith harness", "placed,\nwith harness")
@@ -77,7 +77,7 @@ class StagedCounts(Struct, frozen=True):
     def rows(self) -> list[Row]:
         """List each resource that is known at some stage: its name, and its count at each stage of `HEADERS`."""
         found: list[Row] = []
-        for name in ESTIMATED:
+        for name in OF_VERILOG:
             figure = self.estimated[name]
             tools = (self.synthesised, self.placed, self.synthesised_in_harness, self.placed_in_harness)
             counts = (None if figure is None else figure.value, *(stage[name] for stage in tools))
@@ -92,7 +92,7 @@ class StagedCounts(Struct, frozen=True):
 
     def ranges(self) -> str:
         """Return the 80 % range of each estimate, in a line."""
-        known = [(LABELS[name], figure) for name in ESTIMATED if (figure := self.estimated[name]) is not None]
+        known = [(LABELS[name], figure) for name in OF_VERILOG if (figure := self.estimated[name]) is not None]
         return ", ".join(f"{label} {figure.low:,} to {figure.high:,}" for label, figure in known)
 
 

@@ -232,8 +232,12 @@ def _gates(step: Step, sums: Chain, products: _Products, gates: int, raw: bool) 
 def _states(step: Step, sums: Chain) -> Chain:
     """Compute a unit's output from its gates and its state of the step before, and its state where that is another."""
     operation, accum, result = step.operation(Recurrent), step.type("accum"), step.result
-    lanes = (*(sums.stream.each or ()), Lane(result.raw_min, result.raw_max, 0))
-    chain = Chain.begin(replace(sums.stream, lanes=len(lanes), each=lanes))
+    gates, kind = sums.stream.each, sums.stream.kind()
+    if gates is None or not sums.stream.packed:
+        # Gates that are all zero leave nothing to pack.
+        gates = (Lane(kind.raw_min, kind.raw_max, 0),) * sums.stream.lanes
+    lanes = (*gates, Lane(result.raw_min, result.raw_max, 0))
+    chain = Chain.begin(replace(sums.stream, lanes=len(lanes), each=lanes, packed=True))
 
     def of_gru(values: list[Number]) -> list[Number]:
         # Each gate comes with both of its sums.

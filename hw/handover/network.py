@@ -106,7 +106,7 @@ def quantised(x, port):
     if values.ndim < 1 or not len(values) or values[0].size != size:
         raise ValueError("samples have shape %s; wanted (N, %s)" % (values.shape, ", ".join(map(str, port["shape"]))))
     scaled = np.ldexp(values.reshape(-1, port["beats"], port["lanes"]), port["width"] - port["integer"])
-    if not np.all(np.abs(scaled) < 2.0**62):
+    if not np.all((scaled >= -(2.0**63)) & (scaled < 2.0**63)):
         raise ValueError("samples hold NaN, infinity or values beyond any fixed-point number")
     whole = np.trunc(scaled)
     part, odd = scaled - whole, np.fmod(whole, 2.0) != 0

@@ -65,8 +65,6 @@ def measure(project: Any, name: str, chosen: argparse.Namespace, x: Any, logits:
     row: dict[str, Any] = {"board": name, "device": part.name, "synthesis": {}, "fits": True}
     for resource, used, there in cells.against(capacity_of(part)):
         row["synthesis"][resource] = [used, there]
-    for cell, there in router.devices.devices[part.name].own.items():
-        row["synthesis"][cell] = [cells.own.get(cell, 0), there]
     started = time.monotonic()
     try:
         output = chosen.folder / f"{name}{bitstream_ending(name)}"
@@ -103,7 +101,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     lines = [head + "| --- | --- | --- | --- | --- | --- | --- | --- |"]
     for row in rows:
         counts = {name: f"{used:,} of {there:,}" for name, (used, there) in row["synthesis"].items()}
-        memory = counts.get("bram18") or counts.get("SB_RAM40_4K", "")
+        memory = counts.get("bram18") or counts.get("bram4", "")
         clock = f"{row['fmax_mhz']:.1f}, {row['clock_mhz']:g}" if row["fits"] else "does not fit"
         asked = f"{row['asked']}, {row['unlike']}" if "asked" in row else ""
         cells = (row["board"], row["device"], counts["lut"], counts["ff"], memory, counts.get("dsp", ""), clock, asked)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import sys
 import tempfile
 import tomllib
@@ -51,7 +52,12 @@ def synthesise(count: int) -> None:
                 continue
             found = {family: project.synthesize(family, whole=False, workers=1) for family in PRIORS}
         rows = [
-            [seed, family, layer.layer, *(layer.cells[name] for name in ("lut", "ff", "dsp", "bram18"))]
+            [
+                seed,
+                family,
+                layer.layer,
+                *(layer.cells[name] or 0 for name in ("lut", "ff", "dsp", find_fabric(family).memory["block"])),
+            ]
             for family, made in found.items()
             for layer in made.layers
             if layer.cells is not None
@@ -83,7 +89,7 @@ def table() -> dict[str, dict[str, Fitted]]:
 def exact(family: str) -> None:
     """How many layers have exactly the DSP blocks and the block memories that were priced."""
     rows = [row for row in read_rows() if row["family"] == family]
-    for resource in ("dsp", "bram18"):
+    for resource in ("dsp", "block"):
         priced = [find_fabric(family).mapped(counted(row["seed"])[row["layer"]])[resource] for row in rows]
         right = sum(row[resource] == one for row, one in zip(rows, priced, strict=True))
         print(
@@ -97,7 +103,7 @@ def write(fits: dict[str, dict[str, Fitted]], laws: dict[str, list[float]]) -> N
     text = HEAD + "\n# What sharing leaves of adder trees: terms as in fpgaprune/estimate/verilog/sharing.py.\n"
     text += _section("sharing", laws)
     for family, made in fits.items():
-        ranges: dict[str, Any] = {"dsp": [1.0, 1.0], "bram18": [1.0, 1.0]}
+        ranges: dict[str, Any] = {"dsp": [1.0, 1.0], kept[family]["memory"]["block"]: [1.0, 1.0]}
         layers = dict(ranges)
         for resource, one in made.items():
             ranges[resource] = [round(end, 3) for end in interval(one.networks)]
@@ -110,11 +116,14 @@ def write(fits: dict[str, dict[str, Fitted]], laws: dict[str, list[float]]) -> N
             text += _section(f"{family}.{resource}", values)
         text += _section(f"{family}.memory", kept[family]["memory"])
         text += _section(f"{family}.product", kept[family]["product"])
+    # iCE40 HX has the fit of iCE40 UltraPlus, and multipliers of LUTs.
+    for family in kept.keys() - fits.keys() - {"sharing"}:
+        text += "".join(_section(f"{family}.{name}", values) for name, values in kept[family].items())
     TOML.write_text(text)
 
 
 def _section(name: str, values: dict[str, Any]) -> str:
-    return f"\n[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in values.items())
+    return f"\n[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
 
 
 def main() -> None:

@@ -59,7 +59,7 @@ PRIORS: dict[str, Mapping[str, Mapping[str, tuple[float, float]]]] = {
     },
 }  # fmt: skip
 # Families with logic cells like another family's begin with its guesses.
-PRIORS |= {"xcup": PRIORS["xc7"], "gowin": PRIORS["ecp5"], "nexus": PRIORS["ecp5"]}
+PRIORS |= {"xcup": PRIORS["xc7"], **dict.fromkeys(("gowin", "nexus", "ice40up"), PRIORS["ecp5"])}
 
 
 @dataclass(frozen=True)

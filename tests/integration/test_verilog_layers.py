@@ -5,6 +5,7 @@ from __future__ import annotations
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import fpgaprune as fp
 from fpgaprune.errors import FpgaPruneError, HlsError
@@ -105,7 +106,10 @@ def test_its_verilog_gives_the_bits_of_the_emulator_which_are_near_to_keras(kind
     design = make_design(model, OURS, x, WIDE)
     assert (design.backend, design.io_type) == ("Verilog", "io_parallel")
     emulated = fp.emulate(design, x)
-    wanted = model.predict(x, verbose=0)
+    try:
+        wanted = model.predict(x, verbose=0)
+    except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError) as error:
+        pytest.skip(f"TensorFlow cannot compute it on this processor: {str(error).splitlines()[-2]}")
     assert np.abs(emulated.reshape(wanted.shape) - wanted).max() <= 0.01 * max(np.abs(wanted).max(), 0.1)
     simulated = fp.to_verilog(design, tmp_path / "rtl").simulate(x[:6], stalls=0.2, seed=1)
     assert np.array_equal(simulated.outputs[0].ravel(), emulated[:6].ravel())

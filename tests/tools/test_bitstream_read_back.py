@@ -131,18 +131,18 @@ def test_a_run_is_exported_and_its_bitstream_is_verified(tmp_path, board, monkey
     handed = tmp_path / f"mine-for-{board}"
     line = "bitstream computes the emulator's bits on 6 samples: 0 differ"
     assert json.loads((handed / "handover.json").read_text())["read_back"].startswith(line)
-    (tried, proven) = json.loads((handed / "certificate.json").read_text())["bitstream"]["claims"]
-    assert (tried["inputs"], proven["inputs"]) == ("on 6 samples", "for all inputs")
-    assert tried["holds"]
-    assert proven["holds"]
+    # The bits of the samples, the cells of the bitstream, and the netlist.
+    claims = json.loads((handed / "certificate.json").read_text())["bitstream"]["claims"]
+    assert [claim["inputs"] for claim in claims] == ["on 6 samples", "for all inputs", "for all inputs"]
+    assert all(claim["holds"] for claim in claims)
     assert line in (handed / "README.md").read_text()
     done = CliRunner().invoke(app, ["verify", str(handed), "--bitstream"])
     assert line in done.output
     found = verify_bitstream(folder)
-    assert (found.problems, found.not_compared) == ((), None)
-    assert found.netlist.proven > 500
-    monkeypatch.setattr("fpgaprune.flow.finished.bitstream_check.prove_netlist", too_large)
+    assert (found.problems, found.link.left_out, len(found.link.claims)) == ((), None, 3)
+    monkeypatch.setattr("fpgaprune.fabric.netlist_proof.prove_netlist", too_large)
     # What is too large to be compared is said, and the rest holds.
-    assert (verify_bitstream(folder).netlist, verify_bitstream(folder).not_compared) == (None, "it has too many gates")
+    left = verify_bitstream(folder).link
+    assert (len(left.claims), left.left_out) == (2, "netlist and Verilog not compared: it has too many gates")
     checked = subprocess.run([sys.executable, "check.py"], cwd=handed, capture_output=True, text=True)
     assert f"bitstream   {line}" in checked.stdout, checked.stdout

@@ -100,7 +100,7 @@ def test_a_product_and_a_memory_stay_in_the_netlist(tmp_path, family):
         assert all(isinstance(bit, int) and bit in driven for bit in module["ports"][port]["bits"])
     counted = find_family(family).count(made.types)
     assert (counted.dsp or 0) >= 1 or made.types.get("CC_MULT") == 1 or counted.lut > 200
-    assert counted.bram18 or counted.own or counted.ff > 30_000
+    assert counted.bram18 or counted.bram4 or counted.ff > 30_000
 
 
 _SUMS = b"""module top (

@@ -131,8 +131,8 @@ def test_a_design_for_our_verilog_is_priced_as_such_without_being_asked(tmp_path
         (["--family", "xc7"], "--family and --interval belong to --verilog"),
         (["--verilog", "--clock-ns", "5"], "--verilog takes one run folder, design or project, and no clock"),
         (
-            ["--verilog", "--family", "ice40"],
-            "family 'ice40' has no price of Verilog; those that have: ecp5, gowin, nexus",
+            ["--verilog", "--family", "gatemate"],
+            "family 'gatemate' has no price of Verilog; those that have: ecp5, gowin, ice40",
         ),
     ],
 )

@@ -23,8 +23,10 @@ class Fabric:
         lut, ff: what one of each quantity takes.
         ranges: resource -> true value over price of a whole network, at the ends of the 80 % range.
         layer_ranges: those of a layer.
-        memory: how yosys chooses memories: blocks, their words, and costs where it changes from LUTs to blocks.
-        product: how wide the operands and the result of a multiplier in a DSP block are, at least and at most.
+        memory: how yosys chooses memories: `block`, the resource that a block is, its words, and costs where it changes
+            to blocks, from LUTs that are memories or, where `depths` is empty, from registers.
+        product: how wide the operands and the result of a multiplier in a DSP block are, at least and at most, and from
+            how many bits beyond that on there is a block for them.
     """
 
     name: str
@@ -36,13 +38,13 @@ class Fabric:
     product: Mapping[str, int]
 
     def resources(self, counts: Counts) -> dict[str, float]:
-        """Return the LUTs, flip-flops, DSP blocks and 18 Kb memories that `counts` take."""
+        """Return the LUTs, flip-flops, DSP blocks and block memories that `counts` take."""
         mapped = self.mapped(counts)
         return {
             "lut": max(sum(self.lut.get(name, 0.0) * count for name, count in mapped.items()), 0.0),
             "ff": max(sum(self.ff.get(name, 0.0) * count for name, count in mapped.items()), 0.0),
             "dsp": mapped["dsp"],
-            "bram18": mapped["bram18"],
+            self.memory["block"]: mapped["block"],
         }
 
     def mapped(self, counts: Counts) -> Counts:
@@ -67,6 +69,14 @@ class Fabric:
     def _memory(self, width: int, depth: int, count: float, found: Counts) -> None:
         """Add `count` memories with one port that writes and one that reads to `found`."""
         m = self.memory
+        if not m["depths"]:
+            if width * depth * m["cost"] > m["block_cost"] * self._block_memories(width, depth):
+                found["block"] += count * self._block_memories(width, depth)
+                found["register"] -= count * width
+            else:
+                found["register"] += count * width * depth
+                found["memory_choice"] += count * width * (depth - 1)
+            return
         bits, banks = next(
             ((b, -(-depth // d)) for d, b in zip(m["depths"], m["bits"], strict=True) if depth <= d),
             (m["bits"][-1], -(-depth // m["depths"][-1])),
@@ -79,7 +89,7 @@ class Fabric:
             found["memory_lut"] += count * m["luts"] * cells
             found["memory_choice"] += count * width * (banks - 1)
         else:
-            found["bram18"] += count * self._block_memories(width, depth)
+            found["block"] += count * self._block_memories(width, depth)
             # The register behind a block memory is a part of it.
             found["register"] -= count * width
 
@@ -92,7 +102,7 @@ class Fabric:
         m = self.memory
         blocks = self._block_memories(bits, entries)
         if entries * bits * m["rom_cost"] > m["block_cost"] * blocks:
-            found["bram18"] += count * blocks
+            found["block"] += count * blocks
         else:
             found["table_lut"] += count * bits * max(entries / m["table_entries"], 1.0)
             found["table_register"] += count * bits
@@ -100,7 +110,7 @@ class Fabric:
     def _program(self, words: int, bits: int, count: float, found: Counts) -> None:
         """Add the words of a scheduled layer to `found`, in block memories where `to_verilog` asks for them."""
         if in_blocks(words, bits):
-            found["bram18"] += count * self._block_memories(bits, words)
+            found["block"] += count * self._block_memories(bits, words)
         else:
             found["table_lut"] += count * bits * max(words / self.memory["table_entries"], 1 / 16)
             found["register"] += count * bits
@@ -117,9 +127,11 @@ class Fabric:
         if b < p["least"] or bits < p["least_result"]:
             found["product_bit"] += count * a * b
             return
-        found["dsp"] += (
-            count * (1 + -(-max(a - p["wide"], 0) // p["part"])) * (1 + -(-max(b - p["narrow"], 0) // p["part"]))
-        )
+        beyond = [max(a - p["wide"], 0), max(b - p["narrow"], 0)]
+        parts = [1 + (-(-bits // p["part"]) if bits >= p["least_rest"] else 0) for bits in beyond]
+        # Where what is beyond both limits has a result too small for a block, that part is made of LUTs.
+        small = p["least_rest"] > 1 and min(parts) > 1 and sum(beyond) + 2 < p["least_result"]
+        found["dsp"] += count * (parts[0] * parts[1] - small)
 
 
 def priced_families() -> str:

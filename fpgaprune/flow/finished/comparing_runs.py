@@ -12,7 +12,7 @@ from fpgaprune.errors import ConfigError
 from fpgaprune.files import toml_value
 from fpgaprune.flow.file import require_kind
 from fpgaprune.flow.run import RunDirectory
-from fpgaprune.measure import ANALYTIC_CSYNTH, ANALYTIC_SYNTH, ESTIMATED, LABELS, to_plain
+from fpgaprune.measure import ANALYTIC_CSYNTH, ANALYTIC_SYNTH, LABELS, OF_VERILOG, to_plain
 from fpgaprune.report import NO_BREAK, Metric, change_text, count_text, percent_text, value_text
 from fpgaprune.values import Summarised, Summary
 
@@ -176,7 +176,7 @@ def _hardware(report: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]
 
 
 def _counts(group: str, counts: Mapping[str, Any] | None) -> Iterator[tuple[tuple[str, str], int]]:
-    for name in ESTIMATED:
+    for name in OF_VERILOG:
         count = (counts or {}).get(name)
         value = count["value"] if isinstance(count, Mapping) else count
         if value is not None:

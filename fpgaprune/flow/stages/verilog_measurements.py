@@ -33,7 +33,7 @@ from fpgaprune.fabric import (
 )
 from fpgaprune.files import digest_file
 from fpgaprune.flow.task import arrays_of
-from fpgaprune.measure import ESTIMATED, ROUTE_ECP5, BitstreamLink, Kernels, Measured, Simulated, VerilogPrice
+from fpgaprune.measure import OF_VERILOG, ROUTE_ECP5, BitstreamLink, Kernels, Measured, Simulated, VerilogPrice
 from fpgaprune.processes import OnStep
 from fpgaprune.readback import Results, check_bitstream
 from fpgaprune.report import Check
@@ -92,7 +92,7 @@ def expected_seconds(
         placed += seeds * (bitstream_seconds(ROUTE_ECP5.family, size) or 0)
     if board is not None:
         router = find_board_router(board)[1]
-        figures = {} if one is None else {name: one.resources[name] for name in ESTIMATED}
+        figures = {} if one is None else {name: one.resources[name] for name in OF_VERILOG}
         there = router.devices.placed_luts({name: row.value for name, row in figures.items() if row is not None})
         made = bitstream_seconds(router.family, there)
         known = made is not None

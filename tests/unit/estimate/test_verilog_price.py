@@ -218,7 +218,7 @@ def synthesised():
     true = defaultdict(Counter)
     for row in rows():
         key = row["family"], int(row["seed"])
-        true[key].update({name: int(row[name]) for name in ("lut", "ff", "dsp", "bram18")})
+        true[key].update({name: int(row[name]) for name in ("lut", "ff", "dsp", "block")})
     found = {}
     for family, seed in true:
         design, interval = random_network(seed)
@@ -226,7 +226,7 @@ def synthesised():
     return found
 
 
-@pytest.mark.parametrize("family", ["xc7", "xcup", "ecp5", "nexus", "gowin"])
+@pytest.mark.parametrize("family", ["xc7", "xcup", "ecp5", "nexus", "gowin", "ice40up"])
 @pytest.mark.parametrize("resource", ["lut", "ff"])
 def test_prices_are_near_syntheses(synthesised, family, resource):
     """As near as the docs say, and within their ranges as often as these say."""
@@ -235,17 +235,19 @@ def test_prices_are_near_syntheses(synthesised, family, resource):
     ]
     errors = np.array([abs(priced.value / true - 1) for true, priced in pairs])
     assert len(errors) >= 20
-    assert np.median(errors) <= 0.07
+    assert np.median(errors) <= (0.12 if family == "ice40up" else 0.07)
     assert np.percentile(errors, 90) <= 0.25
     inside = np.mean([priced.low <= true <= priced.high for true, priced in pairs])
     assert 0.6 <= inside <= 1
 
 
-@pytest.mark.parametrize("resource", ["dsp", "bram18"])
+@pytest.mark.parametrize("resource", ["dsp", "block"])
 def test_blocks_are_exact_but_for_two_networks_of_a_family(synthesised, resource):
-    wrong = Counter(
-        family for (family, _), (true, made) in synthesised.items() if true[resource] != made.resources[resource].value
-    )
+    wrong = Counter()
+    for (family, _), (true, made) in synthesised.items():
+        name = find_fabric(family).memory["block"] if resource == "block" else resource
+        # Only layers were synthesised, and nothing between them.
+        wrong[family] += true[resource] != sum(layer.resources[name].value for layer in made.layers if layer.layer)
     assert max(wrong.values(), default=0) <= 2
     assert sum(true[resource] > 0 for true, _ in synthesised.values()) >= 4
 
@@ -317,9 +319,9 @@ def test_layers_and_what_stands_between_them_are_the_whole():
 
 def test_what_has_no_price_is_refused():
     with pytest.raises(
-        EstimateError, match=r"family 'ice40' has no price of Verilog; those that have: ecp5, gowin, nexus, xc7, xcup"
+        EstimateError, match=r"family 'gatemate' has no price of Verilog; those that have: ecp5, gowin, ice40, ice40up,"
     ):
-        fp.verilog_price(mlp(), "ice40")
+        fp.verilog_price(mlp(), "gatemate")
     with pytest.raises(RtlError, match="fold names nowhere"):
         fp.verilog_price(mlp(), fold={"nowhere": 2})
 

@@ -48,7 +48,7 @@ with open({calls!r}, "a") as calls:
 assert pathlib.Path(options["--json"]).is_file()
 {behaviour}
 sites = {{"ICESTORM_LC": 900, "TRELLIS_COMB": 1000, "TRELLIS_FF": 800, "MULT18X18D": 2, "DP16KD": 1}}
-sites.update({{"ICESTORM_DSP": 4, "LUT4": 700, "ALU": 50, "DFF": 600, "BSRAM": 3, "MULT18X18": 1}})
+sites.update({{"ICESTORM_DSP": 4, "ICESTORM_RAM": 1, "LUT4": 700, "ALU": 50, "DFF": 600, "BSRAM": 3, "MULT18X18": 1}})
 sites.update({{"OXIDE_COMB": 500, "OXIDE_FF": 400, "OXIDE_EBR": 2, "MULT18_CORE": 3}})
 sites.update({{"CPE_LT": 500, "CPE_ADDF2": 20, "CPE_FF": 300, "RAM_HALF": 2}})
 pathlib.Path(options["--report"]).write_text(json.dumps({{

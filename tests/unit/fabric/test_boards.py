@@ -104,7 +104,7 @@ def test_an_icebreaker_is_told_pins_and_clock(tiny, tools, tmp_path):
     )
     (constraints,) = (tiny.path / "synth").rglob("board.pcf")
     assert constraints.read_text() == "set_io clk 35\nset_io serial_in 6\nset_io serial_out 9\nset_frequency clk 12\n"
-    assert made.used == Resources(lut=900, dsp=4)
+    assert made.used == Resources(lut=900, dsp=4, bram4=1)
 
 
 def test_a_nexus_is_told_device_pins_and_clock(tiny, tools, tmp_path):
@@ -178,10 +178,9 @@ def test_a_board_with_an_fpga_of_no_open_tool_is_refused(tiny, tmp_path):
         (
             "tang-nano-9k",
             {"LUT4": 12_000},
-            r"12,\d{3} lut on gw1nr-9, .*; Tang Nano 20K \(tang-nano-20k\) would take it: ",
+            r"12,\d{3} LUT on gw1nr-9, .*; Tang Nano 20K \(tang-nano-20k\) would take it: ",
         ),
-        # Of the iCE40's 4 Kb memories the other families know nothing: their own cells are counted.
-        ("icebreaker", {"SB_RAM40_4K": 31}, r"31 SB_RAM40_4K on ice40up5k, which has 30; .* would take it: "),
+        ("icebreaker", {"SB_RAM40_4K": 31}, r"31 BRAM4 on ice40up5k, which has 30; .* would take it: "),
         (
             "ulx3s",
             {"LUT4": 200_000},

@@ -59,7 +59,11 @@ def test_a_family_without_rules_of_its_own_needs_its_table_only(tiny, fakes):
     options = "--hx8k --package ct256 --placer-heap-cell-placement-timeout 100 --freq 100 --seed 3 --timing-allow-fail"
     assert line.startswith(f"{options} --json ../joined.json ")
     # Of 900 logic cells, the fake's harness takes 170: one for each of its LUTs, some of which hold its 17 FFs.
-    assert (found.used, found.capacity, found.speed) == (Resources(lut=730), Resources(lut=7680), None)
+    assert (found.used, found.capacity, found.speed) == (
+        Resources(lut=730, bram4=1),
+        Resources(lut=7680, bram4=32),
+        None,
+    )
     assert found.to_json()["stage"] == "route(ice40)"
     with pytest.raises(TargetError, match="Lattice iCE40 HX has no speed grade 1; wanted none: the part's name has it"):
         place_and_route(tiny, "ice40", "ice40hx8k", speed=1)
@@ -92,7 +96,7 @@ def test_a_design_that_does_not_fit_is_refused_before_placing(tiny, fakes):
     calls = fake_nextpnr(fakes)
     fake_yosys(fakes, extra={"MULT18X18D": 29})
     with pytest.raises(
-        TargetError, match=r"tiny takes 29 dsp on lfe5u-25f, which has 28; choose a larger device, prune more, or give"
+        TargetError, match=r"tiny takes 29 DSP on lfe5u-25f, which has 28; choose a larger device, prune more, or give"
     ):
         place_and_route(tiny, device="lfe5u-25f")
     assert not calls.read_text()
@@ -241,5 +245,5 @@ def test_an_unknown_board_lists_those_that_are():
     [(14_000, 17_000, "lfe5u-25f"), (14_600, 9, "lfe5u-45f"), (9, 17_100, "lfe5u-45f"), (9, 31_842, "lfe5u-85f")],
 )
 def test_the_smallest_device_has_room_to_spare_of_each_resource(lut, ff, device):
-    cells = Cells(lut=lut, ff=ff, carry=0, dsp=0, bram18=0, uram=None, own={}, types={})
+    cells = Cells(lut=lut, ff=ff, carry=0, dsp=0, bram18=0, uram=None, bram4=None, types={})
     assert ECP5.devices.smallest(cells).name == device

@@ -356,7 +356,7 @@ def test_a_network_of_several_outputs_is_told_before_a_layout_is_chosen(run, too
 
 def test_a_design_too_large_for_the_board_leaves_nothing(run, tools, tmp_path):
     fake_yosys(tmp_path, extra={"LUT4": 9000})
-    with pytest.raises(TargetError, match=r"lut on gw1nr-9, which has 8,640\. .*Tang Nano 20K .* would take it: "):
+    with pytest.raises(TargetError, match=r"LUT on gw1nr-9, which has 8,640\. .*Tang Nano 20K .* would take it: "):
         hand_over(run, "tang-nano-9k")
     assert [path.name for path in run.parent.iterdir()] == ["mine"]
 
