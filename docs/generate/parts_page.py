@@ -41,9 +41,14 @@ def page() -> str:
 
 def _rows(parts: Iterable[Part]) -> str:
     return "".join(
-        f"| `{part.name}` | {_count(part.lut)} | {_count(part.ff)} | {_count(part.dsp)} | {_count(part.bram18)} |\n"
+        f"| `{part.name}` | {_count(part.lut)} | {_count(part.ff)} | {_count(part.dsp)} | {_blocks(part)} |\n"
         for part in parts
     )
+
+
+def _blocks(part: Part) -> str:
+    """The block memories of a part; those that are no blocks of 18 Kb are named."""
+    return _count(part.bram18) if part.bram4 is None else f"{_count(part.bram4)} of 4 Kb"
 
 
 def _count(value: int | None) -> str:

@@ -27,7 +27,7 @@ def verilog_price(
 
     Args:
         design: what is to be computed.
-        family: device family of open synthesis: `xc7`, `xcup`, `ecp5`, `nexus` or `gowin`.
+        family: device family of open synthesis: `xc7`, `xcup`, `ecp5`, `nexus`, `gowin`, `ice40` or `ice40up`.
         layout: how it is laid out; the defaults unless given.
         **changes: single fields of `VerilogLayout`, as `interval=4000`.
 
