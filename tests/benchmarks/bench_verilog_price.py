@@ -118,6 +118,7 @@ def write(fits: dict[str, dict[str, Fitted]], laws: dict[str, list[float]]) -> N
         text += _section(f"{family}.product", kept[family]["product"])
     # iCE40 HX has the fit of iCE40 UltraPlus, and multipliers of LUTs.
     for family in kept.keys() - fits.keys() - {"sharing"}:
+        text += _section(family, {"like": kept[family].pop("like")})
         text += "".join(_section(f"{family}.{name}", values) for name, values in kept[family].items())
     TOML.write_text(text)
 

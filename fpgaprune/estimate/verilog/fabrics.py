@@ -141,8 +141,13 @@ def priced_families() -> str:
 
 @cache
 def _fitted() -> Mapping[str, Any]:
+    """Read each family; what it lacks is that of the family named by its `like`."""
     document = tomllib.loads(hardware_path("calibration", "verilog.toml").read_text(encoding="utf-8"))
-    return {family: data for family, data in document.items() if "lut" in data}
+    found = {family: data for family, data in document.items() if "lut" in data}
+    for family, data in found.items():
+        if "like" in data:
+            found[family] = {name: {**table, **data.get(name, {})} for name, table in found[data["like"]].items()}
+    return found
 
 
 @cache

@@ -317,6 +317,15 @@ def test_layers_and_what_stands_between_them_are_the_whole():
     assert isinstance(count_layer(hardware.layers[0]), Counts)
 
 
+def test_an_ice40_hx_has_the_price_of_an_ultraplus_with_products_of_luts():
+    """A rounded average multiplies by a constant in no block; what is not multiplied costs the same on both."""
+    design, interval = random_network(15)
+    small, large = (fp.verilog_price(design, family, interval=interval).resources for family in ("ice40", "ice40up"))
+    assert (small.dsp.value, large.dsp.value) == (0, 15)
+    assert small.lut.value > large.lut.value
+    assert (small.bram4, small.ff) == (large.bram4, large.ff)
+
+
 def test_what_has_no_price_is_refused():
     with pytest.raises(
         EstimateError, match=r"family 'gatemate' has no price of Verilog; those that have: ecp5, gowin, ice40, ice40up,"
