@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 
-from fpgaprune.design import Design, Input, LayerSpec, Recurrent, Scale, VerilogLayout
+from fpgaprune.design import Dense, Design, Input, LayerSpec, Recurrent, Scale, VerilogLayout
 from fpgaprune.estimate import Counts, DigitCounter, Fabric, count_layer, timed
-from fpgaprune.rtl import cycles_of, is_schedulable, may_be_paired, most_beats, plan_verilog, program_of
+from fpgaprune.measure import AT_ONCE, BIT_BY_BIT, FOLDED, SCHEDULED
+from fpgaprune.rtl import (
+    Instance,
+    LayerHardware,
+    SerialSums,
+    SerialTrees,
+    cycles_of,
+    is_schedulable,
+    may_be_paired,
+    most_beats,
+    plan_verilog,
+    program_of,
+)
 
 # The wider factor of a multiplier that takes two values at once.
 _WIDE = 25
@@ -21,7 +33,7 @@ _MANY = 1024
 class Way:
     """One way to lay a layer out: `multipliers` of a schedule, or 0 for as it comes; what it takes, by resource.
 
-    What comes in turn may also be laid out `at_once`.
+    A layer that scales each channel in turn, and a Dense layer that is folded, may also be laid out `at_once`.
 
     What it takes includes the layers without weights that follow: they compute as many values at a time as it sends.
     """
@@ -79,7 +91,7 @@ class Candidates:
             }
             if paired and not chosen:
                 continue
-            own, others = self._taken(chosen, tuple(chosen) if paired else (), interval)
+            own, others = self._taken(self._planned(chosen, tuple(chosen) if paired else (), interval))
             if not paired:
                 rest = others
                 for name in self.scales:
@@ -92,7 +104,9 @@ class Candidates:
         # The adders of many weights are not counted in vain.
         first = {name: rows[0].multipliers for name, rows in found.items() if rows and name not in self.scales}
         scheduled = {} if every else {name: number for name, number in first.items() if self.many(name)}
-        own, _ = self._taken(scheduled, (), interval, dict.fromkeys(self.scales, 1) | dict(self.layout.fold))
+        fold = dict.fromkeys(self.scales, 1) | dict(self.layout.fold)
+        as_they_come = self._planned(scheduled, (), interval, fold)
+        own, _ = self._taken(as_they_come)
         for name in self.scales:
             if own[name] != found[name][0].takes:
                 found[name].append(Way(0, False, own[name], at_once=True))
@@ -100,6 +114,12 @@ class Candidates:
             # At once, too, the steps of a recurrent layer wait for each other.
             if not isinstance(self.design[name].operation, Recurrent) or self.cycles(name, 0, False) <= interval:
                 found[name].append(Way(0, False, own[name]))
+        dense = {name for name in own.keys() - scheduled.keys() if isinstance(self.design[name].operation, Dense)}
+        folded = {part.layer for part in as_they_come if way_of(part) == FOLDED} & dense - fold.keys()
+        if folded:
+            own, _ = self._taken(self._planned(scheduled, (), interval, dict.fromkeys(folded, 1) | fold))
+            for name in folded:
+                found[name].append(Way(0, False, own[name], at_once=True))
         return found, rest
 
     def fewest(self, layer: LayerSpec, interval: int, paired: bool) -> int | None:
@@ -148,14 +168,14 @@ class Candidates:
             return timed(plan_verilog(alone, layout, DigitCounter.of(alone, layout))).interval
         return cycles_of(self.design, self.design[name], layout)
 
-    def _taken(
+    def _planned(
         self,
         multipliers: Mapping[str, int],
         paired: tuple[str, ...],
         interval: int,
         fold: Mapping[str, int] | None = None,
-    ) -> tuple[Mapping[str, Counts], Counts]:
-        """Return what each layer with weights takes with the layers that follow it, and all others together."""
+    ) -> tuple[LayerHardware, ...]:
+        """Plan the hardware of all layers in one layout."""
         loadable = self.layout.loadable and bool(multipliers)
         layout = replace(
             self.layout,
@@ -165,12 +185,24 @@ class Candidates:
             interval=interval,
             fold=self.layout.fold if fold is None else fold,
         )
+        return plan_verilog(self.design, layout, DigitCounter.of(self.design, layout)).layers
+
+    def _taken(self, hardware: Sequence[LayerHardware]) -> tuple[Mapping[str, Counts], Counts]:
+        """Return what each layer with weights takes with the layers that follow it, and all others together."""
         own = {name: Counts() for name in (*self.scales, *(layer.name for layer in self.layers))}
         rest = Counts()
-        for part in plan_verilog(self.design, layout, DigitCounter.of(self.design, layout)).layers:
+        for part in hardware:
             leader = self.leaders.get(part.layer)
             (rest if leader is None else own[leader]).more(self.fabric.resources(count_layer(part)))
         return own, rest
+
+
+def way_of(layer: LayerHardware) -> str:
+    """Return how the sums of `layer` are made."""
+    if any(isinstance(part, SerialSums | SerialTrees) for part in layer.parts):
+        return BIT_BY_BIT
+    modules = {part.module for part in layer.every if isinstance(part, Instance)}
+    return SCHEDULED if "fp_scheduled" in modules else FOLDED if "fp_accumulate" in modules else AT_ONCE
 
 
 def _leaders(design: Design, named: Set[str]) -> dict[str, str]:

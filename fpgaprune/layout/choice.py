@@ -19,20 +19,16 @@ from fpgaprune.design import Convolution, Dense, Design, Recurrent, VerilogLayou
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import Counts, DigitCounter, find_fabric, price_hardware, timed
 from fpgaprune.fabric import price_family_of
-from fpgaprune.layout.candidates import Candidates, Way
+from fpgaprune.layout.candidates import Candidates, Way, way_of
 from fpgaprune.measure import (
-    AT_ONCE,
-    BIT_BY_BIT,
-    FOLDED,
     OF_VERILOG,
-    SCHEDULED,
     ChosenLayout,
     LaidLayer,
     capacity_of,
     occupancy_of,
     unknown_capacity,
 )
-from fpgaprune.rtl import Instance, LayerHardware, SerialSums, SerialTrees, plan_verilog
+from fpgaprune.rtl import Instance, LayerHardware, plan_verilog
 from fpgaprune.target import Part
 
 # Two intervals this close are as good as one; intervals that are tried first lie so far apart.
@@ -235,17 +231,9 @@ def _explained(
             # A recurrent layer that comes as it is may have a schedule, too.
             number = way.multipliers or _multipliers(made[layer.name])
             cycles = ways.cycles(layer.name, number, way.paired) if number else None
-            rows.append(LaidLayer(layer.name, _way(made[layer.name]), number, way.paired, cycles))
+            rows.append(LaidLayer(layer.name, way_of(made[layer.name]), number, way.paired, cycles))
     used = {row.resource: row.share() for row in occupancy_of(price.resources, part).taken if row.capacity}
     return ChosenLayout(part.name, share, price.interval_cycles, allowed, tuple(rows), used, price, None, None, fold)
-
-
-def _way(layer: LayerHardware) -> str:
-    """Return how the sums of `layer` are made."""
-    if any(isinstance(part, SerialSums | SerialTrees) for part in layer.parts):
-        return BIT_BY_BIT
-    modules = {part.module for part in layer.every if isinstance(part, Instance)}
-    return SCHEDULED if "fp_scheduled" in modules else FOLDED if "fp_accumulate" in modules else AT_ONCE
 
 
 def _multipliers(layer: LayerHardware) -> int:
