@@ -139,13 +139,13 @@ QUICK = [
     Case("oneAPI", "io_stream", "resource", "cnn"),
     Case("Catapult", "io_stream", "latency", "depthwise"),
     Case("Libero", "io_parallel", "resource", "mlp"),
+    Case("Vitis", "io_parallel", "resource_unrolled", "mlp"),
+    Case("VivadoAccelerator", "io_parallel", "latency", "mlp"),
 ]
 # Compiled in every run too.
 COMPILED = [
     Case("Vitis", "io_stream", "latency", "depthwise"),
-    Case("Vitis", "io_parallel", "resource_unrolled", "mlp"),
     Case("Catapult", "io_parallel", "resource", "mlp"),
-    Case("VivadoAccelerator", "io_parallel", "latency", "mlp"),
 ]
 
 

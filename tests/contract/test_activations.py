@@ -4,6 +4,7 @@ A function of the user's own called as one of Keras's is copied as it is, and no
 """
 
 import functools
+from itertools import product
 
 import keras
 import numpy as np
@@ -14,6 +15,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import ExportError, UnsupportedLayerError
+from tests.quick import quick
 
 TARGET = fp.Target.of("xc7z020clg400-1")
 PRECISION = fp.Precision(16, 16, 24)
@@ -111,15 +113,21 @@ def test_hardware_computes_what_keras_computes(name, after):
     assert error(fp.emulate(design, X), model) < (0.02 if rough else 2e-4)
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("name", EXPANDED)
+@pytest.mark.parametrize(
+    ("name", "after"),
+    quick([*((name, False) for name in EXPANDED), ("hard_swish", True)], product(EXPANDED, [False, True])),
+)
 def test_several_layers_compute_what_one_of_keras_does(name, after):
     model = network(EXPANDED[name](), after)
     design = fp.make_design(model, TARGET, X, PRECISION)
     assert error(fp.emulate(design, X), model) < 1e-3
 
 
-@pytest.mark.parametrize("name", [*WORKING, *EXPANDED])
+# Each is computed in another way: by comparing, by a slope, by a table, by two tables, by several layers.
+KINDS = ["relu", "relu6", "leaky_relu", "tanh", "softmax", "partial elu", "hard_sigmoid", "ReLU(3, slope, threshold)"]
+
+
+@pytest.mark.parametrize("name", quick(KINDS, [*WORKING, *EXPANDED]))
 def test_a_rounded_network_gives_the_bits_of_its_hardware(name):
     model = network((WORKING | EXPANDED)[name]())
     rounded = fp.quantize(model, TARGET, X, fp.Precision(8, 8, 16))
@@ -127,7 +135,15 @@ def test_a_rounded_network_gives_the_bits_of_its_hardware(name):
     np.testing.assert_array_equal(found, np.asarray(rounded([X])))
 
 
-@pytest.mark.parametrize("name", [*WORKING, *EXPANDED, *UNKNOWN])
+# As `KINDS`, and the ways in which a function of another is told from one of Keras's.
+EVERY_WAY = [
+    *(*KINDS, "celu", "swish", "gelu", "LeakyReLU", "ReLU(threshold)", "keras.ops.relu", "tf.nn.swish", "hard_swish"),
+    *("own relu", "own linear", "own sigmoid", "lambda", "PReLU", "partial gelu", "log_softmax"),
+]
+every_way = pytest.mark.parametrize("name", quick(EVERY_WAY, [*WORKING, *EXPANDED, *UNKNOWN]))
+
+
+@every_way
 def test_onnx_computes_what_keras_computes(name, tmp_path):
     model = network({**WORKING, **EXPANDED, **UNKNOWN}[name]())
     if name == "celu":
@@ -139,7 +155,7 @@ def test_onnx_computes_what_keras_computes(name, tmp_path):
     assert error(session.run(None, {session.get_inputs()[0].name: X})[0], model) < 2e-6
 
 
-@pytest.mark.parametrize("name", [*WORKING, *EXPANDED, *UNKNOWN])
+@every_way
 def test_removal_keeps_what_keras_computes(name):
     model = network({**WORKING, **EXPANDED, **UNKNOWN}[name]())
     if name == "PReLU":
@@ -170,8 +186,13 @@ def test_no_hardware_is_made_of_what_is_not_known(name):
         fp.quantize(model, TARGET, X)
 
 
-@pytest.mark.parametrize("cell", [layers.GRU, layers.LSTM])
-@pytest.mark.parametrize("what", ["activation", "recurrent_activation"])
+@pytest.mark.parametrize(
+    ("what", "cell"),
+    quick(
+        [("activation", layers.GRU), ("recurrent_activation", layers.LSTM)],
+        product(["activation", "recurrent_activation"], [layers.GRU, layers.LSTM]),
+    ),
+)
 def test_a_recurrent_layer_applies_the_functions_that_it_has(cell, what, tmp_path):
     x = np.random.default_rng(1).normal(size=(8, 5, 4)).astype("float32")
     keras.utils.set_random_seed(2)

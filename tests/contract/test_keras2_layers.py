@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.frontends import import_tfmot
+from tests.quick import quick
 
 MAKER = Path(__file__).parent / "make_keras2_layers.py"
 
@@ -25,11 +26,7 @@ def saved(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "file",
-    [
-        *("images.h5", "numbers.h5"),
-        *(pytest.param(file, marks=pytest.mark.slow) for file in ("images.keras", "steps.keras", "steps.h5")),
-    ],
+    "file", quick(["images.h5"], ["images.h5", "numbers.h5", "images.keras", "steps.keras", "steps.h5"])
 )
 def test_layers_of_tf_keras_predict_the_same(saved, file):
     found = import_tfmot(saved / file)

@@ -2,9 +2,12 @@
 
 import importlib.util
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
+
+from tests.quick import quick
 
 _FILE = Path(__file__).with_name("lock_contract.py")
 _SPEC = importlib.util.spec_from_file_location("lock_contract", _FILE)
@@ -15,31 +18,37 @@ _SPEC.loader.exec_module(contract)
 every_row = pytest.mark.parametrize("row", contract.ROWS, ids=lambda row: row.name)
 
 
-def options(quick, among=tuple(contract.OPTIONS)):
-    """Every option of `among`; all but `quick` are slow."""
+# Each keeps slots of another kind, or changes them in another way.
+FEW = [row for row in contract.ROWS if row.name in ("adam", "ftrl", "loss_scale", "multi", "user_subclass", "muon")]
+
+
+def rows(now, options):
+    """Every row with every option: those of `now` each time, by the name of the option, the others at night."""
+    pairs = [(row, option) for row in now for option in now[row]]
     return pytest.mark.parametrize(
-        "option", [pytest.param(name, marks=[] if name in quick else [pytest.mark.slow]) for name in among]
+        ("row", "option"), quick(pairs, product(contract.ROWS, options), lambda pair: f"{pair[0].name}-{pair[1]}")
     )
 
 
-@options(quick=["plain"], among=["plain", "weight decay", "ema overwrite"])
-@every_row
+few_rows = pytest.mark.parametrize("row", quick(FEW, contract.ROWS, lambda row: row.name))
+
+
+@rows({row: ["plain"] for row in FEW}, ["plain", "weight decay", "ema overwrite"])
 def test_from_the_first_step(row, option):
     contract.from_the_first_step(row, **contract.OPTIONS[option])
 
 
-@options(quick=["ema overwrite"])
-@every_row
+@rows({row: ["plain", "ema overwrite"] if row in FEW[:3] else ["plain"] for row in contract.ROWS}, contract.OPTIONS)
 def test_after_free_steps(row, option):
     contract.after_free_steps(row, **contract.OPTIONS[option])
 
 
-@every_row
+@few_rows
 def test_odd_bits_stay(row):
     contract.odd_bits_stay(row)
 
 
-@every_row
+@few_rows
 def test_masks_that_change(row):
     contract.masks_that_change(row)
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 
+import numpy as np
 import pytest
 
 from tests.contract.onnx_backend import cases, outcome
@@ -48,9 +49,11 @@ PASSED = {
 
 
 def test_small_cases_of_pytorch_pass_or_are_refused(tmp_path):
-    chosen = [case for case in cases() if case.kind != "node"]
-    assert len(chosen) > 80
-    _require_none_wrong(chosen, tmp_path)
+    """One for each set of operators and rank of its first input."""
+    small = [case for case in cases() if case.kind != "node"]
+    chosen = {(case.operators, np.ndim(case.samples[0][0][0])): case for case in reversed(small)}
+    assert len(chosen) > 50
+    _require_none_wrong(chosen.values(), tmp_path)
 
 
 @pytest.mark.slow

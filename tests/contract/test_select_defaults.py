@@ -10,6 +10,7 @@ from fpgaprune.errors import MaskError
 from fpgaprune.network import alive_channels
 from fpgaprune.select import Protection, advance, default_paths, guard, select
 from fpgaprune.values import MaskSet, named_weights
+from tests.quick import quick
 from tests.unit.select.networks import filled
 
 OPEN = Protection(min_free_channels=0)
@@ -182,7 +183,7 @@ def test_both_directions_are_selected_like_one():
     assert default_paths(beside) == ["conv/kernel", *paths, "out/kernel"]
 
 
-@pytest.mark.parametrize("cell", [layers.GRU, layers.LSTM, layers.SimpleRNN])
+@pytest.mark.parametrize("cell", quick([layers.GRU], [layers.GRU, layers.LSTM, layers.SimpleRNN]))
 def test_recurrent_weights_are_selected_locked_and_certified(cell, tmp_path):
     stack = [keras.Input((5, 3)), cell(8, name="cell"), layers.Dense(4, activation="softmax", name="out")]
     model = keras.Sequential(stack)

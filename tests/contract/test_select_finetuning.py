@@ -13,6 +13,7 @@ from fpgaprune.flow.task import Checkpoint, Finetuning, check_data, choose_masks
 from fpgaprune.flow.task import epochs as epochs_of_flow
 from fpgaprune.select import close, snapshot
 from fpgaprune.values import named_weights
+from tests.quick import quick
 from tests.unit.select.networks import plain, samples
 
 KERNELS = 4 + 20
@@ -53,7 +54,7 @@ SCHEDULES = {
 }
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("name", quick(["one_shot", "with regrowth", "rounds with regrowth"], SCHEDULES))
 def test_the_asked_kernels_are_at_zero_when_it_ends(name):
     model, _, found = run(SCHEDULES[name], select={"locks": ["conv2/kernel[:, :, 0, 0]"]})
     assert locked_kernels(found.masks) == round(0.75 * KERNELS)
@@ -89,7 +90,7 @@ def test_steps_between_two_changes_are_taken_together_and_leave_the_same_bits(mo
     assert all(np.array_equal(weights[path], same[path]) for path in weights)
 
 
-@pytest.mark.parametrize("name", ["polynomial_decay", "rounds"])
+@pytest.mark.parametrize("name", quick(["rounds"], ["polynomial_decay", "rounds"]))
 def test_what_follows_is_locked_too_where_it_is_asked_for(name):
     select = {"granularity": "filter", "sparsity": 0.5, "close": True}
     model, _, found = run(SCHEDULES[name], select=select)
