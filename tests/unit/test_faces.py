@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,15 +15,21 @@ TESTS = Path(__file__).parents[1]
 PACKAGES = sorted(".".join(file.parent.relative_to(PRODUCT).parts) for file in PRODUCT.rglob("*/__init__.pyi"))
 
 
+@cache
+def parsed(file):
+    """The syntax tree of a file."""
+    return ast.parse(file.read_text())
+
+
 def offered(folder):
     """The names in the face of `folder`, each with the module that it is loaded from."""
-    stub = ast.parse((folder / "__init__.pyi").read_text())
+    stub = parsed(folder / "__init__.pyi")
     return {name.name: line.module for line in stub.body if isinstance(line, ast.ImportFrom) for name in line.names}
 
 
 def bound(file):
     """The names that the statements of a module bind, those inside functions and classes left out."""
-    for statement in ast.parse(file.read_text()).body:
+    for statement in parsed(file).body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
             yield statement.name
         elif isinstance(statement, ast.Assign | ast.AnnAssign):
@@ -64,10 +71,10 @@ def test_importing_the_faces_loads_no_module_behind_them():
     assert done.stdout.strip() == "[]"
 
 
-def past_faces(source, home):
-    """The modules inside packages with a face that `source`, a module of package `home`, imports from outside."""
+def past_faces(tree, home):
+    """The modules inside packages with a face that `tree`, a module of package `home`, imports from outside."""
     named = []
-    for line in ast.walk(ast.parse(source)):
+    for line in ast.walk(tree):
         if isinstance(line, ast.Import):
             named += [name.name for name in line.names]
         elif isinstance(line, ast.ImportFrom) and line.level == 0:
@@ -87,7 +94,7 @@ def past_faces(source, home):
 def test_a_package_is_imported_by_its_face_alone():
     modules = {file: file.relative_to(PRODUCT).parent.parts for file in PRODUCT.rglob("*.py")}
     found = {
-        file.relative_to(PRODUCT): past_faces(file.read_text(), ".".join(home))
+        file.relative_to(PRODUCT): past_faces(parsed(file), ".".join(home))
         for file, home in modules.items()
         if home[:1] != ("hw",)  # in a wheel: scripts that are copied into exported folders
     }
@@ -109,13 +116,13 @@ def test_a_package_is_imported_by_its_face_alone():
     ],
 )
 def test_an_import_past_a_face_is_found(line, found):
-    assert past_faces(line, "flow.stages") == found
+    assert past_faces(ast.parse(line), "flow.stages") == found
 
 
 def imports_past_faces(file):
     """The imports of a test that name a module inside a package; a face within a package is one too."""
-    lines = [line for line in ast.walk(ast.parse(file.read_text())) if isinstance(line, ast.Import | ast.ImportFrom)]
-    found = [line for line in lines if set(past_faces(ast.unparse(line), "")) - set(PACKAGES)]
+    lines = [line for line in ast.walk(parsed(file)) if isinstance(line, ast.Import | ast.ImportFrom)]
+    found = [line for line in lines if set(past_faces(line, "")) - set(PACKAGES)]
     return [f"{file.relative_to(TESTS)}:{line.lineno}: {ast.unparse(line)}" for line in found]
 
 
@@ -125,9 +132,9 @@ def test_tests_reach_past_faces_no_more_than_they_did():
     assert len(found) <= 74, "\n".join(found)
 
 
-def private_patches(source):
+def private_patches(tree):
     """What a test puts in the place of a name that begins with `_`."""
-    for call in ast.walk(ast.parse(source)):
+    for call in ast.walk(tree):
         if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in ("setattr", "delattr", "patch"):
             for place in [ast.unparse(call.args[0]), *(str(part.value) for part in call.args[:2] if is_text(part))]:
                 if any(part.startswith("_") and not part.startswith("__") for part in place.strip("'\"").split(".")):
@@ -141,7 +148,7 @@ def is_text(node):
 
 def test_no_test_patches_a_private_name():
     """A named limit, a fake of what is outside, or `change` of `tests/teeth/changed_code.py` stay when code moves."""
-    assert [line for file in sorted(TESTS.rglob("*.py")) for line in private_patches(file.read_text())] == []
+    assert [line for file in sorted(TESTS.rglob("*.py")) for line in private_patches(parsed(file))] == []
 
 
 @pytest.mark.parametrize(
@@ -155,9 +162,10 @@ def test_no_test_patches_a_private_name():
     ],
 )
 def test_a_patch_of_a_private_name_is_found(patch):
-    assert list(private_patches(f"def test():\n    {patch}"))
-    assert not list(private_patches(f"def test():\n    {patch.replace('_batch', 'batch').replace('_Walk', 'Walk')}"))
+    assert list(private_patches(ast.parse(f"def test():\n    {patch}")))
+    public = patch.replace("_batch", "batch").replace("_Walk", "Walk")
+    assert not list(private_patches(ast.parse(f"def test():\n    {public}")))
 
 
 def test_an_inner_room_is_not_imported_from_outside_its_package():
-    assert past_faces("from fpgaprune.flow.run import RunDirectory", "commands") == ["flow.run"]
+    assert past_faces(ast.parse("from fpgaprune.flow.run import RunDirectory"), "commands") == ["flow.run"]

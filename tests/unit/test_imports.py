@@ -1,6 +1,7 @@
 """Scripts that no test runs whole, as benchmarks, import only what is there, within their functions too."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,18 +17,21 @@ def module_file(module, near):
     return next((file for file in files if file.exists()), None)
 
 
+@cache
 def names_of(file):
     """All names that a module binds or, in its face, offers."""
     texts = [file.read_text()]
     if file.name == "__init__.py" and (stub := file.with_suffix(".pyi")).is_file():
         texts.append(stub.read_text())
+    names = set()
     for node in (node for text in texts for node in ast.walk(ast.parse(text))):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
+            names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield from ((name.asname or name.name).partition(".")[0] for name in node.names)
+            names |= {(name.asname or name.name).partition(".")[0] for name in node.names}
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
+            names.add(node.id)
+    return names
 
 
 def missing(line, script):
@@ -39,7 +43,7 @@ def missing(line, script):
     if file is None:
         return [line.module]
     folder = file if file.is_dir() else file.parent if file.name == "__init__.py" else None
-    known = set() if file.is_dir() else set(names_of(file))
+    known = set() if file.is_dir() else names_of(file)
     inner = {entry.stem for entry in folder.iterdir()} if folder else set()
     return [f"{line.module}.{name.name}" for name in line.names if name.name not in known | inner]
 

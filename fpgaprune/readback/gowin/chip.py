@@ -7,7 +7,7 @@ import importlib.resources
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from fpgaprune.errors import ReadbackError, ToolError
@@ -98,10 +98,29 @@ def _begin(db: Any, wire: Wire) -> Wire:
     return Wire(row, col, f"{way}{length}{number}0")
 
 
-def _switch(tile: Any, wire: str, source: str) -> frozenset[tuple[int, int]]:
-    """Return the fuses that lead `source` to a wire: the switch's, and those that cut the wire off other sources."""
-    cut = (fuses for others, fuses in tile.alonenode.get(wire, ()) if source not in others)
-    return frozenset(tile.pips[wire][source]).union(*cut)
+class _Switch(NamedTuple):
+    """What may lead to a wire of a tile: all fuses that matter, and the sources by those of them that are set."""
+
+    fuses: frozenset[tuple[int, int]]
+    sources: Mapping[frozenset[tuple[int, int]], list[str]]
+
+
+@cache
+def _switches(device: str, kind: int, wire: str) -> tuple[_Switch, ...]:
+    """Return the switches before a wire of a tile of one kind: the plain ones, and those of the clock's tree."""
+    return tuple(_switches_of(database(device).tiles[kind], wire))
+
+
+def _switches_of(tile: Any, wire: str) -> Iterator[_Switch]:
+    for table in (tile.pips, tile.clock_pips):
+        sources: dict[frozenset[tuple[int, int]], list[str]] = {}
+        for source, own in table.get(wire, {}).items():
+            # A plain switch has fuses that cut the wire off other sources, too.
+            cut = tile.alonenode.get(wire, ()) if table is tile.pips else ()
+            fuses = frozenset(own).union(*(apart for others, apart in cut if source not in others))
+            sources.setdefault(fuses, []).append(source)
+        if sources:
+            yield _Switch(frozenset().union(*sources), sources)
 
 
 class Chip:
@@ -212,16 +231,9 @@ class Chip:
     def _choices(self, names: tuple[Wire, ...]) -> Iterator[tuple[Wire, str, frozenset[tuple[int, int]]]]:
         for wire in names:
             tile = self.db[wire.row, wire.col]
-            for table in (tile.pips, tile.clock_pips):
-                sources = table.get(wire.name)
-                if sources is None:
-                    continue
-                if table is tile.pips:
-                    sources = {source: _switch(tile, wire.name, source) for source in sources}
-                used = frozenset(
-                    self.set_of(wire.row, wire.col, {fuse for fuses in sources.values() for fuse in fuses})
-                )
-                matches = [source for source, fuses in sources.items() if fuses == used]
+            for switch in _switches(self.device, tile.ttyp, wire.name):
+                used = frozenset(self.set_of(wire.row, wire.col, switch.fuses))
+                matches = switch.sources.get(used, [])
                 if len(matches) > 1:
                     # A tap of the clock's tree is the same for each of four spines: it takes the one that is driven.
                     driven = [name for name in matches if self._is_driven(Wire(wire.row, wire.col, name))]

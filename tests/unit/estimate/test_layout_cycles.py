@@ -13,6 +13,7 @@ from fpgaprune.estimate import timed
 from fpgaprune.rtl import cycles_of, da4ml_solver, plan_verilog
 from fpgaprune.target import find_part
 from tests.benchmarks.layout_networks import TWENTY, network_of, random_laid, stride_of_four, strided_add
+from tests.quick import quick
 
 # What Verilator counted for layouts of `random_laid`: interval and latency.
 COUNTED = {
@@ -98,11 +99,11 @@ def test_a_given_interval_is_kept_or_refused():
         chosen(stride_of_four, interval=300)
 
 
-def test_what_more_multipliers_bring_is_so():
+@pytest.mark.parametrize("build", quick([strided_add], [stride_of_four, strided_add]))
+def test_what_more_multipliers_bring_is_so(build):
     """Other layers than the slowest scheduled one may hold the network up."""
-    for build in (stride_of_four, strided_add):
-        found, design = chosen(build, faster=True), network_of(build)
-        slowest = found.slowest
-        multipliers = {**found.settings["multipliers"], slowest.layer: slowest.multipliers + found.faster}
-        more = VerilogLayout(**{**found.settings, "multipliers": multipliers})
-        assert fp.verilog_price(design, layout=more).interval_cycles == found.then_cycles < found.interval
+    found, design = chosen(build, faster=True), network_of(build)
+    slowest = found.slowest
+    multipliers = {**found.settings["multipliers"], slowest.layer: slowest.multipliers + found.faster}
+    more = VerilogLayout(**{**found.settings, "multipliers": multipliers})
+    assert fp.verilog_price(design, layout=more).interval_cycles == found.then_cycles < found.interval

@@ -19,6 +19,7 @@ from fpgaprune.fabric import (
 )
 from fpgaprune.measure import Resources
 from fpgaprune.target import find_part, list_boards
+from tests.quick import quick
 
 from ..rtl.networks import Net
 from .fake_tools import fake_nextpnr, fake_packers, fake_yosys
@@ -56,7 +57,11 @@ def test_a_boards_file_says_how_it_is_loaded_and_whether_it_ever_was(name, tiny)
     assert f"on {board.name}:" in board_top(tiny, board, "")
 
 
-@pytest.mark.parametrize("name", list_serial_boards())
+# One of each family.
+FEW = ["tang-nano-9k", "icebreaker", "ulx3s", "crosslink-nx-evn", "gatemate-a1-evb"]
+
+
+@pytest.mark.parametrize("name", quick(FEW, list_serial_boards()))
 def test_every_board_gets_its_own_bitstream(name, tiny, tools, tmp_path):
     board, router, packing = find_board_router(name)
     assert bitstream_ending(name) == ENDINGS[router.family]

@@ -24,6 +24,7 @@ from fpgaprune.flow import parse_config
 from fpgaprune.layout import at_interval, choose_layout
 from fpgaprune.measure import Figure, Resources, occupancy_of
 from fpgaprune.target import Target, find_part, list_parts
+from tests.quick import quick
 from tests.unit.estimate.designs import cnn
 from tests.unit.fit.made_up import made_point
 from tests.unit.layout.test_choice import network
@@ -64,7 +65,7 @@ def test_our_verilog_gets_slower_and_says_which_interval_it_needs():
     assert found[0].counts()["lut"] == verilog_price(design, "xc7").resources.lut.value
 
 
-@pytest.mark.parametrize("share", [0.8, 0.55])
+@pytest.mark.parametrize("share", quick([0.8], [0.8, 0.55]))
 def test_a_network_that_fits_at_no_interval_is_laid_out_for_the_part(share):
     """Layer by layer, so that the upper end of its price keeps the share; the settings make the same layout again."""
     small = replace(TARGET.part, lut=2800, ff=7000, dsp=40, bram18=14)
@@ -72,6 +73,7 @@ def test_a_network_that_fits_at_no_interval_is_laid_out_for_the_part(share):
     *others, last = route.layouts(design)
     assert all(laid.share > share for laid in others)
     assert last.name == "part"
+    assert route.at(design, "part") == last
     assert last.share <= share
     assert last.settings["measure"]["part"] == small.name
     again = route.own(design, parse_config(last.settings, "part"))
@@ -80,7 +82,7 @@ def test_a_network_that_fits_at_no_interval_is_laid_out_for_the_part(share):
     assert not [laid for laid in VerilogRoute(TARGET.part, "xc7").layouts(design) if laid.name == "part"]
 
 
-@pytest.mark.parametrize("way", ["hls", "verilog", "verilog, small part"])
+@pytest.mark.parametrize("way", quick(["hls", "verilog"], ["hls", "verilog", "verilog, small part"]))
 def test_one_layout_is_the_same_as_among_all(way):
     small = replace(TARGET.part, lut=2800, ff=7000, dsp=40, bram18=14)
     route, design = {

@@ -42,8 +42,10 @@ def own(folder, returned="Seen(folder)", function="make"):
     return f"{folder / 'mine.py'}:{function}"
 
 
-@pytest.mark.parametrize("returned", ["Seen(folder)", "[Seen(folder)]"])
-@pytest.mark.parametrize(("schedule", "epochs"), [("one_shot", 4), ("gradual", 4), ("rounds", 8)])
+@pytest.mark.parametrize(
+    ("schedule", "epochs", "returned"),
+    [("one_shot", 4, "Seen(folder)"), ("gradual", 4, "[Seen(folder)]"), ("rounds", 8, "Seen(folder)")],
+)
 def test_callbacks_see_each_epoch_of_each_schedule(tmp_path, returned, schedule, epochs):
     finetuned(tmp_path, SCHEDULES[schedule], Silent(), callbacks=own(tmp_path, returned))
     lines = (tmp_path / "seen.txt").read_text().splitlines()

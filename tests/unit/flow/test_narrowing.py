@@ -1,6 +1,7 @@
 """`filters` in `[select]`: whole filters go first, and the network without them is chosen from and fine-tuned."""
 
 from functools import partial
+from itertools import product
 
 import keras
 import numpy as np
@@ -16,6 +17,7 @@ from fpgaprune.frontends import load_keras
 from fpgaprune.network import save_keras
 from fpgaprune.remove import apply_removal, plan_removal
 from fpgaprune.values import MaskSet, weight_arrays
+from tests.quick import quick
 from tests.unit.select.networks import filled, plain, residual, samples
 
 
@@ -150,8 +152,10 @@ def test_a_filter_that_hands_on_another_constant_is_an_error():
         choose_masks(model, settings(filters={"conv/kernel": 0.5}), None, 0)
 
 
-@pytest.mark.parametrize("quantised", [False, True])
-@pytest.mark.parametrize("schedule", ["one_shot", "polynomial_decay"])
+@pytest.mark.parametrize(
+    ("schedule", "quantised"),
+    quick([("one_shot", False), ("polynomial_decay", True)], product(["one_shot", "polynomial_decay"], [False, True])),
+)
 def test_the_fine_tuned_network_is_the_whole_one_with_zeros(tmp_path, quantised, schedule):
     model = rounding()
     data = data_of(model)
@@ -186,7 +190,7 @@ def test_named_locks_stay_where_filters_go(tmp_path):
     assert not masks["conv2/kernel"][0, 0].any()
 
 
-@pytest.mark.parametrize("filters", [0.0, 0.5])
+@pytest.mark.parametrize("filters", quick([0.0], [0.0, 0.5]))
 def test_a_network_that_was_rounded_is_trained_on_under_the_locks_of_filters(tmp_path, filters):
     """The network to start from has no BatchNorm any more, and the locks are named after the trained one."""
     model = normalized()

@@ -8,6 +8,7 @@ from keras import layers
 from fpgaprune.errors import ExportError
 from fpgaprune.export import export_onnx, run_onnx
 from fpgaprune.flow.stages import ExportConfig, onnx_error, onnx_file_error, stage_named
+from tests.quick import quick
 
 RNG = np.random.default_rng(0)
 
@@ -84,14 +85,14 @@ SCALES = {
     "pixels of 0..65535": (image, lambda shape: RNG.integers(0, 65536, size=shape)),
     "inputs of 1e-6": (lambda: dense("tanh"), lambda shape: RNG.normal(size=shape) * 1e-6),
     "targets of 1e6": (lambda: dense(last=1e6), lambda shape: RNG.normal(size=shape)),
-    "thirty layers": (lambda: dense("selu", depth=30), lambda shape: RNG.normal(size=shape)),
+    "twelve layers": (lambda: dense("selu", depth=12), lambda shape: RNG.normal(size=shape)),
     "adapted to pixels": (normalised, lambda shape: RNG.integers(0, 256, size=shape)),
     "outputs of two scales": (two_scales, lambda shape: RNG.normal(size=shape)),
     "a Lambda of float32 only": (hers, lambda shape: RNG.integers(0, 256, size=shape)),
 }
 
 
-@pytest.mark.parametrize("name", SCALES)
+@pytest.mark.parametrize("name", quick(SCALES.keys() - {"pixels of 0..65535"}, SCALES))
 def test_at_every_scale_the_same_network_passes_and_another_does_not(name, tmp_path):
     build, samples = SCALES[name]
     keras.utils.set_random_seed(3)

@@ -1,5 +1,7 @@
 """A training that was killed after an epoch ends with the bits of an undisturbed one."""
 
+from itertools import product
+
 import keras
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from fpgaprune.flow.task import (
     steps_in_epoch,
 )
 from fpgaprune.values import MaskSet
+from tests.quick import quick
 
 RNG = np.random.default_rng(5)
 X = RNG.random((40, 6)).astype("float32")
@@ -69,8 +72,7 @@ def finetuned(folder, schedule, progress, key="one", **settings):
     return [np.asarray(variable) for variable in model.variables], found
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
-@pytest.mark.parametrize("after", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("name", "after"), quick([("regrowing", 1), ("rounds", 1)], product(SCHEDULES, [1, 2])))
 def test_a_killed_finetuning_goes_on_as_if_undisturbed(tmp_path, name, after):
     (tmp_path / "undisturbed").mkdir()
     whole, masks = finetuned(tmp_path / "undisturbed", SCHEDULES[name], Silent())

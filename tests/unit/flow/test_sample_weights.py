@@ -1,5 +1,7 @@
 """What a sample counts: in the loss, in the scores of a selection and in the metric, for one output or for several."""
 
+from itertools import product
+
 import keras
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from fpgaprune.errors import ConfigError, DataError
 from fpgaprune.flow.file import SelectConfig, TrainConfig
 from fpgaprune.flow.run import epochs_shown
 from fpgaprune.flow.task import Judge, check_data, choose_masks, predict, read_task, shuffled_batches
+from tests.quick import quick
 
 RNG = np.random.default_rng(0)
 X = RNG.random((24, 4, 4, 1)).astype("float32")
@@ -104,8 +107,10 @@ def test_a_selection_does_not_see_a_sample_of_no_weight():
     assert chosen[0] != chosen[2]
 
 
-@pytest.mark.parametrize("form", ["shared", "of each", "of one"])
-@pytest.mark.parametrize("settings", [{}, {"metric": "loss"}, {"class_weight": {"1": 5.0}}])
+FORMS, SETTINGS = ["shared", "of each", "of one"], [{"class_weight": {"1": 5.0}}, {}, {"metric": "loss"}]
+
+
+@pytest.mark.parametrize(("form", "settings"), quick(zip(FORMS, SETTINGS, strict=True), product(FORMS, SETTINGS)))
 def test_two_outputs_train_with_weights(form, settings):
     model, labels = network("classes", "numbers"), {"classes": CLASSES, "numbers": NUMBERS}
     weights = {

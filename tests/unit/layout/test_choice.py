@@ -17,6 +17,7 @@ from fpgaprune.measure import AT_ONCE, BIT_BY_BIT, FOLDED, SCHEDULED, ChosenLayo
 from fpgaprune.rtl import cycles_of, to_verilog
 from fpgaprune.target import find_part
 from tests.benchmarks.verilog_networks import Network
+from tests.quick import quick
 from tests.unit.rtl.networks import Net
 
 NAMES = ("lut", "ff", "dsp", "bram18")
@@ -40,8 +41,22 @@ def part(lut=2400, ff=6000, dsp=40, bram18=12):
 
 
 @pytest.fixture(scope="module")
-def chosen():
-    return fp.choose_layout(network(), part(), "xc7", faster=True)
+def asked():
+    """The intervals that the choice of `chosen` asked for."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def chosen(asked):
+    at = Candidates.ways_at
+
+    def heard(self, interval, every=False):
+        asked.append(interval)
+        return at(self, interval, every)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Candidates, "ways_at", heard)
+        return fp.choose_layout(network(), part(), "xc7", faster=True)
 
 
 def fits(design, interval, room):
@@ -62,8 +77,12 @@ def test_what_is_chosen_fits_and_is_within_a_hundredth_of_the_fewest_cycles(chos
         assert not fits(network(), int(chosen.interval * smaller), room), smaller
 
 
-@pytest.mark.parametrize("zeros", [0.0, 0.7])
-@pytest.mark.parametrize("room", [{}, {"lut": 1500}, {"ff": 3000}, {"dsp": 6}, {"lut": 5000, "ff": 9000, "dsp": 90}])
+WIDE = {"lut": 5000, "ff": 9000, "dsp": 90}
+ROOMS = [{}, {"lut": 1500}, {"ff": 3000}, {"dsp": 6}, WIDE]
+EACH = [({}, 0.0), ({"lut": 1500}, 0.7), ({"ff": 3000}, 0.7), ({"dsp": 6}, 0.0), (WIDE, 0.7)]
+
+
+@pytest.mark.parametrize(("room", "zeros"), quick(EACH, itertools.product(ROOMS, [0.0, 0.7])))
 def test_no_much_shorter_interval_fits_though_not_all_are_tried(zeros, room):
     """More cycles do not always take less, so that halving alone would miss some."""
     small = part(**room)
@@ -115,17 +134,9 @@ def test_the_upper_end_of_the_price_may_count_too():
     assert beyond
 
 
-def test_each_interval_is_asked_for_once_and_none_that_no_layout_keeps(chosen, monkeypatch):
+def test_each_interval_is_asked_for_once_and_none_that_no_layout_keeps(chosen, asked):
     """Each is a price of the whole design, and a short one has adders for every weight."""
-    asked, at = [], Candidates.ways_at
-
-    def heard(self, interval, every=False):
-        asked.append(interval)
-        return at(self, interval, every)
-
-    monkeypatch.setattr(Candidates, "ways_at", heard)
     design = network()
-    assert fp.choose_layout(design, part(), "xc7", faster=True) == chosen
     least = fp.verilog_price(design, "xc7").interval_cycles
     assert Candidates(design, find_fabric("xc7"), VerilogLayout()).least() == least
     assert len(set(asked)) == len(asked) <= 16
