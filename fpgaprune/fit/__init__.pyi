@@ -6,6 +6,7 @@ from .budget import is_short as is_short
 from .budget import most_samples as most_samples
 from .budget import run_seconds as run_seconds
 from .budget import seconds_of_training as seconds_of_training
+from .dense_weights import with_dense_weights as with_dense_weights
 from .descent import Descent as Descent
 from .estimates import Estimates as Estimates
 from .estimates import powers_of_two as powers_of_two

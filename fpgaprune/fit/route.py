@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from msgspec import structs
 
-from fpgaprune.design import Design
+from fpgaprune.design import Dense, Design
 from fpgaprune.errors import ConfigError, DesignError, EstimateError, RtlError, UnsupportedLayerError
 from fpgaprune.estimate import estimate
 from fpgaprune.fabric import family_of, placed_on
@@ -248,7 +248,7 @@ class VerilogRoute:
                 crowded.append(layout)
                 continue
             fits |= layout.share <= self.share
-            yield self._named(layout, layout.name)
+            yield self._of_each_layer(design, layout) or self._named(layout, layout.name)
         if not fits:
             # Choosing for each layer takes seconds, so it is done where one rule for all layers is not enough.
             with suppress(EstimateError):
@@ -256,6 +256,20 @@ class VerilogRoute:
                 return
             for layout in crowded:
                 yield self._named(layout, layout.name)
+
+    def _of_each_layer(self, design: Design, layout: DesignLayout) -> DesignLayout | None:
+        """Return a smaller layout with the interval of `layout`, chosen for each layer; None if there is none.
+
+        By one rule a Dense layer behind positions is folded, and often takes more multipliers than it saves LUTs.
+        """
+        if not layout.counts()["dsp"] or not any(isinstance(layer.operation, Dense) for layer in design.layers):
+            return None
+        with suppress(EstimateError):
+            chosen = choose_layout(design, self.part, share=self.share, interval=layout.interval_cycles)
+            found = self._as_chosen(chosen, layout.name, layout.interval_cycles)
+            if found.size < layout.size and found.share <= self.share and self._fullness(found) <= 1:
+                return found
+        return None
 
     def _chosen(self, design: Design) -> ChosenLayout:
         """Choose a layout for each layer so that place and route has room too, if there is one.

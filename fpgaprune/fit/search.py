@@ -24,6 +24,7 @@ from fpgaprune.fit.budget import (
     run_seconds,
     seconds_of_training,
 )
+from fpgaprune.fit.dense_weights import with_dense_weights
 from fpgaprune.fit.estimates import Estimates
 from fpgaprune.fit.finalists import Finalists
 from fpgaprune.fit.folder import (
@@ -149,6 +150,7 @@ class FitSearch:
         for sentence in unlike_columns(model, data.x_train):
             log.warn_of_samples(sentence)
             self.notes.append(sentence)
+        document = self._with_dense_weights(document, split, model)
         trials = TrialRunner(self.route, document, self.out / TRIALS, source, self.limits, executor, content)
         estimates = Estimates(self.route, document, split, model, self.limits)
         start, names = self._start(document)
@@ -208,6 +210,16 @@ class FitSearch:
         )
         write_page(found, self.out)
         write_bytes(self.out / FRONT, (json.dumps(found.to_json(), indent=1) + "\n").encode())
+        return found
+
+    def _with_dense_weights(self, document: dict[str, Any], split: Dataset, model: keras.Model) -> dict[str, Any]:
+        """Return the flow of every trial; say so if zeros are chosen in Dense layers too."""
+        found = with_dense_weights(
+            document, model, lambda asked: Estimates(self.route, asked, split, model, self.limits)
+        )
+        if found is not document:
+            said = "zeros are chosen in Dense layers too: behind few positions, each of their weights is an adder"
+            self.progress.stage("select", "said", said)
         return found
 
     def _train(self, phases: Phases, start: Knobs, split: Dataset, model: keras.Model, data: Dataset) -> None:

@@ -20,7 +20,7 @@ from fpgaprune.select.data_criteria import Question
 from fpgaprune.select.pools import chosen_paths, pool_of
 from fpgaprune.select.protection import Protection
 from fpgaprune.select.skeleton import skeleton
-from fpgaprune.select.units import Granularity, Named, NofM, Partition, parse_granularity
+from fpgaprune.select.units import SINGLE, Granularity, Named, NofM, Partition, parse_granularity
 from fpgaprune.values import Array, Mask, MaskSet, by_weight_path, match_paths, named_weights
 
 if TYPE_CHECKING:
@@ -62,9 +62,10 @@ def select(
     """Select the least important units up to `sparsity`; return masks that lock them and what `base` locks.
 
     Of the kernels of convolutions `round(sparsity * kernels)` are locked, and separately the same share of the weights
-    of Dense and recurrent layers; units that `base` locks count. Equal scores are locked in the order of their index,
-    so the same scores give the same masks. The score of a unit is a mean, so that kernels of different sizes can be
-    compared. At least an eighth of each layer's channels stays alive, and one unit of each weight stays free.
+    of Dense and recurrent layers; with granularity `weight`, of all weights together. Units that `base` locks count.
+    Equal scores are locked in the order of their index, so the same scores give the same masks. The score of a unit is
+    a mean, so that kernels of different sizes can be compared. At least an eighth of each layer's channels stays alive,
+    and one unit of each weight stays free.
 
     Args:
         model: a Keras model; its weights are only read.
@@ -75,8 +76,8 @@ def select(
         criterion: one of `CRITERIA`, or a function `scores(model, data)` that gives each weight path an array
             which broadcasts to the weight; the lowest scores are locked first.
         scope: `network` for one threshold over all weights (or over all that a glob of `sparsity` matches), separately
-            for convolutions and for the others; `layer` for the same sparsity in each layer, or less if more must
-            stay free. Layers with coupled filters count as one.
+            for convolutions and for the others unless the granularity is `weight`; `layer` for the same sparsity in
+            each layer, or less if more must stay free. Layers with coupled filters count as one.
         paths: globs of weight paths. The default is the kernels of convolutions, and of Dense and recurrent layers
             if these do a quarter of the multiplications (`fpgaprune.select.pools.default_paths`). With the default,
             the depthwise kernels of dead or unread channels are locked too.
@@ -172,6 +173,8 @@ def _shares(
     else:
         share = _fraction(sparsity, granularity)
         chosen = dict.fromkeys(chosen_paths(model, paths, variables), ("", share))
+    if granularity == SINGLE:
+        return chosen
     known = weights_of(model)
     return {path: (f"{pattern} {pool_of(known[path])}", share) for path, (pattern, share) in chosen.items()}
 

@@ -100,6 +100,10 @@ class Named:
         return _numbered(shape, kept)
 
 
+SINGLE = Named("weight")
+"""The granularity of single weights, each of which takes an adder, however often it is used."""
+
+
 @dataclass(frozen=True)
 class Block:
     """Blocks of a fixed shape, laid from index 0 on; blocks at the far edge of a weight may be smaller.

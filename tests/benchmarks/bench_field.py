@@ -51,6 +51,8 @@ import fpgaprune as fp
 
 HERE = Path(__file__).parent
 PART, CLOCK_NS = "xc7z020clg400-1", 5.0
+# So many cycles for a sample are few: `paths` of examples/convolution_bits.toml.
+_FEW_CYCLES = 100
 # Of the trained network, of [finetune] and of [quantise]; a way that trains from scratch has their sum.
 EPOCHS = (24, 90, 30)
 POINTS = {
@@ -204,7 +206,10 @@ def fit(turn: Turn, chosen: argparse.Namespace) -> field_table.Row:
 def recipe(turn: Turn, _: argparse.Namespace) -> field_table.Row:
     """The flow file of the examples; an input of a Dense network that has a sign gets a bit for it."""
     task, (sparsity, bits, limit) = TASKS[turn.task], [*turn.point.split(":"), "", ""][:3]
-    flow = example("trained_bits" if task.dense else "convolution_bits", select={"sparsity": float(sparsity)})
+    # Behind few positions a Dense layer is adders, too; with more time for a sample it is folded, zeros or not.
+    everywhere = {"paths": ["*kernel"]} if 1 < task.interval <= _FEW_CYCLES else {}
+    select = {"sparsity": float(sparsity), **everywhere}
+    flow = example("trained_bits" if task.dense else "convolution_bits", select=select)
     if bits:
         flow = merged(flow, {"hls": {"activation_bits": int(bits)}})
     if limit:

@@ -161,6 +161,18 @@ def test_dense_weights_that_do_few_of_the_multiplications_are_left_alone():
     assert default_paths(small_ds_cnn()) == ["first/kernel", "point1/kernel", "point2/kernel"]
 
 
+def test_single_weights_of_all_layers_are_counted_together():
+    """Each takes an adder, however often it is used."""
+    model = small_ds_cnn()
+    chosen = ["first/kernel", "point1/kernel", "point2/kernel", "out/kernel"]
+    masks = select(model, 0.5, granularity="weight", normalize="none", paths=chosen)
+    locked = {path: int((~masks[path]).sum()) for path in chosen}
+    assert sum(locked.values()) == round(0.5 * sum(masks[path].size for path in chosen))
+    # The first kernel's weights are the smallest of all.
+    assert locked["out/kernel"] < 0.4 * masks["out/kernel"].size
+    assert locked["first/kernel"] > 0.6 * masks["first/kernel"].size
+
+
 @pytest.mark.parametrize("size", [None, 8])
 def test_where_a_size_is_open_dense_weights_are_left_alone(size):
     inputs = keras.Input((size, size, 1))

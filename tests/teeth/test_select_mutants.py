@@ -179,6 +179,11 @@ def test_kernels_and_dense_weights_in_one_count(monkeypatch):
     is_refused(test_select_defaults.test_kernels_and_dense_weights_are_counted_apart)
 
 
+def test_single_weights_of_convolutions_and_dense_layers_in_two_counts(monkeypatch):
+    monkeypatch.setattr(choose, "SINGLE", None)
+    is_refused(test_select_defaults.test_single_weights_of_all_layers_are_counted_together)
+
+
 def test_a_channel_taken_to_be_alive_although_no_one_reads_it(monkeypatch):
     change(monkeypatch, alive, "read = self._backward(step)", "read = self._all(step.outputs[0])")
     is_refused(test_select_defaults.test_channels_behind_a_bottleneck_count_as_dead)

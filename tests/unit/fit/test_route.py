@@ -24,6 +24,7 @@ from fpgaprune.flow import parse_config
 from fpgaprune.layout import at_interval, choose_layout
 from fpgaprune.measure import Figure, Resources, occupancy_of
 from fpgaprune.target import Target, find_part, list_parts
+from tests.benchmarks.verilog_networks import Network
 from tests.quick import quick
 from tests.unit.estimate.designs import cnn
 from tests.unit.fit.made_up import made_point
@@ -63,6 +64,25 @@ def test_our_verilog_gets_slower_and_says_which_interval_it_needs():
         assert structs.replace(laid, **UNNAMED) == structs.replace(own, **UNNAMED)
     assert {laid.settings["measure"]["families"][0] for laid in found} == {"xc7"}
     assert found[0].counts()["lut"] == verilog_price(design, "xc7").resources.lut.value
+
+
+def test_a_layout_by_one_rule_gives_way_to_a_smaller_one_with_its_interval():
+    """A Dense layer behind positions is folded by the rule, with more multipliers than its adders are worth."""
+    net = Network(3)
+    net.bits, net.weight_bits, net.zeros, net.powers = 4, 6, 0.4, True
+    net.input(6, 6, 12)
+    net.relu()
+    net.dense(9)
+    route, design = VerilogRoute(TARGET.part, "xc7"), net.design("stream")
+    by_rule, found = at_interval(design, TARGET.part), route.layouts(design)[0]
+    assert by_rule.counts()["dsp"] > 100
+    assert (found.name, found.interval_cycles, found.counts()["dsp"]) == ("0", by_rule.interval_cycles, 0)
+    assert found.size < 0.5 * by_rule.size
+    own = route.own(design, parse_config(found.settings, "0"))
+    assert structs.replace(own, **UNNAMED) == structs.replace(found, **UNNAMED)
+    # Where the adders have no room, the rule stands.
+    narrow = VerilogRoute(replace(TARGET.part, lut=5_000, dsp=4_000), "xc7").layouts(design)[0]
+    assert narrow.counts()["dsp"] > 100
 
 
 @pytest.mark.parametrize("share", quick([0.8], [0.8, 0.55]))
