@@ -213,7 +213,9 @@ class FitSearch:
         return found
 
     def _with_dense_weights(self, document: dict[str, Any], split: Dataset, model: keras.Model) -> dict[str, Any]:
-        """Return the flow of every trial; say so if zeros are chosen in Dense layers too."""
+        """Return the flow of every trial; say so if zeros are chosen in Dense layers too, which pays in our Verilog."""
+        if self.route.name != VerilogRoute.name:
+            return document
         found = with_dense_weights(
             document, model, lambda asked: Estimates(self.route, asked, split, model, self.limits)
         )
