@@ -11,6 +11,9 @@ from hypothesis import settings
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # As plain Python da4ml needs a second for networks as small as the tests'; compiling it takes three minutes.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+# Test files run in a process each for every core, and networks are small: more threads would wait for each other.
+for variable in ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
 # A machine with other work may take ten times as long, and no test is about time.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
@@ -45,7 +48,10 @@ def own_names():
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
-    """What is compiled once for all simulations is compiled once for all tests."""
+    """What is compiled once for all simulations is compiled once for all tests, whichever process they run in."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("FPGAPRUNE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patched.setenv("FPGAPRUNE_CACHE", str(folder / "cache"))
         yield

@@ -6,6 +6,7 @@ import pytest
 
 from fpgaprune.backends import BACKENDS
 from fpgaprune.errors import HlsError, UnsupportedLayerError
+from tests.quick import quick
 
 from .hls_contract import CASES, COMPILED, QUICK, check_compiled, check_written, make
 
@@ -29,9 +30,12 @@ def test_the_compiled_project_gives_the_bits_of_the_emulator(case, tmp_path):
     check_compiled(case, *check_written(case, tmp_path / "hls"))
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.refusal and case.network in ("mlp", "depthwise")], ids=str
-)
+REFUSED = [case for case in CASES if case.refusal and case.network in ("mlp", "depthwise")]
+# One for each backend and reason.
+FEW = {(case.backend, case.refusal): case for case in REFUSED}
+
+
+@pytest.mark.parametrize("case", quick(FEW.values(), REFUSED, str))
 def test_what_has_no_template_is_refused_and_nothing_is_written(case, tmp_path):
     with pytest.raises((HlsError, UnsupportedLayerError), match=case.refusal) as error:
         make(case, tmp_path / "hls")

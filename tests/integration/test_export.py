@@ -167,7 +167,7 @@ def shapes_of(graph):
             (sequential, None),
             (nested, None),
             (series, None),
-            (series, 1),
+            pytest.param(series, 1, marks=pytest.mark.slow),
             (nested, 1),
             (branched, 3),
         ),

@@ -77,16 +77,8 @@ def demo(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    """An undisturbed tiny run without a compiler, and its folder."""
-    folder = tmp_path_factory.mktemp("small")
-    succeed("run", tiny(folder), "--out", "run", folder=folder, compiler=False)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def narrow(tmp_path_factory):
-    """The run of a network of a few channels that was trained before, and its folder."""
+    """An undisturbed run, without a compiler, of a trained network of a few channels, and its folder."""
     folder = tmp_path_factory.mktemp("narrow")
     keras.utils.set_random_seed(2)
     stack = [
@@ -97,9 +89,13 @@ def narrow(tmp_path_factory):
         keras.layers.Dense(10, name="dense"),
     ]
     keras.Sequential(stack).save(folder / "narrow.keras")
-    options = ["--data", "digits", "--part", "xc7z010", "--sparsity", "0.5", "--epochs", "1", "--max-loss", "100%"]
-    succeed("run", "narrow.keras", *options, "--out", "run", folder=folder, compiler=False)
+    succeed("run", "narrow.keras", *options_of("xc7z010"), "--out", "run", folder=folder, compiler=False)
     return folder
+
+
+def options_of(part):
+    """How the narrow network is run for `part`."""
+    return ["--data", "digits", "--part", part, "--sparsity", "0.5", "--epochs", "1", "--max-loss", "100%"]
 
 
 def results(run, stage):
@@ -243,11 +239,11 @@ def test_verify_finds_what_was_changed(demo, tmp_path, tamper, message):
     assert message in done.stderr
 
 
-def test_without_a_compiler_the_run_ends_and_says_what_it_left_out(small):
-    run = small / "run"
+def test_without_a_compiler_the_run_ends_and_says_what_it_left_out(narrow):
+    run = narrow / "run"
     assert "g++ was not found" in results(run, "hls")["simulation"]["left_out"]
     assert "g++ was not found" in (run / "report.html").read_text().replace("\n", " ")
-    succeed("verify", run, folder=small)
+    succeed("verify", run, folder=narrow)
 
 
 def artefacts(run):
@@ -291,9 +287,10 @@ def test_a_kill_and_a_rerun_give_the_same_result(tmp_path, stage):
     assert artefacts(run) == artefacts(tmp_path / "undisturbed")
 
 
-def test_a_changed_setting_reruns_only_what_depends_on_it(small, tmp_path):
-    shutil.copytree(small / "run", tmp_path / "run")
-    done = succeed("run", tiny(tmp_path, part="xczu9eg"), "--out", "run", folder=tmp_path, compiler=False)
+def test_a_changed_setting_reruns_only_what_depends_on_it(narrow, tmp_path):
+    shutil.copytree(narrow / "run", tmp_path / "run")
+    options = [*options_of("xczu9eg"), "--out", "run"]
+    done = succeed("run", narrow / "narrow.keras", *options, folder=tmp_path, compiler=False)
     told = (line.split()[:2] for line in done.stderr.splitlines())
     states = {name: state for name, state in told if state != "..."}
     assert states == {
@@ -411,8 +408,8 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(narrow, tmp_path):
     assert (link["link"], link["locked"], link["violations"]) == ("rtl/verilog", last["locked"], 0)
 
 
-def test_a_run_that_cannot_be_measured_says_why_and_keeps_its_report(small, tmp_path):
-    shutil.copytree(small / "run", tmp_path / "run")
+def test_a_run_that_cannot_be_measured_says_why_and_keeps_its_report(narrow, tmp_path):
+    shutil.copytree(narrow / "run", tmp_path / "run")
     write_program(tmp_path / "bin" / "yosys", "#!/bin/sh\necho 'ERROR: no luck'\nexit 1\n")
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     done = command(["measure", "run", "--simulate", "0"], tmp_path, environment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.quantise import import_hgq
+from tests.quick import quick
 
 pytest.importorskip("hgq")
 
@@ -44,8 +46,10 @@ def trained(kind: str) -> tuple[Any, np.ndarray]:
     return model, (rng.integers(-300, 300, (24, *entry.shape[1:])) / 64).astype(np.float32)
 
 
-@pytest.mark.parametrize("io_type", ["io_parallel", "io_stream"])
-@pytest.mark.parametrize("kind", ["dense", "image"])
+KINDS = [("dense", "io_parallel"), ("image", "io_stream")]
+
+
+@pytest.mark.parametrize(("kind", "io_type"), quick(KINDS, product(["dense", "image"], ["io_parallel", "io_stream"])))
 def test_verilog_of_an_imported_network_has_the_bits_of_hgq2(kind: str, io_type: str, tmp_path: Path) -> None:
     model, x = trained(kind)
     found = import_hgq(model)
@@ -56,7 +60,7 @@ def test_verilog_of_an_imported_network_has_the_bits_of_hgq2(kind: str, io_type:
     np.testing.assert_array_equal(simulated.output, wanted)
 
 
-@pytest.mark.parametrize(("kind", "io_type"), [("dense", "io_parallel"), ("image", "io_stream")])
+@pytest.mark.parametrize(("kind", "io_type"), quick(KINDS[:1], KINDS))
 def test_the_hls_project_of_an_imported_network_has_the_bits_of_hgq2(kind: str, io_type: str, tmp_path: Path) -> None:
     model, x = trained(kind)
     target = fp.Target.of("xc7a35t", io_type=io_type)

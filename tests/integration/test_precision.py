@@ -11,7 +11,7 @@ import fpgaprune as fp
 from fpgaprune.design import ReuseWarning
 from fpgaprune.errors import DataError, HlsError, UnsupportedLayerError
 from fpgaprune.hls import StrategyWarning
-from fpgaprune.lowering import exact_accumulator, width_search
+from fpgaprune.lowering import exact_accumulator, lower, width_search
 from fpgaprune.values import FixedType, named_weights
 from tests.called import called
 
@@ -106,10 +106,8 @@ def test_a_search_that_was_stopped_goes_on_and_finds_the_same(trained, tmp_path,
 
     def searched(data=x, truth=labels, progress=None, results=file):
         emulated.clear()
-        project = fp.to_hls(
-            model, TARGET, data, tmp_path / "hls", "auto", labels=truth, results=results, progress=progress
-        )
-        return project.search, len(emulated)
+        found = lower(model, TARGET, data, "auto", "clouds", labels=truth, results=results, progress=progress)
+        return found.search, len(emulated)
 
     whole, measured = searched(results=None)
     assert whole.evaluations == measured > 8
@@ -134,7 +132,7 @@ def test_a_search_that_was_stopped_goes_on_and_finds_the_same(trained, tmp_path,
     counts = []
     for judge in (own[0], own[0], own[1]):
         emulated.clear()
-        fp.to_hls(model, TARGET, x, tmp_path / "hls", auto, labels=judge, results=file)
+        lower(model, TARGET, x, auto, "clouds", labels=judge, results=file)
         counts.append(len(emulated))
     assert counts[1] == 0 < counts[2]
     for content in ("{", "[]", '{"format": 9}', '{"format": 1, "question": "", "losses": {"a": [1]}}'):

