@@ -83,6 +83,8 @@ def test_an_element_a_kernel_a_filter_and_a_whole_weight_are_held_at_zero(text):
     assert all(before[path] != after[path] for path in after if path not in masks)
 
 
+# Each time a saved model keeps its current values under the lock.
+@pytest.mark.slow
 def test_values_may_be_the_current_ones():
     model = fitted_model()
     masks = half(model)
@@ -337,6 +339,8 @@ def test_a_model_without_its_optimizer_refuses_to_train_unlocked(tmp_path, how):
         fp.unlock(loaded)
 
 
+# Each time such a model is locked, trained and unlocked after it is compiled.
+@pytest.mark.slow
 def test_a_model_without_its_optimizer_can_be_unlocked_before_it_is_compiled(tmp_path):
     model = small_model()
     fp.lock(model, half(model))

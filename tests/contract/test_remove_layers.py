@@ -289,6 +289,8 @@ ALIKE = {
     *("Average", "Minimum", "nested Sequential", "Conv1DTranspose", "DepthwiseConv1D", "SeparableConv1D"),
     *("LSTM no bias", "GRU before", "SimpleRNN", "Bidirectional no bias", "MaxPooling1D", "GlobalAveragePooling1D"),
     *("UpSampling1D", "ZeroPadding1D", "Cropping1D", "Dense softmax", "Conv3DTranspose", "MaxPooling3D"),
+    *("LayerNormalization space", "Softmax space", "Dropout", "Rescaling channels", "Normalization given"),
+    *("Maximum", "GlobalMaxPooling2D", "nested twice", "SeparableConv2D same", "GRU no bias", "Dense on a sequence"),
 }
 
 

@@ -66,6 +66,8 @@ def test_the_callback_follows_the_schedule_and_what_is_locked_stays(model):
     assert locked_kernels(callback.masks) == 18
 
 
+# Each time a flow takes steps together, in test_select_finetuning.py.
+@pytest.mark.slow
 def test_steps_that_keras_takes_together_have_the_locks_of_single_steps():
     """Where each change falls on the first step of a group, all bits are those of single steps."""
     found = []

@@ -102,6 +102,8 @@ def test_a_crash_in_the_compiled_network_leaves_python_alone(tmp_path):
         project.predict(X)
 
 
+# The demo of `test_flow.py` compares what is compiled each time, and the bench above is compiled too.
+@pytest.mark.slow
 def test_what_is_compiled_gives_the_emulators_bits_and_is_compiled_to_run_fast(tmp_path):
     project = written(tmp_path / "hls", io_type="io_parallel")
     ran = project.compile().run(X, seconds=60.0)

@@ -102,6 +102,8 @@ def test_a_loss_beyond_what_was_allowed_fails_and_says_what_helps(two_ends):
     assert all(link["holds"] for link in report["certificate"])
 
 
+# Each time `test_flow.py` runs files from options, and a run from another directory is above.
+@pytest.mark.slow
 def test_a_run_of_files_from_options_goes_on_from_any_directory(two_ends):
     options = ["--data", "mine.npz", "--part", "zcu104", "--sparsity", "0.3", "--epochs", "0", "--max-loss", "90%"]
     succeed("run", "mine.keras", *options, "--out", "named", "--quiet", folder=two_ends, compiler=False)

@@ -17,6 +17,8 @@ pytestmark = pytest.mark.flow
 EXAMPLE = Path(__file__).parents[2] / "examples" / "trained_bits.toml"
 
 
+# Each time `test_convolution_bits.py` trains bits with proof, and unit tests trim.
+@pytest.mark.slow
 def test_a_dense_network_becomes_powers_of_two_with_proof(tmp_path):
     assert len(EXAMPLE.read_text().splitlines()) <= 25
     rng = np.random.default_rng(0)
