@@ -79,7 +79,7 @@ def test_the_first_advice_for_a_project_leads_to_a_fitting_design_in_at_most_two
 @pytest.mark.parametrize(
     "start",
     [
-        START,
+        pytest.param(START, marks=pytest.mark.slow),
         {"target": {"part": PART}, "hls": {"weight_bits": 12, "activation_bits": 10, "sum_bits": 16}},
         {"target": {"part": PART, "io_type": "io_parallel"}, "hls": {}},
     ],

@@ -144,6 +144,8 @@ def test_a_wish_that_cannot_be_met_ends_with_the_nearest_network(searched, tmp_p
     assert "No network that was tried keeps every limit" in (out / "report.html").read_text()
 
 
+# Each time unit tests say when a tool counts and what its count decides (test_route.py, test_finalists.py).
+@pytest.mark.slow
 def test_a_vendors_tool_builds_the_answer_and_its_count_decides(searched, tmp_path, monkeypatch):
     """A script plays Vitis: it counts more LUTs than the part has, so the network does not fit whatever its price."""
     folder, data, found = searched

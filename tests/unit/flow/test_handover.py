@@ -18,7 +18,7 @@ from fpgaprune.cli import app
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import BoardError, ConfigError, RunError, StorageError, TargetError, ToolError, ToolTimeoutError
-from fpgaprune.fabric import OPEN_TOOLS, board_files, digest_of_verilog, find_board, identity_of
+from fpgaprune.fabric import OPEN_TOOLS, board_files, digest_of_verilog, find_board, identity_of, waiting_for_cores
 from fpgaprune.files import digest_file, whole_folder
 from fpgaprune.flow import ask_board, hand_over
 from fpgaprune.flow.finished import board_layouts
@@ -26,6 +26,7 @@ from fpgaprune.flow.run import RunDirectory
 from fpgaprune.layout import at_interval, board_design
 from fpgaprune.rtl import VerilogProject, to_verilog
 from fpgaprune.target import find_part
+from tests.quick import quick
 
 from ..estimate.designs import mlp
 from ..fabric.fake_tools import fake_nextpnr, fake_packers, fake_yosys
@@ -70,7 +71,8 @@ def run(made, tmp_path):
 
 @pytest.fixture
 def tools(tmp_path, monkeypatch):
-    """A PATH with open tools that are played."""
+    """A PATH with open tools that are played; how busy the machine is, nobody waits to see."""
+    monkeypatch.setattr(board_layouts, "waiting_for_cores", lambda: 3.0)
     for tool in OPEN_TOOLS:
         monkeypatch.delenv(processes.tool_variable(tool.program), raising=False)
     fake_yosys(tmp_path)
@@ -252,9 +254,10 @@ sys.modules["pynq"] = types.SimpleNamespace(Overlay=lambda path: hier, allocate=
 """
 
 
-@pytest.mark.parametrize(
-    ("kind", "scale_in", "scale_out"), [("float", 1, 1), ("double", 1, 1), ("ap_fixed<16,6>", 2**-10, 2**10)]
-)
+WORDS = [("float", 1, 1), ("ap_fixed<16,6>", 2**-10, 2**10), ("double", 1, 1)]
+
+
+@pytest.mark.parametrize(("kind", "scale_in", "scale_out"), quick(WORDS[:2], WORDS))
 def test_driver_and_notebook_of_an_hls4ml_accelerator_run_on_a_mock_of_pynq(run, kind, scale_in, scale_out):
     design = replace(Design.load(run / "design.json"), backend="VivadoAccelerator")
     design.save(run / "design.json")
@@ -407,7 +410,8 @@ def test_a_folder_is_whole_or_not_there(tmp_path):
     assert (tmp_path / "out/a").read_text() == "a"
 
 
-def test_the_layout_is_chosen_by_the_price_and_told(run, tools):
+def test_the_layout_is_chosen_by_the_price_and_told(run, tools, monkeypatch):
+    monkeypatch.setattr(board_layouts, "waiting_for_cores", waiting_for_cores)
     stages = []
 
     class Told:
@@ -517,7 +521,6 @@ def two_layouts(monkeypatch):
     monkeypatch.setattr(board_layouts, "layouts_for_board", found)
     monkeypatch.setattr(board_layouts, "bitstream_seconds_on", lambda laid, board: (1.0, 2.0))
     monkeypatch.setattr(board_layouts, "processor_slowness", lambda: 1.0)
-    monkeypatch.setattr(board_layouts, "waiting_for_cores", lambda: 3.0)
     return tried
 
 
