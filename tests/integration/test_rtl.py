@@ -51,6 +51,8 @@ def test_a_few_random_networks_give_the_bits_of_the_emulator(seed, io_type, tmp_
     check(design, samples(design, 4, seed), tmp_path)
 
 
+# Each time two convolutions are computed bit by bit, below.
+@pytest.mark.slow
 def test_three_random_networks_bit_by_bit_give_the_bits_of_the_emulator(tmp_path):
     design = random_design(14, 3)
     project = check(design, samples(design, 4, 14), tmp_path, interval=2000)

@@ -161,7 +161,7 @@ def test_a_memory_becomes_a_block_where_its_estimate_says_so_and_takes_nothing_b
     assert (found.lut == found.ff == 0) == bool(blocks), "what is read while it is written costs logic"
 
 
-@pytest.mark.parametrize("family", ["ecp5", "gowin"])
+@pytest.mark.parametrize("family", quick(["ecp5"], ["ecp5", "gowin"]))
 def test_each_bit_of_a_beat_that_is_split_takes_one_small_table(tmp_path, family):
     """On an ECP5 each took eight tables while what the reader takes chose as well."""
     ports = "input ready, output [7:0] q, output there, output taken"
