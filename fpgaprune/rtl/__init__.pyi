@@ -63,6 +63,7 @@ from .scheduled_sums import ScheduledSums as ScheduledSums
 from .scheduled_sums import in_blocks as in_blocks
 from .serial import SerialSums as SerialSums
 from .serial_text import serial_datapath as serial_datapath
+from .small_products import multiplied as multiplied
 from .small_tables import table_luts as table_luts
 from .small_tables import with_small_tables as with_small_tables
 from .solve import Counter as Counter

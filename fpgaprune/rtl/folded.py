@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fpgaprune.errors import RtlError
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.small_products import multiplied
 from fpgaprune.rtl.solve import Context
 from fpgaprune.rtl.sums import Weights, balanced
 
@@ -73,7 +74,9 @@ def fold(context: Context, chain: Chain, weights: Weights, lanes: int) -> None:
         found = []
         for output in range(outputs):
             products = [
-                values[lane] * word.part(*place) for (lane, other), place in memory.places.items() if other == output
+                multiplied(values[lane], word.part(*place))
+                for (lane, other), place in memory.places.items()
+                if other == output
             ]
             zero = Number.constant(word.circuit, 0, values[0].fraction + weights.kind.fraction)
             found.append(balanced(products) if products else zero)

@@ -17,6 +17,9 @@ _SEQUENCE = re.compile(r"fp_sequence #\(\.WIDTH\((\d+)\), \.BEATS\((\d+)\), \.BI
 _SCATTER = re.compile(r"fp_scatter #\(\.WIDTH\(\d+\), \.BEATS\((\d+)\)\)")
 _ENTRY = re.compile(r"^ *\d+'d(\d+): data = (\d+)'h([0-9a-f]+);$", re.M)
 _PRODUCT = re.compile(r"^(\S+) \* (\S+)$")
+_GATED = re.compile(r"^(v\d+(?:_d\d+)?)\[0\] \? (v\d+(?:_d\d+)?) : 1'sd0$")
+_SHIFTED = re.compile(r"^\(?(v\d+(?:_d\d+)?)(?: <<< (\d+)\))?$")
+_BITS = re.compile(r"^(?:\$signed\(|\{1'b0, )?(v\d+(?:_d\d+)?)(?:\[\d+:(\d+)\])?[)}]?$")
 _TAKEN = re.compile(r"^(?:\$signed\()?(v\d+(?:_d\d+)?)(?:\[(\d+):(\d+)\])?\)?$")
 _CONSTANT = re.compile(r"^(-?)\d+'sd(\d+)$")
 
@@ -105,19 +108,58 @@ class _Reader:
                 f"output {output} of the Verilog is not a value of its datapath; write the Verilog again"
             )
         found = []
+        by_bits: dict[int, dict[int, NDArray[np.int64]]] = {}
         for part, factor in self.datapath.form(source[1]).items():
             if isinstance(part, int):
                 # A weight that is the same in every beat is a constant, not a memory.
                 found.append((part // self.width, np.full(beats, factor, np.int64)))
+                continue
+            if gated := _GATED.match(wires[part]):
+                lane, bit, weights = self._gated(part, gated[1], gated[2], beats)
+                if bit is None:
+                    found.append((lane, factor * weights))
+                else:
+                    by_bits.setdefault(lane, {})[bit] = factor * weights
                 continue
             product = _PRODUCT.match(wires[part])
             if product is None:
                 raise CertificateError(f"value {part} of the Verilog is not a product of an input and a weight")
             lane, weights = self._factors(part, product[1], product[2], beats)
             found.append((lane, factor * weights))
+        found += [(lane, self._whole(lane, rows)) for lane, rows in by_bits.items()]
         if any(not 0 <= lane < self.lanes for lane, _ in found):
             raise CertificateError(f"output {output} of the Verilog reads a lane that is not an input")
         return found
+
+    def _gated(self, name: str, flag: str, value: str, beats: int) -> tuple[int, int | None, NDArray[np.int64]]:
+        """Return of a factor where a bit of the other is 1: lane and bit of the input, and the weights.
+
+        There is no such bit if the factor is the input, and the bit one of the weights.
+        """
+        bit = shift = 0
+        while flag not in self.memories and (cut := _BITS.match(self.datapath.wires.get(flag, ""))):
+            flag, bit = cut[1], bit + int(cut[2] or 0)
+        while value not in self.memories and (moved := _SHIFTED.match(self.datapath.wires.get(value, ""))):
+            value, shift = moved[1], shift + int(moved[2] or 0)
+        lowest = self._input(flag)
+        if lowest is not None:
+            return lowest // self.width, bit, self._weights(value, beats, silent=False) << shift
+        lowest = self._input(value)
+        if lowest is None or flag not in self.memories:
+            raise CertificateError(f"value {name} of the Verilog is not a product of an input and a weight")
+        return lowest // self.width, None, np.abs(self._column(self.memories[flag], bit, bit, beats)) << shift
+
+    def _whole(self, lane: int, rows: Mapping[int, NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return the weights of an input that is multiplied bit by bit, from those of each bit."""
+        signed = not self.datapath.wires.get(f"v{lane}", "").startswith("{1'b0, ")
+        declared = re.search(rf"^ +wire signed \[(\d+):0\] v{lane} =", self.datapath.text, re.M)
+        # The highest bit of an input without a sign is always 0; that of one with a sign counts negative.
+        bits = int(declared[1]) + signed if declared else 0
+        wanted = [-(1 << bit) if signed and bit == bits - 1 else 1 << bit for bit in range(bits)]
+        weights = rows.get(0, np.zeros(1, np.int64)) * (wanted[0] if wanted else 0)
+        if sorted(rows) != list(range(bits)) or any((rows[bit] != weights * wanted[bit]).any() for bit in rows):
+            raise CertificateError(f"the Verilog does not multiply every bit of input {lane} by the same weights")
+        return weights
 
     def _factors(self, name: str, one: str, two: str, beats: int) -> tuple[int, NDArray[np.int64]]:
         for value, weight in ((one, two), (two, one)):

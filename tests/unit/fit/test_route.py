@@ -69,7 +69,7 @@ def test_our_verilog_gets_slower_and_says_which_interval_it_needs():
 def test_a_layout_by_one_rule_gives_way_to_a_smaller_one_with_its_interval():
     """A Dense layer behind positions is folded by the rule, with more multipliers than its adders are worth."""
     net = Network(3)
-    net.bits, net.weight_bits, net.zeros, net.powers = 4, 6, 0.4, True
+    net.bits, net.weight_bits, net.zeros, net.powers = 5, 6, 0.4, True
     net.input(6, 6, 12)
     net.relu()
     net.dense(9)

@@ -283,7 +283,7 @@ def test_layers_without_weights_cost_what_the_layer_before_them_makes_of_them():
 def test_a_dense_layer_behind_a_stream_is_at_once_where_that_takes_smaller_shares(dsp, lut, way):
     """As it comes it would be folded, with a multiplier for nearly every product of a position."""
     net = Network(3)
-    net.bits, net.weight_bits, net.zeros, net.powers = 4, 6, 0.4, True
+    net.bits, net.weight_bits, net.zeros, net.powers = 5, 6, 0.4, True
     net.input(6, 6, 12)
     net.relu()
     net.dense(9)

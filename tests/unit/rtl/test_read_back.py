@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.rtl import Memory, check_verilog, parts, products, read_weights, to_verilog
+from fpgaprune.rtl import Memory, check_verilog, parts, products, read_weights, small_products, to_verilog
 from fpgaprune.values import OVERFLOW_MODES, ROUNDING_MODES, FixedType, MaskSet
 
 from .networks import Net, random_design
@@ -233,15 +233,21 @@ def test_a_locked_weight_in_memory_must_be_zero(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "message"),
+    ("bits", "file", "old", "new", "message"),
     [
-        ("_products.v", r"(lookup\d+ \(.address\()v\d+", r"\1v0", "not addressed by the number of the beat"),
-        ("_rom0.v", r"\n *\d+'d3: .*", "", "has 11 words; wanted 12"),
-        ("_products.v", r"(v\d+ = )(\S+) \* (\S+);", r"\1\2 & \3;", "is not a product of an input and a weight"),
-        ("_products.v", r"= \S+ \* ", "= v999 * ", r"reads v\d+, which nothing drives"),
+        (4, "_products.v", r"(lookup\d+ \(.address\()v\d+", r"\1v0", "not addressed by the number of the beat"),
+        (4, "_rom0.v", r"\n *\d+'d3: .*", "", "has 11 words; wanted 12"),
+        (0, "_products.v", r"(v\d+ = )(\S+) \* (\S+);", r"\1\2 & \3;", "is not a product of an input and a weight"),
+        (0, "_products.v", r"= \S+ \* ", "= v999 * ", r"reads v\d+, which nothing drives"),
+        # A bit that is not multiplied, that counts twice as much, and whose sign is lost.
+        (4, "_products.v", r"v\d+\[0\] \? v\d+ : 1'sd0", "3'sd1", "does not multiply every bit of input"),
+        (4, "_products.v", r"<<< 1\)", "<<< 2)", "does not multiply every bit of input"),
+        (4, "_products.v", r"(v\d+_d\d+ )- (v\d+_d\d+)", r"\1+ \2", "does not multiply every bit of input"),
+        (4, "_products.v", r"(v\d+\[0\] \? )v\d+", r"\1v0", "weight v0 of the Verilog does not come from a memory"),
     ],
 )
-def test_a_memory_of_another_form_is_refused(file, old, new, message, tmp_path):
+def test_a_memory_of_another_form_is_refused(bits, file, old, new, message, tmp_path, monkeypatch):
+    monkeypatch.setattr(small_products, "BITS", bits)
     _, layer, project = folded(1, 12, 4, 12, tmp_path)
     path = next(tmp_path.glob(f"rtl/*{file}"))
     changed = re.sub(old, new, path.read_text(), count=1)
