@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # The network that is estimated both ways, and the most of its size times its interval that choosing everywhere leaves.
 _KNOBS, _LESS = Knobs("weight", 0.75, 6, 4, POWERS_OF_TWO), 0.85
-# Fewer of the weights are not worth an estimate.
-_SHARE = 0.1
+# A smaller share of the weights is not worth an estimate, and more weights have no room as adders.
+_SHARE, _MOST = 0.1, 100_000
 
 
 def with_dense_weights(
@@ -38,8 +38,8 @@ def with_dense_weights(
     kinds, variables = weights_of(model), named_weights(model)
     kernels = [path for path, weight in kinds.items() if weight.kind in ("convolution", "dense", "recurrent")]
     sizes = {path: math.prod(variables[path].shape) for path in kernels}
-    usual = set(default_paths(model))
-    if sum(size for path, size in sizes.items() if path not in usual) < _SHARE * sum(sizes.values()):
+    usual, whole = set(default_paths(model)), sum(sizes.values())
+    if whole > _MOST or sum(size for path, size in sizes.items() if path not in usual) < _SHARE * whole:
         return document
     everywhere = joined(document, {"select": {"paths": kernels}})
     before, after = (estimates_of(asked) for asked in (document, everywhere))

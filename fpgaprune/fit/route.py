@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
 from msgspec import structs
 
-from fpgaprune.design import Dense, Design
+from fpgaprune.design import Convolution, Dense, Design
 from fpgaprune.errors import ConfigError, DesignError, EstimateError, RtlError, UnsupportedLayerError
 from fpgaprune.estimate import estimate
 from fpgaprune.fabric import family_of, placed_on
@@ -36,6 +37,8 @@ _SYNTHESIS, _SYNTHESIS_OF_A_LUT = 10.0, 0.012
 # So often a layout of each layer is chosen anew where place and route would find no room, each time for this share of
 # what it may take.
 _TIMES, _LESS = 3, 0.97
+# For so many weights a layout of each layer is chosen within a second.
+_MOST_WEIGHTS = 5_000
 # The share of the room of place and route for a network: the serial port of a board takes LUTs too.
 _ROOM = 0.93
 # Steps of a vendor's tool whose reports count resources: the one before them only estimates.
@@ -262,7 +265,10 @@ class VerilogRoute:
 
         By one rule a Dense layer behind positions is folded, and often takes more multipliers than it saves LUTs.
         """
-        if not layout.counts()["dsp"] or not any(isinstance(layer.operation, Dense) for layer in design.layers):
+        weights = [
+            layer.weights["weight"] for layer in design.layers if isinstance(layer.operation, Dense | Convolution)
+        ]
+        if not layout.counts()["dsp"] or sum(map(np.count_nonzero, weights)) > _MOST_WEIGHTS:
             return None
         with suppress(EstimateError):
             chosen = choose_layout(design, self.part, share=self.share, interval=layout.interval_cycles)

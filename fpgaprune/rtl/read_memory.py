@@ -118,8 +118,9 @@ class _Reader:
                 lane, bit, weights = self._gated(part, gated[1], gated[2], beats)
                 if bit is None:
                     found.append((lane, factor * weights))
-                else:
-                    by_bits.setdefault(lane, {})[bit] = factor * weights
+                    continue
+                rows = by_bits.setdefault(lane, {})
+                rows[bit] = rows.get(bit, 0) + factor * weights
                 continue
             product = _PRODUCT.match(wires[part])
             if product is None:

@@ -79,3 +79,8 @@ def test_what_the_flow_says_of_the_choice_stays(select):
 )
 def test_nothing_is_estimated_where_there_is_nothing_to_gain(model):
     assert asked(DOCUMENT, model) == (DOCUMENT, 0)
+
+
+def test_no_time_is_taken_for_a_network_whose_adders_have_no_room():
+    stack = [keras.Input((40, 40, 1)), keras.layers.Conv2D(8, 3), keras.layers.Flatten(), keras.layers.Dense(9)]
+    assert asked(DOCUMENT, keras.Sequential(stack)) == (DOCUMENT, 0)

@@ -239,7 +239,14 @@ def test_a_locked_weight_in_memory_must_be_zero(tmp_path):
         (4, "_rom0.v", r"\n *\d+'d3: .*", "", "has 11 words; wanted 12"),
         (0, "_products.v", r"(v\d+ = )(\S+) \* (\S+);", r"\1\2 & \3;", "is not a product of an input and a weight"),
         (0, "_products.v", r"= \S+ \* ", "= v999 * ", r"reads v\d+, which nothing drives"),
-        # A bit that is not multiplied, that counts twice as much, and whose sign is lost.
+        # A bit that is multiplied twice, one that is not multiplied, that counts twice as much, and whose sign is lost.
+        (
+            4,
+            "_products.v",
+            r"((?s:.*?)wire signed \[(\d+):0\] )(v\d+)( = )(v\d+\[0\] \? v\d+ : 1'sd0);",
+            r"\1v999 = \5;\n    wire signed [\2:0] v998 = \5;\n    wire signed [\2:0] \3 = v999 + v998;",
+            "does not multiply every bit of input",
+        ),
         (4, "_products.v", r"v\d+\[0\] \? v\d+ : 1'sd0", "3'sd1", "does not multiply every bit of input"),
         (4, "_products.v", r"<<< 1\)", "<<< 2)", "does not multiply every bit of input"),
         (4, "_products.v", r"(v\d+_d\d+ )- (v\d+_d\d+)", r"\1+ \2", "does not multiply every bit of input"),
