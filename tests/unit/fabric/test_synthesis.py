@@ -125,10 +125,10 @@ def test_a_cache_is_shared_between_projects_but_not_between_families_and_tools(t
 def test_a_whole_that_does_not_end_leaves_the_sum_and_says_so(tiny, fakes):
     fake_yosys(fakes, "if top == 'tiny': time.sleep(60)")
     started = time.monotonic()
-    found = synthesize(tiny, "ecp5", timeout_s=1.0)
+    found = synthesize(tiny, "ecp5", timeout_s=1.5)
     assert time.monotonic() - started < 10
     assert found.whole.cells is None
-    assert found.whole.left_out == "synthesis did not end within 1 s"
+    assert found.whole.left_out == "synthesis did not end within 1.5 s"
     assert (found.total.lut, found.total_of) == (66 + 46, SUM)
     (log,) = (tiny.path / "synth" / "ecp5").glob("tiny-*/yosys.log")
     assert log.read_text() == "synthesising tiny\n"
@@ -144,7 +144,7 @@ def test_the_layers_alone_are_enough_where_nobody_asks_for_the_whole(tiny, fakes
 
 def test_a_total_with_an_unknown_layer_is_unknown(tiny, fakes):
     fake_yosys(fakes, "if top in ('tiny', 'relu'): time.sleep(60)")
-    found = synthesize(tiny, "ecp5", timeout_s=1.0)
+    found = synthesize(tiny, "ecp5", timeout_s=1.5)
     assert found.total is None
     assert found.total_of is None
     assert found.layers[0].cells.lut == 66
