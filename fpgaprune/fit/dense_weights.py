@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import keras
 
 # The network that is estimated both ways, and the most of its size times its interval that choosing everywhere leaves.
-_KNOBS, _LESS = Knobs("weight", 0.75, 6, 4, POWERS_OF_TWO), 0.85
+_KNOBS, _LESS = Knobs("weight", 0.87, 6, 4, POWERS_OF_TWO), 0.85
 # A smaller share of the weights is not worth an estimate, and more weights have no room as adders.
 _SHARE, _MOST = 0.1, 100_000
 
