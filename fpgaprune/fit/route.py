@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from msgspec import structs
 
-from fpgaprune.design import Convolution, Dense, Design
+from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, DesignError, EstimateError, RtlError, UnsupportedLayerError
 from fpgaprune.estimate import estimate
 from fpgaprune.fabric import family_of, placed_on
@@ -265,10 +265,7 @@ class VerilogRoute:
 
         By one rule a Dense layer behind positions is folded, and often takes more multipliers than it saves LUTs.
         """
-        weights = [
-            layer.weights["weight"] for layer in design.layers if isinstance(layer.operation, Dense | Convolution)
-        ]
-        if not layout.counts()["dsp"] or sum(map(np.count_nonzero, weights)) > _MOST_WEIGHTS:
+        if not layout.counts()["dsp"] or count_kept_weights(design) > _MOST_WEIGHTS:
             return None
         with suppress(EstimateError):
             chosen = choose_layout(design, self.part, share=self.share, interval=layout.interval_cycles)
@@ -314,6 +311,12 @@ class VerilogRoute:
         layout.occupancy.require_nearest()
         measure = {"families": [self.family], **(asked or {"interval": layout.fields.get("interval", 0)})}
         return structs.replace(layout, name=name, settings={"measure": measure})
+
+
+def count_kept_weights(design: Design) -> int:
+    """Count the weights of `design` that are not zero, without biases."""
+    arrays = (array for layer in design.layers for role, array in layer.weights.items() if role != "bias")
+    return sum(int(np.count_nonzero(array)) for array in arrays)
 
 
 def smallest_part(route: Route, design: Design, config: Flow, share: float) -> Part | None:

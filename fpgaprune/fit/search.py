@@ -10,9 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from fpgaprune.design import Design, Input, LayerSpec
+from fpgaprune.design import Design, Input
 from fpgaprune.errors import ConfigError, HlsError, RunError, UnsupportedLayerError
 from fpgaprune.fabric import slowness
 from fpgaprune.files import write_bytes
@@ -43,7 +41,7 @@ from fpgaprune.fit.log import OnTrial, SearchLog, few_networks, few_samples, kno
 from fpgaprune.fit.page import write_page
 from fpgaprune.fit.phases import Phases
 from fpgaprune.fit.result import Fit, FitPoint
-from fpgaprune.fit.route import Route, VerilogRoute, smallest_part, verilog_instead
+from fpgaprune.fit.route import Route, VerilogRoute, count_kept_weights, smallest_part, verilog_instead
 from fpgaprune.fit.trial import Executor, TrialRunner
 from fpgaprune.fit.workers import WorkerOptions
 from fpgaprune.flow import (
@@ -301,7 +299,7 @@ class FitSearch:
 
     def _trims(self, model: keras.Model, point: FitPoint) -> str | None:
         """Return the loss that trimming may add to `point`; None if it does not pay."""
-        if not self._may_trim(model) or sum(map(_kept_weights, point.design().layers)) > _MOST_TRIMMED:
+        if not self._may_trim(model) or count_kept_weights(point.design()) > _MOST_TRIMMED:
             return None
         return loss_text(max(self.limits.max_loss_fraction - point.lost, 0.0))
 
@@ -341,11 +339,6 @@ class FitSearch:
             # Powers of two are held in a network that rounds while it trains.
             fixed.add("hold")
         return Knobs(granularity), [name for name in self.route.knobs if name not in fixed]
-
-
-def _kept_weights(layer: LayerSpec) -> int:
-    """Count the weights of a layer that are not zero."""
-    return sum(int(np.count_nonzero(array)) for role, array in layer.weights.items() if role != "bias")
 
 
 def _signed_inputs(design: Design) -> frozenset[str]:
