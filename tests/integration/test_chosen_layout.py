@@ -40,12 +40,12 @@ def test_pools_of_any_size_give_the_bits_of_the_emulator(tmp_path):
     net = Net(np.random.default_rng(5))
     x = net.input(9, 10, 3)
     y = net.conv(x, 4, pads=(1, 1, 1, 1))
-    sizes = {"Average": ((4, 5), (9, 10)), "Max": ((2, 3),)}
+    sizes = {"Average": ((3, 2), (4, 5), (9, 10)), "Max": ((2, 3), (1, 4))}
     ends = [net.pool(source, kind, size) for source in (x, y) for kind, rows in sizes.items() for size in rows]
     design = net.design(*ends, net.global_pool(y, "Average"))
     wide = [replace(la, types={**la.types, **({"accum": WIDE} if "accum" in la.types else {})}) for la in design.layers]
     project, _ = check(replace(design, layers=tuple(wide)), VerilogLayout(multipliers={y: 9}), tmp_path)
-    assert sum("fp_pool.v" in name for layer in project.layers for name in layer.files) == 6
+    assert sum("fp_pool.v" in name for layer in project.layers for name in layer.files) == 10
     assert not any("fp_window.v" in name for name in project.files)
 
 

@@ -107,7 +107,7 @@ def test_a_longer_training_makes_a_network_likely_that_lost_too_much():
 def test_hardly_a_network_that_loses_little_is_called_hopeless_and_many_are_that_lose_far_too_much():
     rng = np.random.default_rng(2)
     lost, called = [], []
-    for _ in range(8):
+    for _ in range(20):
         tolerance = (rng.uniform(0.3, 0.9), *rng.integers(2, 6, 2))
         points = descended(tolerance, 8)
         few = [point for point in points[:5] if point.loses_little]

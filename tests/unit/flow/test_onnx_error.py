@@ -85,7 +85,7 @@ SCALES = {
     "pixels of 0..65535": (image, lambda shape: RNG.integers(0, 65536, size=shape)),
     "inputs of 1e-6": (lambda: dense("tanh"), lambda shape: RNG.normal(size=shape) * 1e-6),
     "targets of 1e6": (lambda: dense(last=1e6), lambda shape: RNG.normal(size=shape)),
-    "twelve layers": (lambda: dense("selu", depth=12), lambda shape: RNG.normal(size=shape)),
+    "thirty layers": (lambda: dense("selu", depth=30), lambda shape: RNG.normal(size=shape)),
     "adapted to pixels": (normalised, lambda shape: RNG.integers(0, 256, size=shape)),
     "outputs of two scales": (two_scales, lambda shape: RNG.normal(size=shape)),
     "a Lambda of float32 only": (hers, lambda shape: RNG.integers(0, 256, size=shape)),

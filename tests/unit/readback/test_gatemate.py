@@ -92,20 +92,20 @@ def test_a_start_value_that_synthesis_leaves_open_must_not_matter(home, cells, n
 def test_a_carry_that_is_constant_is_noticed(cells, netlist):
     at = [at for at, lut in enumerate(netlist.luts) if lut.place.endswith(("/COUTY1", "/BETWEEN"))]
     assert len(at) > 20
-    assert notices_constant_carries(cells, netlist, BOARD, at[::32])
+    assert notices_constant_carries(cells, netlist, BOARD, at[::16])
 
 
 def test_a_changed_table_is_named(home, cells):
     chip, named = KEPT.chip(home), 0
     luts = [cell for cell in cells.cells.values() if cell.type == "CC_L2T4" and cell.bel]
-    for cell in luts[::120]:
+    for cell in luts[::60]:
         name = "INIT_L10" if cell.bel.endswith("_U") else "INIT_L11"
         # The four bits of the table behind two others: each that is ever looked up is noticed.
         for bit in range(4):
             with changed(chip, setting(chip, cell.bel, name, bit)):
                 found = compare_cells(cells, netlist_of(chip, BOARD), BOARD)
             named += not found.holds and f"at {cell.bel} computes something else" in found.first
-    assert named > len(luts[::120])
+    assert named > len(luts[::60])
 
 
 def test_a_product_with_one_bit_inverted_is_noticed(home, cells, netlist):

@@ -147,7 +147,7 @@ def test_what_a_flipped_fuse_does_not_change_is_not_blamed(home, share):
     outcomes = {"differs": 0, "refused": 0, "holds": 0}
     wanted = "differs" if share == "set" else "holds"
     for flips in range(60):
-        if flips >= 3 and outcomes[wanted]:
+        if flips >= 6 and outcomes[wanted]:
             break
         row = random.choice(rows)
         used = [at for at, bit in enumerate(chip.rows[row]) if bit or share == "any"]
