@@ -11,6 +11,7 @@ from .folding import quantise_weights as quantise_weights
 from .folding import role_weights as role_weights
 from .keras_operations import operation_problems as operation_problems
 from .keras_operations import with_layers as with_layers
+from .kernel_sizes import smaller_kernels as smaller_kernels
 from .last_axis import with_channels_last as with_channels_last
 from .layer_names import PROJECT_NAMES as PROJECT_NAMES
 from .layer_names import PROJECT_WORDS as PROJECT_WORDS

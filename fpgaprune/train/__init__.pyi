@@ -13,5 +13,6 @@ from .locking import relock as relock
 from .locking import unlock as unlock
 from .places import find_slots as find_slots
 from .places import resolve_places as resolve_places
+from .shorter_steps import shorten_steps as shorten_steps
 from .values import held_values as held_values
 from .values import read as read

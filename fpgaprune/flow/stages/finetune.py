@@ -110,7 +110,7 @@ class FinetuneStage(FlowStage[FinetuneResult]):
     def run(self, context: StageContext) -> FinetuneResult:
         """Write `finetuned.keras`: the fine-tuned network, in which every locked element is exactly zero."""
         from fpgaprune.flow.task import Finetuning, counts, folded_under, guard_masks, narrowed, read_model
-        from fpgaprune.lowering import carry_masks
+        from fpgaprune.lowering import carry_masks, smaller_kernels
         from fpgaprune.quantise import unrounded, without_last_rounding
 
         config, data = context.config, context.data
@@ -121,6 +121,7 @@ class FinetuneStage(FlowStage[FinetuneResult]):
         elif settings.rewind_file is not None:
             early = weight_arrays(read_model(settings.rewind_file)[0])
         model, selection = context.model("trained.keras"), context.masks("selection.npz")
+        smaller = smaller_kernels(model) if settings.quantised else {}
         if settings.start is not None:
             trained, model = model, read_model(settings.start)[0]
             if not set(selection.fitted(trained)) <= set(weight_shapes(model)):
@@ -139,7 +140,7 @@ class FinetuneStage(FlowStage[FinetuneResult]):
             selection = carry_masks(model, rounded, selection)
             model = without_last_rounding(rounded)
         task = context.task(model)
-        found = Finetuning(model, config, task, selection, data, context.progress, checkpoint).run(early)
+        found = Finetuning(model, config, task, selection, data, context.progress, checkpoint, smaller).run(early)
         if rounded is not None:
             model = unrounded(rounded)
             context.run.write_json(_TYPES, hardware.types_of(rounded))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import keras
 
 _MODEL, _MASKS, _TYPES = "quantised.keras", "quantised_masks.npz", "quantised_types.json"
-_HELD, _TYPES_BEFORE = "quantised_held.npz", "finetuned_types.json"
+_HELD, _TYPES_BEFORE, _TRAINED = "quantised_held.npz", "finetuned_types.json", "trained.keras"
 
 
 def _held_link(files: Artefacts) -> LinkCheck | None:
@@ -83,9 +83,10 @@ def _train(context: StageContext, rounded: object, masks: MaskSet) -> HeldValues
     """Train `rounded` on under `masks`; return the values that it holds at cheap values in the end."""
     from fpgaprune.flow.run import epochs_shown
     from fpgaprune.flow.task import FINETUNE_RATE, Resume, shuffled_batches, steps_in_epoch, steps_together
+    from fpgaprune.lowering import smaller_kernels
     from fpgaprune.quantise import kernel_types, without_last_rounding
     from fpgaprune.select import GradualHold, hold_schedule
-    from fpgaprune.train import finetune, relock
+    from fpgaprune.train import finetune, relock, shorten_steps
 
     settings, data = context.config[QuantiseConfig], context.data
     finetuning, checkpoint = context.config[FinetuneConfig], context.checkpoint("quantise")
@@ -97,6 +98,7 @@ def _train(context: StageContext, rounded: object, masks: MaskSet) -> HeldValues
     task = context.task(model)
     steps_in_all = settings.epochs * steps
     task.compile(model, settings.learning_rate, FINETUNE_RATE, steps_in_all, decay=finetuning.weight_decay)
+    shorten_steps(model, smaller_kernels(context.model(_TRAINED)))
     task.prepare(model, data.y_train)
     schedule = {} if settings.hold is None else hold_schedule(settings.epochs, settings.rounds)
     kinds = {} if settings.hold is None else kernel_types(rounded)
@@ -155,7 +157,7 @@ class QuantiseStage(FlowStage[QuantiseResult]):
     """Trains the removed network while it rounds as its hardware does."""
 
     name = "quantise"
-    inputs = ("trained_outputs.npz", NETWORK, MASKS, _TYPES_BEFORE)
+    inputs = (_TRAINED, "trained_outputs.npz", NETWORK, MASKS, _TYPES_BEFORE)
     outputs = (_MODEL, _MASKS, _TYPES, _HELD)
     sections: ClassVar[Mapping[str, Section]] = {"quantise": QuantiseConfig()}
     network = NetworkFiles(_MODEL, _MASKS, _TYPES, _HELD)

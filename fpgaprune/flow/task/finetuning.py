@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import keras
@@ -63,6 +63,7 @@ class Finetuning:
         data: the training samples.
         progress: learns of each epoch.
         checkpoint: holds the state after each epoch; a killed fine-tuning continues from it.
+        smaller: layer to the size of its kernel over that in the trained network, whose steps it gets.
     """
 
     model: Any
@@ -72,6 +73,7 @@ class Finetuning:
     data: Dataset
     progress: Progress
     checkpoint: Checkpoint
+    smaller: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._masks = self.selection
@@ -189,10 +191,13 @@ class Finetuning:
         }
 
     def _compile(self, *, restarts: bool = False) -> None:
+        from fpgaprune.train import shorten_steps
+
         steps = steps_of(self.config, self.data)
         settings = self.config[FinetuneConfig]
         rate, decay = settings.learning_rate, settings.weight_decay
         self.task.compile(self.model, rate, FINETUNE_RATE, steps, decay=decay, restarts=restarts)
+        shorten_steps(self.model, self.smaller)
         self.task.prepare(self.model, self.data.y_train)
 
     def _steps(self, epochs: int) -> int:

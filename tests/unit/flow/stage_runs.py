@@ -16,7 +16,8 @@ def stage_context(folder, config, model, masks, samples, stem, types=None):
     (x, y), run = samples, RunDirectory(folder)
     files = [f"{stem}.keras", f"{stem}_masks.npz"]
     with run.locked():
-        save_keras(model, run.file(files[0]))
+        for name in ("trained.keras", files[0]):
+            save_keras(model, run.file(name))
         MaskSet(masks).save(run.file(files[1]))
         if types is not None:
             files.append(f"{stem}_types.json")
