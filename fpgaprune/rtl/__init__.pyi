@@ -4,6 +4,7 @@ from .bus import Lane as Lane
 from .chain import Chain as Chain
 from .circuit import COSTS as COSTS
 from .circuit import Circuit as Circuit
+from .fitted_circuits import fitted_circuit as fitted_circuit
 from .folded import Memory as Memory
 from .generate import operands_of as operands_of
 from .generate import plan_verilog as plan_verilog

@@ -17,9 +17,9 @@ from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, TargetError,
 from fpgaprune.files import PARSER_ERRORS, hardware_path, in_a_line
 from fpgaprune.rtl import names
 from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.fitted_circuits import Scheduler
 from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, READS_PACKED, RULES, require_kinds
 from fpgaprune.rtl.layer_text import LayerText, layer_text
-from fpgaprune.rtl.layer_writer import Scheduler
 from fpgaprune.rtl.links import Module, Need, Stream
 from fpgaprune.rtl.loads import gate_parts, gate_text, load_port, loads_of, open_input, passed_on
 from fpgaprune.rtl.names import verilog_names
@@ -128,6 +128,7 @@ class _Network:
     ) -> None:
         self.design, self.layout, self.solver = design, layout, solver
         self.counter, self.schedule, self.writes = counter, schedule, writes
+        self.operands, self.tables = operands_of(design, layout), tables_of(design, layout)
         self.top = verilog_names([design.name])[design.name]
         self.names = verilog_names([layer.name for layer in design.layers], taken=[self.top])
         self.texts: dict[str, str] = {}
@@ -282,8 +283,8 @@ class _Network:
             met.module if met else None,
             chain,
             self.layout.levels,
-            operands_of(self.design, self.layout),
-            tables_of(self.design, self.layout),
+            self.operands,
+            self.tables,
             self.wiring.waits,
             any(pads(reader) for reader in self.design.layers if last in reader.inputs),
             names.of_layer(self.design, layer, shapes, chain) if self.writes else "",

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.layer_writer import LayerWriter, Scheduler
+from fpgaprune.rtl.fitted_circuits import Scheduler
+from fpgaprune.rtl.layer_writer import LayerWriter
 from fpgaprune.rtl.links import Link, Module
 from fpgaprune.rtl.pipelining import schedule
 from fpgaprune.rtl.planned import Instance, Part

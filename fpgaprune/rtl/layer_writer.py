@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.emit import datapath
+from fpgaprune.rtl.fitted_circuits import Scheduler, fitted_circuit
 from fpgaprune.rtl.links import AROUND, Computation, Link, Loop, Module, SerialTrees, queue_depth
 from fpgaprune.rtl.pipelining import Schedule, quick_schedule
 from fpgaprune.rtl.planned import CONTAINED, Instance, Looped, Part, Pipeline
@@ -15,8 +15,6 @@ from fpgaprune.rtl.scheduled_sums import MODULE, ScheduledSums
 from fpgaprune.rtl.scheduled_text import CONTAINS, load_ports, memory_files, scheduled_text
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.rtl.serial_text import LIBRARY, serial_datapath
-from fpgaprune.rtl.small_tables import with_small_tables
-from fpgaprune.rtl.three_operands import with_three_operands
 
 # A pipeline with more register bits than this for each output bit never stops and ends in a queue, so that it needs no
 # enable at every register. With fewer register bits, the queue would cost more than the enable; the narrowest one costs
@@ -30,10 +28,6 @@ _WINDOW = "fp_window"
 _WINDOW_CYCLES = 3
 # So many more beats can wait while padding inserts its values, and the pixels behind them keep coming.
 _PAUSE = 8
-
-
-# Stages of a circuit with a register after every so many adder levels.
-Scheduler = Callable[[Circuit, int], Schedule]
 
 
 class LayerWriter:
@@ -107,17 +101,8 @@ class LayerWriter:
             return link
         # Weights are read back from their memories. A bias behind a small sum is part of a table, else of an adder.
         tables = 0 if link.role == "products" else self.tables
-        return replace(
-            link, circuit=self._adding(with_small_tables(link.circuit, tables, self.operands, self._waiting))
-        )
-
-    def _adding(self, circuit: Circuit) -> Circuit:
-        return circuit if self.operands < 3 else with_three_operands(circuit)
-
-    def _waiting(self, circuit: Circuit) -> int:
-        """Count the LUTs of shift registers in which the values of a circuit wait."""
-        made = self._adding(circuit)
-        return self.schedule(made, self.levels).shift_luts(made)
+        circuit = fitted_circuit(link.circuit, tables, self.operands, self.levels, self.schedule)
+        return replace(link, circuit=circuit)
 
     def meet(self, link: Module, a: str, b: str) -> None:
         """Join the streams `a` and `b` as `pair`."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +80,9 @@ def cycles_of(design: Design, layer: LayerSpec, layout: VerilogLayout) -> int:
         pause=(weight.shape[-3] - 1) * channels if isinstance(layer.operation, Convolution) else 0,
         together=2 if layer.name in layout.paired else 1,
     )
-    groups = [ends[start : start + sums.together] for start in range(0, len(ends), sums.together)]
-    return _interval([(int(group[0]) - channels + 1, int(group[-1]), len(group)) for group in groups], beats, sums)
+    buffers, turns = sums.buffers, len(sums.program.turns)
+    waits = _Waits(channels, beats, sums.together, sums.sides, buffers, sums.program.steps, turns, sums.levels)
+    return _interval(ends.tobytes(), waits)
 
 
 def _ends(design: Design, layer: LayerSpec) -> tuple[NDArray[np.int64], int]:
@@ -94,31 +97,58 @@ def _ends(design: Design, layer: LayerSpec) -> tuple[NDArray[np.int64], int]:
     return (pixels + 1) * channels - 1, len(pixels) * channels
 
 
-def _interval(groups: list[tuple[int, int, int]], beats: int, sums: ScheduledSums) -> int:
-    """Count the cycles between two samples of so many `beats`.
+@dataclass(frozen=True)
+class _Waits:
+    """What decides when a group of places begins, and when it ends.
+
+    Attributes:
+        channels: beats of a place.
+        beats: of a sample.
+        together: places in a group.
+        sides: groups whose beats are in memory.
+        buffers: groups whose sums are under way.
+        steps: cycles of a group.
+        turns: cycles in which the sums of a place leave.
+        levels: of additions behind the multipliers.
+    """
+
+    channels: int
+    beats: int
+    together: int
+    sides: int
+    buffers: int
+    steps: int
+    turns: int
+    levels: int
+
+
+@lru_cache(maxsize=4096)
+def _interval(last_beats: bytes, of: _Waits) -> int:
+    """Count the cycles between two samples; the same layer is asked for in many layouts.
 
     A group of places begins when its beats have come, the steps of the group before are done, and there is a memory
     for its sums. Its beats come when there is a memory for them.
 
     Args:
-        groups: the numbers of the first and of the last beat of the places that are together, and how many there are.
-        beats: of a sample.
-        sums: the multipliers.
+        last_beats: the number of the last beat of each place, as an array of int64.
+        of: the multipliers.
     """
-    sides, buffers, steps, turns = sums.sides, sums.buffers, sums.program.steps, len(sums.program.turns)
+    places = np.frombuffer(last_beats, np.int64)
+    parts = [places[start : start + of.together] for start in range(0, len(places), of.together)]
+    groups = [(int(part[0]) - of.channels + 1, int(part[-1]), len(part) * of.turns) for part in parts]
     begins: list[int] = []
     ends: list[int] = []
     held = 0
-    for sample in range(_SAMPLES + max(sides, buffers) // len(groups)):
-        for first, last, places in groups:
-            if len(begins) >= sides:
-                held = max(held, begins[-sides] + steps + BEATS_FREE - first - sample * beats)
-            begin = last + 1 + sample * beats + held
+    for sample in range(_SAMPLES + max(of.sides, of.buffers) // len(groups)):
+        for first, last, turns in groups:
+            if len(begins) >= of.sides:
+                held = max(held, begins[-of.sides] + of.steps + BEATS_FREE - first - sample * of.beats)
+            begin = last + 1 + sample * of.beats + held
             if begins:
-                begin = max(begin, begins[-1] + steps)
-            if len(ends) >= buffers:
-                begin = max(begin, ends[-buffers] - SUMS_FREE)
-            leaves = begin + steps + sums.levels + sums.together + LEAVES
+                begin = max(begin, begins[-1] + of.steps)
+            if len(ends) >= of.buffers:
+                begin = max(begin, ends[-of.buffers] - SUMS_FREE)
+            leaves = begin + of.steps + of.levels + of.together + LEAVES
             begins.append(begin)
-            ends.append((max(leaves, ends[-1]) if ends else leaves) + places * turns)
+            ends.append((max(leaves, ends[-1]) if ends else leaves) + turns)
     return ends[-1] - ends[-1 - len(groups)]
