@@ -112,8 +112,6 @@ def fit(
     folder = out or Path("runs") / f"{config.name}-fit"
     on_trial = _print_status if as_json and not quiet else None
     with Watcher(quiet=quiet or as_json) as watcher:
-        included = "with the final run and its open synthesis; a vendor's tool takes extra time"
-        watcher.stage("time", "said", f"about {minutes:g} min, {included}")
         found = fit_flow(
             config, folder, limits, watcher, route, options, on_trial, replace=replace, log_trials=log_trials
         )

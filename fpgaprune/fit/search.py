@@ -140,6 +140,8 @@ class FitSearch:
     def _run(
         self, executor: Executor, log: SearchLog, document: dict[str, Any], data: Dataset, model: keras.Model
     ) -> Fit:
+        included = "with the final run and its open synthesis; a vendor's tool takes extra time"
+        self.progress.stage("time", "said", f"about {self.limits.minutes:g} min, {included}")
         source = self.out / SPLIT
         write_split(source, data, self.config.seed, most_samples(model, self.limits.minutes))
         split = load_data(str(source))

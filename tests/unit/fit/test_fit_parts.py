@@ -383,6 +383,14 @@ def test_the_exit_status_says_what_is_broken_and_the_last_line_what_to_try(
     assert done.output.splitlines()[-1] == f"next        fpgaprune {following.format(flow)}"
 
 
+def test_a_search_that_cannot_begin_promises_no_time(tmp_path):
+    flow = tmp_path / "a.toml"
+    flow.write_text('[data]\nsource = "digits"\n')
+    done = CliRunner().invoke(app, ["fit", str(flow), "--part", "xc7z020", "--route", "hdl", "--out", str(tmp_path)])
+    assert isinstance(done.exception, ConfigError)
+    assert "min" not in done.output
+
+
 @pytest.mark.parametrize(
     ("lost", "said"),
     [(0.005, "accuracy lost 0.50 ± 0.20 %,"), (-0.2847, "accuracy 28.47 ± 0.20 % better,"), (-0.00004, "lost 0.00 ± ")],
