@@ -33,6 +33,8 @@ class VerilogLayout:
             by part.
         paired: convolutions of `multipliers` in which a multiplier takes the values of two places at once, with one
             weight: two products in one DSP block that has a factor of 25 bits, as AMD's have.
+        in_luts: layers of `multipliers` whose multipliers are made of LUTs, not of DSP blocks; one factor has at most
+            eight bits.
         loadable: whether weights and biases of the layers of `multipliers` can be loaded at run time, through a stream
             of their own; what is locked has no place there.
         parallel_products: a Dense layer with more non-zero weights, and no entry in `fold`, is folded; a recurrent
@@ -50,6 +52,7 @@ class VerilogLayout:
     fold: Mapping[str, int] = field(default_factory=dict)
     multipliers: Mapping[str, int] = field(default_factory=dict)
     paired: Collection[str] = ()
+    in_luts: Collection[str] = ()
     loadable: bool = False
     parallel_products: int = 4096
     serial: bool = True
@@ -66,8 +69,16 @@ class VerilogLayout:
             raise RtlError(f"tables are of {self.tables} bits; wanted 0 to 6, or None for those of the part's LUTs")
         if self.interval < 0:
             raise RtlError(f"the interval is {self.interval} cycles; wanted 0 (as a sample's pixels take) or more")
-        if alone := set(self.paired) - set(self.multipliers):
-            raise RtlError(f"paired names {', '.join(sorted(alone))}, which has no entry in multipliers; give it one")
+        for name, layers in (("paired", self.paired), ("in_luts", self.in_luts)):
+            if alone := set(layers) - set(self.multipliers):
+                raise RtlError(
+                    f"{name} names {', '.join(sorted(alone))}, which has no entry in multipliers; give it one"
+                )
+        if both := set(self.paired) & set(self.in_luts):
+            raise RtlError(
+                f"{', '.join(sorted(both))} is in paired and in in_luts, and a multiplier of LUTs takes one value; "
+                "take it out of one of them"
+            )
         for name, number in self.multipliers.items():
             if number < 1:
                 raise RtlError(f"layer {name!r} gets {number} multipliers; wanted at least 1")
@@ -81,11 +92,13 @@ class VerilogLayout:
         if self.loadable and not self.multipliers:
             raise RtlError("loadable asks for weights in memory, but no layer has multipliers; give one an entry there")
         looped = [layer.name for layer in design.layers if isinstance(layer.operation, Recurrent)]
-        if fixed := set(looped) & set(self.multipliers if self.loadable else self.paired):
-            raise RtlError(
-                f"{', '.join(sorted(fixed))} has steps that wait for each other, and weights that cannot be loaded; "
-                f"take it out of {'multipliers' if self.loadable else 'paired'}"
-            )
+        alone = {"multipliers": self.multipliers} if self.loadable else {"paired": self.paired, "in_luts": self.in_luts}
+        for name, layers in alone.items():
+            if fixed := set(looped) & set(layers):
+                raise RtlError(
+                    f"{', '.join(sorted(fixed))} has steps that wait for each other, and weights that cannot be "
+                    f"loaded; take it out of {name}"
+                )
         for field_name, kinds, words in (
             ("fold", Dense | Scale, "Dense layer, Normalization or BatchNormalization"),
             ("multipliers", Dense | Convolution | Recurrent, "Dense layer, convolution or recurrent layer"),

@@ -13,10 +13,12 @@ from fpgaprune.measure import AT_ONCE, BIT_BY_BIT, FOLDED, SCHEDULED
 from fpgaprune.rtl import (
     Instance,
     LayerHardware,
+    Part,
     SerialSums,
     SerialTrees,
     cycles_of,
     is_schedulable,
+    may_be_in_luts,
     may_be_paired,
     most_beats,
     plan_verilog,
@@ -34,6 +36,7 @@ class Way:
     """One way to lay a layer out: `multipliers` of a schedule, or 0 for as it comes; what it takes, by resource.
 
     A layer that scales each channel in turn, and a Dense layer that is folded, may also be laid out `at_once`.
+    Multipliers may be made of LUTs: `in_luts`.
 
     What it takes includes the layers without weights that follow: they compute as many values at a time as it sends.
     """
@@ -42,6 +45,7 @@ class Way:
     paired: bool
     takes: Mapping[str, float]
     at_once: bool = False
+    in_luts: bool = False
 
 
 class Candidates:
@@ -91,13 +95,19 @@ class Candidates:
             }
             if paired and not chosen:
                 continue
-            own, others = self._taken(self._planned(chosen, tuple(chosen) if paired else (), interval))
+            hardware = self._planned(chosen, tuple(chosen) if paired else (), interval)
+            own, others = self._taken(hardware)
             if not paired:
                 rest = others
                 for name in self.scales:
                     found[name].append(Way(0, False, own[name]))
             for name, number in chosen.items():
                 found[name].append(Way(number, paired, own[name]))
+            if not paired:
+                narrow = {name for name in chosen if may_be_in_luts(self.design, self.design[name])}
+                own, _ = self._taken([_in_luts(part) if part.layer in narrow else part for part in hardware])
+                for name in narrow:
+                    found[name].append(Way(chosen[name], False, own[name], in_luts=True))
         if self.layout.loadable:
             # What cannot be scheduled cannot be loaded either, and everything else shall be.
             return found, rest
@@ -195,6 +205,18 @@ class Candidates:
             leader = self.leaders.get(part.layer)
             (rest if leader is None else own[leader]).more(self.fabric.resources(count_layer(part)))
         return own, rest
+
+
+def _in_luts(layer: LayerHardware) -> LayerHardware:
+    """Return `layer` with the multipliers of its schedule made of LUTs."""
+
+    def made(part: Part) -> Part:
+        if not isinstance(part, Instance) or part.module != "fp_scheduled":
+            return part
+        return replace(part, parameters={**part.parameters, "IN_LUTS": 1})
+
+    rows = tuple(tuple(made(part) for part in row) for row in layer.rows)
+    return replace(layer, rows=rows, parts=tuple(made(part) for part in layer.parts))
 
 
 def way_of(layer: LayerHardware) -> str:

@@ -217,7 +217,8 @@ def _explained(
     multipliers = {name: way.multipliers for name, way in chosen.items() if way.multipliers}
     paired = tuple(name for name, way in chosen.items() if way.paired)
     fold = {**ways.layout.fold, **{name: 1 for name, way in chosen.items() if way.at_once}}
-    layout = replace(ways.layout, multipliers=multipliers, paired=paired, interval=allowed, fold=fold)
+    in_luts = tuple(name for name, way in chosen.items() if way.in_luts)
+    layout = replace(ways.layout, multipliers=multipliers, paired=paired, in_luts=in_luts, interval=allowed, fold=fold)
     hardware = plan_verilog(design, layout, DigitCounter.of(design, layout))
     price = price_hardware(design, hardware, ways.fabric)
     made = {part.layer: part for part in hardware.layers}
@@ -231,7 +232,7 @@ def _explained(
             # A recurrent layer that comes as it is may have a schedule, too.
             number = way.multipliers or _multipliers(made[layer.name])
             cycles = ways.cycles(layer.name, number, way.paired) if number else None
-            rows.append(LaidLayer(layer.name, way_of(made[layer.name]), number, way.paired, cycles))
+            rows.append(LaidLayer(layer.name, way_of(made[layer.name]), number, way.paired, cycles, way.in_luts))
     used = {row.resource: row.share() for row in occupancy_of(price.resources, part).taken if row.capacity}
     return ChosenLayout(part.name, share, price.interval_cycles, allowed, tuple(rows), used, price, None, None, fold)
 

@@ -24,6 +24,7 @@ class LaidLayer(Struct, frozen=True):
         multipliers: of a scheduled layer; 0 of another.
         paired: whether a multiplier takes the values of two places.
         cycles: for a sample, of a scheduled layer; None of another, which keeps the pace of its pixels.
+        in_luts: whether its multipliers are made of LUTs, not of DSP blocks.
     """
 
     layer: str
@@ -31,6 +32,12 @@ class LaidLayer(Struct, frozen=True):
     multipliers: int
     paired: bool
     cycles: int | None
+    in_luts: bool = False
+
+    @property
+    def multipliers_text(self) -> str:
+        """The number of its multipliers, and of what they are made if of LUTs; a dash where it has none."""
+        return f"{self.multipliers}{' of LUTs' if self.in_luts else ''}" if self.multipliers else "–"
 
 
 class ChosenLayout(Summarised, Struct, frozen=True):
@@ -63,7 +70,7 @@ class ChosenLayout(Summarised, Struct, frozen=True):
 
     def _summary(self) -> Summary:
         rows = [
-            (row.layer, row.way, f"{row.multipliers or '–'}", "–" if row.cycles is None else f"{row.cycles:,}")
+            (row.layer, row.way, row.multipliers_text, "–" if row.cycles is None else f"{row.cycles:,}")
             for row in self.layers
         ]
         first, *notes = self.lines()
@@ -88,6 +95,7 @@ class ChosenLayout(Summarised, Struct, frozen=True):
             **({"fold": dict(self.fold)} if self.fold else {}),
             "multipliers": {row.layer: row.multipliers for row in rows},
             "paired": tuple(row.layer for row in rows if row.paired),
+            **({"in_luts": in_luts} if (in_luts := tuple(row.layer for row in rows if row.in_luts)) else {}),
             "interval": self.allowed,
         }
 

@@ -127,7 +127,7 @@ def _layout_table(layout: ChosenLayout) -> Table:
         (
             Column("layer", tuple(row.layer for row in rows), numeric=False),
             Column("computed", tuple(row.way for row in rows), numeric=False),
-            Column("multipliers", tuple(count_text(row.multipliers or None) for row in rows)),
+            Column("multipliers", tuple(row.multipliers_text for row in rows)),
             Column(
                 "values for each", tuple("" if not row.multipliers else "two" if row.paired else "one" for row in rows)
             ),

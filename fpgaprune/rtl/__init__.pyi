@@ -52,6 +52,7 @@ from .read_back import VERILOG_LINK as VERILOG_LINK
 from .read_back import check_verilog as check_verilog
 from .read_back import read_weights as read_weights
 from .scheduled import is_schedulable as is_schedulable
+from .scheduled import may_be_in_luts as may_be_in_luts
 from .scheduled import may_be_paired as may_be_paired
 from .scheduled import program_of as program_of
 from .scheduled_cycles import cycles_of as cycles_of
@@ -62,6 +63,7 @@ from .scheduled_sums import SUMS_FREE as SUMS_FREE
 from .scheduled_sums import TURNING as TURNING
 from .scheduled_sums import ScheduledSums as ScheduledSums
 from .scheduled_sums import in_blocks as in_blocks
+from .scheduled_sums import product_cycles as product_cycles
 from .serial import SerialSums as SerialSums
 from .serial_text import serial_datapath as serial_datapath
 from .small_products import multiplied as multiplied

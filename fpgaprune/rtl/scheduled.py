@@ -26,6 +26,8 @@ from fpgaprune.rtl.sums import Weights
 
 # Bits of the wider factor of AMD's DSP48E1, with its sign (UG479).
 _FACTOR_BITS = 25
+# Bits of the narrower factor of `hw/rtl/fp_product.v`.
+MOST_LUT_BITS = 8
 NO_PAD = (0, 0, 0, 0)
 ORDER_COUNTS = (
     "the layout gives it multipliers, but its accumulator rounds or saturates, so that the order of additions counts: "
@@ -68,10 +70,15 @@ def scheduled_sums(
     _windows(chain, size, stride)
     places = chain.stream.beats // channels
     bits, pause = max(2, width_of(low, high)), (size[1] - 1) * channels
-    together = 2 if layer.name in context.layout.paired else 1
-    sums = ScheduledSums(made, channels, s.width, s.signed, bits, places, pause, together, loaded)
+    together, in_luts = 2 if layer.name in context.layout.paired else 1, layer.name in context.layout.in_luts
+    sums = ScheduledSums(made, channels, s.width, s.signed, bits, places, pause, together, loaded, in_luts)
     if together == 2:
         _require_room_for_two(sums)
+    if in_luts and min(sums.width, sums.weight_bits) > MOST_LUT_BITS:
+        raise RtlError(
+            f"the layout makes its multipliers of LUTs, and values of {sums.width} bits meet weights of "
+            f"{sums.weight_bits}; wanted one of them with at most {MOST_LUT_BITS} bits: take it out of `in_luts`"
+        )
     multiplied(chain, sums, layer.output_shape, (low, high))
 
     def finished(total: Number, start: Number) -> list[Number]:
@@ -98,10 +105,12 @@ def scheduled_sums(
     chain.dropped = made.taps * made.all - chain.kept
     whole = "kernels" if made.split == 1 else f"parts of {made.taps} taps"
     place = "two places" if together == 2 else "place"
+    made_of = " of LUTs" if in_luts else ""
     can = ", weights and biases can be loaded" if loaded else ""
     chain.notes.append(
-        f"scheduled: {made.multipliers} multipliers in {made.groups} groups, {len(made.places)} of {made.all} {whole} "
-        f"kept, {sums.period} cycles for every {place}, the busiest group {made.balance:.3f} of the mean{can}"
+        f"scheduled: {made.multipliers} multipliers{made_of} in {made.groups} groups, "
+        f"{len(made.places)} of {made.all} {whole} kept, {sums.period} cycles for every {place}, "
+        f"the busiest group {made.balance:.3f} of the mean{can}"
     )
     return True
 
@@ -163,6 +172,12 @@ def may_be_paired(design: Design, layer: LayerSpec) -> bool:
         and math.prod(layer.output_shape[:-1]) > 1
         and _pair_bits(source.width, source.signed, weight.width) <= _FACTOR_BITS
     )
+
+
+def may_be_in_luts(design: Design, layer: LayerSpec) -> bool:
+    """Return whether the multipliers of a scheduled layer can be made of LUTs."""
+    source, weight = design[layer.inputs[0]].types["result"], layer.types["weight"]
+    return not isinstance(layer.operation, Recurrent) and min(source.width, weight.width) <= MOST_LUT_BITS
 
 
 def _pair_bits(width: int, signed: bool, weight_bits: int) -> int:

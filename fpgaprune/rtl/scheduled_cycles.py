@@ -79,9 +79,10 @@ def cycles_of(design: Design, layer: LayerSpec, layout: VerilogLayout) -> int:
         places=len(ends),
         pause=(weight.shape[-3] - 1) * channels if isinstance(layer.operation, Convolution) else 0,
         together=2 if layer.name in layout.paired else 1,
+        in_luts=layer.name in layout.in_luts,
     )
-    buffers, turns = sums.buffers, len(sums.program.turns)
-    waits = _Waits(channels, beats, sums.together, sums.sides, buffers, sums.program.steps, turns, sums.levels)
+    buffers, turns, levels = sums.buffers, len(sums.program.turns), sums.levels + sums.product
+    waits = _Waits(channels, beats, sums.together, sums.sides, buffers, sums.program.steps, turns, levels)
     return _interval(ends.tobytes(), waits)
 
 
@@ -109,7 +110,7 @@ class _Waits:
         buffers: groups whose sums are under way.
         steps: cycles of a group.
         turns: cycles in which the sums of a place leave.
-        levels: of additions behind the multipliers.
+        levels: of the product and of the additions behind it.
     """
 
     channels: int
@@ -148,7 +149,7 @@ def _interval(last_beats: bytes, of: _Waits) -> int:
                 begin = max(begin, begins[-1] + of.steps)
             if len(ends) >= of.buffers:
                 begin = max(begin, ends[-of.buffers] - SUMS_FREE)
-            leaves = begin + of.steps + of.levels + of.together + LEAVES
+            leaves = begin + of.steps + of.levels + LEAVES
             begins.append(begin)
             ends.append((max(leaves, ends[-1]) if ends else leaves) + turns)
     return ends[-1] - ends[-1 - len(groups)]

@@ -19,6 +19,11 @@ BEATS_FREE, LEAVES, TURNING = 3, 11, 5
 SUMS_FREE = 3
 
 
+def product_cycles(together: int, in_luts: bool) -> int:
+    """Return the cycles of a product behind the first one: of so many values in a multiplier, or of LUTs."""
+    return 2 if in_luts else together
+
+
 @dataclass(frozen=True)
 class ScheduledSums:
     """Weighted sums of channel-serial beats, made by a program.
@@ -32,6 +37,7 @@ class ScheduledSums:
         pause: beats that belong to no place, between the last place of a row of the image and the first of the next.
         together: places whose values meet a weight in one multiplier: one, or two.
         loaded: how its memories are loaded; None where they keep what they have.
+        in_luts: whether multipliers are made of LUTs, not of DSP blocks.
     """
 
     program: Program
@@ -43,6 +49,7 @@ class ScheduledSums:
     pause: int = 0
     together: int = 1
     loaded: Loaded | None = None
+    in_luts: bool = False
 
     @property
     def before(self) -> int:
@@ -78,9 +85,14 @@ class ScheduledSums:
         return (self.program.taps - 1).bit_length()
 
     @property
+    def product(self) -> int:
+        """Cycles of a product behind the first one."""
+        return product_cycles(self.together, self.in_luts)
+
+    @property
     def through(self) -> int:
         """Cycles from the last beat of a place until its first output is read, as all steps come between."""
-        return self.program.steps + self.levels + self.together + LEAVES - 2
+        return self.program.steps + self.levels + self.product + LEAVES - 2
 
     @property
     def sides(self) -> int:
@@ -109,6 +121,7 @@ class ScheduledSums:
             "LEVELS": self.levels,
             "SPLIT": program.split,
             "TOGETHER": self.together,
+            "IN_LUTS": int(self.in_luts),
             "PLACES": self.places,
             "CHANNELS": self.channels,
             "GROUPS": program.groups,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fpgaprune.rtl.scheduled_sums import MODULE, ScheduledSums, in_blocks
 
 # Modules of hw/rtl that it contains.
-CONTAINS = ("fp_group", "fp_memory", "fp_products", "fp_total", "fp_turns")
+CONTAINS = ("fp_group", "fp_memory", "fp_product", "fp_products", "fp_total", "fp_turns")
 # The ports through which a load comes to a layer, and goes on to the next one.
 _LOAD_PORTS = (("l", "input"), ("n", "output"))
 

@@ -15,6 +15,7 @@ module fp_group #(
     parameter LEVELS = 4,
     parameter SPLIT = 1,
     parameter TOGETHER = 1,
+    parameter IN_LUTS = 0,
     parameter SIDE = 1,
     parameter PIECE = 0,
     parameter CHANNEL = 2,
@@ -40,7 +41,7 @@ module fp_group #(
 );
     localparam WIDTH = X_WIDTH + W_WIDTH;
     // Clocks of the products.
-    localparam THROUGH = TOGETHER + 1;
+    localparam THROUGH = (IN_LUTS != 0 ? 2 : TOGETHER) + 1;
 
     wire [CHANNEL+PIECE-1:0] gap;
     reg [CHANNEL+PIECE-1:0] at;
@@ -99,7 +100,8 @@ module fp_group #(
         .X_WIDTH(X_WIDTH),
         .X_SIGNED(X_SIGNED),
         .W_WIDTH(W_WIDTH),
-        .TOGETHER(TOGETHER)
+        .TOGETHER(TOGETHER),
+        .IN_LUTS(IN_LUTS)
     ) multipliers (
         .clk(clk),
         .x(x),

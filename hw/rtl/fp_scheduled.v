@@ -17,6 +17,7 @@ module fp_scheduled #(
     parameter LEVELS = 4,
     parameter SPLIT = 1,
     parameter TOGETHER = 1,
+    parameter IN_LUTS = 0,
     parameter PLACES = 1,
     parameter CHANNELS = 4,
     parameter GROUPS = 2,
@@ -66,7 +67,7 @@ module fp_scheduled #(
     localparam WORD = 1 + TAPS * W_WIDTH + GAP;
     localparam PLACE = CHANNEL + PIECE;
     // Clocks from a step's word until its sum is stored.
-    localparam THROUGH = LEVELS + TOGETHER + 4;
+    localparam THROUGH = LEVELS + (IN_LUTS != 0 ? 2 : TOGETHER) + 4;
 
     // Beats that come: the sides are filled in turn.
     reg [CHANNEL-1:0] channel;
@@ -180,6 +181,7 @@ module fp_scheduled #(
                 .LEVELS(LEVELS),
                 .SPLIT(SPLIT),
                 .TOGETHER(TOGETHER),
+                .IN_LUTS(IN_LUTS),
                 .SIDE(SIDE),
                 .PIECE(PIECE),
                 .CHANNEL(CHANNEL),

@@ -74,6 +74,38 @@ def doubled_products(signed):
     return Bench(text, [(40, 3)], [(40, 2)], expected, out_width=12)
 
 
+def products_of_luts():
+    """Products of every width of the narrower factor, with a sign and without one, side by side."""
+    kinds = [(bits, signed) for bits in range(1, 9) for signed in (False, True)]
+    made = "".join(
+        f"    fp_product #(.NARROW({bits}), .SIGNED({int(signed)}), .WIDE(9), .WIDTH(17)) {{name}}_{at} (.clk(clk),\n"
+        f"        .narrow({{0}}_data[{bits - 1}:0]), .wide({{0}}_data[17:9]),\n"
+        f"        .product({{name}}_all[{17 * at} +: 17]));\n"
+        for at, (bits, signed) in enumerate(kinds)
+    )
+    width = 17 * len(kinds)
+    text = f"""\
+    wire {{name}}_enters, {{name}}_there, {{name}}_taken;
+    wire [{width - 1}:0] {{name}}_all;
+    fp_credit #(.ROOM(9)) {{name}} (.clk(clk), .rst(rst), .s_valid({{0}}_valid), .s_ready({{0}}_ready),
+        .enters({{name}}_enters), .freed({{1}}_valid & {{1}}_ready), .skipped(1'b0));
+    fp_delay #(.DEPTH(3)) {{name}}_delay (.clk(clk), .rst(rst), .in({{name}}_enters), .out({{name}}_there));
+{made}    fp_fifo #(.WIDTH({width}), .DEPTH(8)) {{name}}_queue (.clk(clk), .rst(rst), .s_data({{name}}_all),
+        .s_valid({{name}}_there), .s_ready({{name}}_taken), .m_data({{1}}_data), .m_valid({{1}}_valid),
+        .m_ready({{1}}_ready));
+"""
+
+    def expected(x):
+        narrow = [x[:, 0] & (1 << bits) - 1 for bits, _ in kinds]
+        values = [
+            value - (value >> bits - 1 << bits if signed else 0)
+            for value, (bits, signed) in zip(narrow, kinds, strict=True)
+        ]
+        return [np.stack(values, axis=1) * x[:, 1:]]
+
+    return Bench(text, [(60, 2)], [(60, len(kinds))], expected, width=9, out_width=17)
+
+
 def channel_windows(rows, columns, channels, size, stride):
     names = ("CHANNELS", "ROWS", "COLUMNS", "KH", "KW", "SH", "SW")
     given = ", ".join(f".{n}({v})" for n, v in zip(names, (channels, rows, columns, *size, *stride), strict=True))
@@ -97,11 +129,11 @@ def channel_windows(rows, columns, channels, size, stride):
     return Bench(text, [(rows * columns * channels, 1)], [(places * channels, size[0] * size[1])], expected)
 
 
-def scheduled(seed, taps, channels, outputs, multipliers, kept, places=3, together=1, signed=True):
+def scheduled(seed, taps, channels, outputs, multipliers, kept, places=3, together=1, signed=True, in_luts=False):
     """`fp_scheduled` with random kernels."""
     rng = np.random.default_rng(seed)
     kernels = rng.integers(-8, 8, (taps, channels, outputs)) * (rng.random((channels, outputs)) < kept)
-    sums = ScheduledSums(Program.of(kernels, multipliers), channels, 6, signed, 16, places, 0, together)
+    sums = ScheduledSums(Program.of(kernels, multipliers), channels, 6, signed, 16, places, 0, together, None, in_luts)
     p = sums.parameters
     given = ", ".join(f".{name}({value})" for name, value in {**p, "STARTS": sums.starts}.items())
     word, words, turn, turns = sums.word_bits, sums.words(), sums.turn_bits, sums.turns()
@@ -137,6 +169,7 @@ SCHEDULED = {
     "fp_memory": Bench(MEMORY, [(7, 1)], [(7, 1)], lambda x: [x]),
     "fp_total": Bench(TOTAL, [(6, 6)], [(3, 1)], totals, out_width=16),
     "fp_products": doubled_products(signed=True),
+    "fp_product": products_of_luts(),
     "fp_products_unsigned": doubled_products(signed=False),
     "fp_channel_window": channel_windows(5, 4, 3, (3, 2), (1, 1)),
     "fp_channel_window_strided": channel_windows(7, 6, 2, (2, 3), (3, 2)),
@@ -146,6 +179,8 @@ SCHEDULED = {
     "fp_scheduled_odd": scheduled(8, 6, 2, 4, 6, 0.9, 5, 2, signed=False),
     "fp_scheduled_two_pieces": scheduled(9, 6, 4, 3, 3, 0.6, 3, 2),
     "fp_scheduled": scheduled(0, 4, 3, 5, 8, 0.7),
+    "fp_scheduled_in_luts": scheduled(10, 4, 3, 5, 8, 0.7, in_luts=True),
+    "fp_scheduled_in_luts_unsigned": scheduled(11, 3, 2, 4, 4, 0.9, 4, signed=False, in_luts=True),
     "fp_scheduled_split": scheduled(1, 1, 9, 2, 5, 0.8),
     "fp_scheduled_sparse": scheduled(2, 9, 4, 6, 27, 0.2),
     "fp_scheduled_one": scheduled(3, 3, 1, 1, 3, 1.0),

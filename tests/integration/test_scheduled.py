@@ -13,7 +13,7 @@ from fpgaprune.design import Convolution, Dense, VerilogLayout
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
 from fpgaprune.fabric import to_verilog
-from fpgaprune.rtl import plan_verilog
+from fpgaprune.rtl import may_be_in_luts, plan_verilog
 from fpgaprune.values import FixedType
 from tests.integration.stalled import require_bits
 from tests.unit.rtl.networks import Net, random_design, samples
@@ -43,7 +43,15 @@ def random_schedules(seed, branches):
         with suppress(RtlError):
             plan_verilog(design, VerilogLayout(multipliers=multipliers, paired=[name]))
             paired += [name] if rng.random() < 0.5 else []
-    return design, VerilogLayout(multipliers=multipliers, paired=paired)
+    return design, VerilogLayout(
+        multipliers=multipliers, paired=paired, in_luts=in_luts_of(design, multipliers, paired)
+    )
+
+
+def in_luts_of(design, multipliers, paired):
+    """Every other layer that may have multipliers of LUTs."""
+    narrow = [name for name in multipliers if name not in paired and may_be_in_luts(design, design[name])]
+    return narrow[::2]
 
 
 def check(seed, branches, folder):

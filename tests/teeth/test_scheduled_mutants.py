@@ -34,7 +34,7 @@ def made(folder):
     weight[..., 1] = 0
     layers[1] = replace(layers[1], weights={**layers[1].weights, "weight": weight})
     design = replace(design, layers=tuple(layers))
-    return design, to_verilog(design, folder, multipliers={one: 18, two: 2}, paired=[one])
+    return design, to_verilog(design, folder, multipliers={one: 18, two: 2}, paired=[one], in_luts=[two])
 
 
 def agrees(design, project):
@@ -51,7 +51,7 @@ FAULTS = [
     ("fp_scheduled.v", "(waiting != 0)", "1'b1"),
     ("fp_scheduled.v", "whole - fetch_last", "whole - came"),
     ("fp_scheduled.v", "value | (left == 0)", "value"),
-    ("fp_scheduled.v", "LEVELS + TOGETHER + 4", "LEVELS + TOGETHER + 3"),
+    ("fp_scheduled.v", "2 : TOGETHER) + 4", "2 : TOGETHER) + 3"),
     ("fp_group.v", "at + gap + 1'b1", "at + gap"),
     ("fp_group.v", "first ? START", "first ? 0"),
     ("fp_group.v", "piece <= at[PIECE-1:0]", "piece <= 0"),
@@ -60,6 +60,11 @@ FAULTS = [
     ("fp_group.v", "{stores_at, slot}", "{{BUFFER{1'b0}}, slot}"),
     ("fp_products.v", "+ {{(WIDTH-1){1'b0}}, product[WIDTH-1]}", ""),
     ("fp_products.v", "{WIDTH{one[X_WIDTH]}}", "{WIDTH{1'b0}}"),
+    ("fp_product.v", "? three : one <<< 1", "? three : one"),
+    ("fp_product.v", "given + (given <<< 1)", "given"),
+    ("fp_product.v", "{PART{negative}}, negative}", "{PART{negative}}, 1'b0}"),
+    ("fp_product.v", "? one <<< 1 : (bits[2*DIGITS-2]", "? one : (bits[2*DIGITS-2]"),
+    ("fp_product.v", "<<< (2 * (UPPER - 1))", "<<< 1"),
     ("fp_total.v", "begins ? root : sum + root", "sum + root"),
     ("fp_total.v", "added <= one + two", "added <= one - two"),
     ("fp_turns.v", "named[GROUP+1] ? 0 :", ""),

@@ -116,8 +116,11 @@ class Fabric:
             found["register"] += count * bits
 
     def _multiplier(self, a: int, b: int, count: float, found: Counts) -> None:
-        """Map the multipliers of a scheduled layer, which `to_verilog` asks a DSP block for where there are any."""
-        if self.product["least"] > max(a, b):
+        """Map the multipliers of a scheduled layer, which `to_verilog` asks a DSP block for where there are any.
+
+        Synthesis makes no DSP block of a result that is too small.
+        """
+        if self.product["least"] > max(a, b) or a + b < self.product["least_result"]:
             found["multiplier_bit"] += count * a * b
         else:
             found["dsp"] += count

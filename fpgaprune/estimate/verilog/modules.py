@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from fpgaprune.estimate.verilog.datapaths import Counts, count_shift
-from fpgaprune.rtl import Instance
+from fpgaprune.rtl import Instance, product_cycles
 
 
 def count_scheduled(i: Instance) -> Mapping[str, float]:
@@ -27,7 +27,8 @@ def count_scheduled(i: Instance) -> Mapping[str, float]:
     found.more({"adder": 1, "chain_bit": i["SUM_WIDTH"], "pair_bit": i["SUM_WIDTH"], "register": 2 * i["SUM_WIDTH"]})
     limits = (i["CHANNEL"], i["STEP"], i["TURN"], i["TURN"], i["SIDE"] * 5, i["BUFFER"] * 5)
     found["counter"] += sum(limits)
-    found["register"] += 2 * (i["LEVELS"] + i["TOGETHER"] + 4) + i["GROUP"] + i["SLOT"]
+    product = product_cycles(i["TOGETHER"], bool(i["IN_LUTS"]))
+    found["register"] += 2 * (i["LEVELS"] + product + 4) + i["GROUP"] + i["SLOT"]
     return found
 
 
@@ -41,9 +42,12 @@ def _group(i: Instance) -> Counts:
     found[f"memory_{i['SUM_WIDTH']}_{1 << (i['BUFFER'] + i['SLOT'])}"] += together
     found["register"] += together * (beats + i["SUM_WIDTH"])
     found["choice_bit"] += together * taps * i["X_WIDTH"] * (split - 1) / 3
-    # Registers of factors are inside a DSP block, or beside it; which of a beat's parts is read is chosen.
-    factor = i["X_WIDTH"] * together
-    found.more({f"multiplier_{factor}_{i['W_WIDTH']}": taps, "weight_bit": taps * i["W_WIDTH"]})
+    if i["IN_LUTS"]:
+        found.more(_product_of_luts(i), taps)
+    else:
+        # Registers of factors are inside a DSP block, or beside it; which of a beat's parts is read is chosen.
+        factor = i["X_WIDTH"] * together
+        found.more({f"multiplier_{factor}_{i['W_WIDTH']}": taps, "weight_bit": taps * i["W_WIDTH"]})
     found["piece_bit"] += together * taps * i["X_WIDTH"] * (split - 1)
     # The word of a step waits twice.
     found["register"] += 2 * (1 + taps * i["W_WIDTH"]) + i["SLOT"] + i["CHANNEL"] + i["PIECE"] + together + 3
@@ -62,6 +66,26 @@ def _group(i: Instance) -> Counts:
     found["register"] += together * (i["SUM_WIDTH"] + 2 * i["LEVELS"] + 2)
     found.more({"adder": 1, "pair_bit": i["SUM_WIDTH"], "chain_bit": i["SUM_WIDTH"]}, together)
     return found
+
+
+def _product_of_luts(i: Instance) -> Mapping[str, float]:
+    """Count one multiplier of LUTs (`hw/rtl/fp_product.v`): digits of the narrower factor choose multiples to add."""
+    by_weight = i["W_WIDTH"] <= i["X_WIDTH"]
+    narrow, wide = (i["W_WIDTH"], i["X_WIDTH"] + 1) if by_weight else (i["X_WIDTH"], i["W_WIDTH"])
+    digits = (narrow + 1) // 2
+    upper = min(digits, 2)
+    lower = digits - upper
+    sums = [wide + 2, wide + 4, *([wide + 4] if lower == 2 else []), *([wide + 2 * upper] if lower else [])]
+    low = (0, wide + 2, wide + 4)[lower]
+    registers = 2 * digits + wide + (wide + 2) + low + (wide + 4) + i["X_WIDTH"] + i["W_WIDTH"]
+    return {
+        "row_bit": digits * (wide + 2),
+        "row_weight": i["W_WIDTH"],
+        "adder": len(sums),
+        "pair_bit": sum(sums),
+        "chain_bit": sum(sums),
+        "register": registers,
+    }
 
 
 # Bits of a pixel that have line buffers of their own (`hw/rtl/fp_window.v`).

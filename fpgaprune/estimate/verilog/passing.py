@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.rtl import BEATS_FREE, LEAVES, SUMS_FREE, TURNING, Instance
+from fpgaprune.rtl import BEATS_FREE, LEAVES, SUMS_FREE, TURNING, Instance, product_cycles
 
 Ints = NDArray[np.int64]
 # Cycles in which the beats of a stream are offered, and in which they are taken.
@@ -86,6 +86,7 @@ def by_sample(cycles: Ints, beats: int) -> Ints:
 def scheduled(i: Instance) -> Passing:
     """Model places, one or two at once, that start when their beats are in, earlier steps done, and room is there."""
     places, together, channels = i["PLACES"], i["TOGETHER"], i["CHANNELS"]
+    product = product_cycles(i["TOGETHER"], bool(i["IN_LUTS"]))
     outputs, steps, turns = i["OUTPUTS"], i["STEPS"], i["TURNS"]
     groups = -(-places // together)
     ends = np.minimum(np.arange(1, groups + 1) * together, places)
@@ -108,7 +109,7 @@ def scheduled(i: Instance) -> Passing:
 
     def offers(ins: list[Cycles], outs: list[Cycles]) -> list[Ints]:
         ticks = Ticks(outs[0])
-        begin = ticks.before(starts(ins[0][1], ticks) + steps + i["LEVELS"] + together + LEAVES - TURNING) + TURNING
+        begin = ticks.before(starts(ins[0][1], ticks) + steps + i["LEVELS"] + product + LEAVES - TURNING) + TURNING
         rows = apart(begin, np.tile(lasts, begin.size // groups)).reshape(-1, groups)
         return [ticks.cycles((rows[:, group_of] + turn_of).reshape(-1) - 1) + 1]
 

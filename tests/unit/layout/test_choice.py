@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -109,7 +110,7 @@ def test_nothing_is_taken_of_a_resource_that_the_part_lacks():
     assert dsps(lut=2000).value
     assert dsps(lut=40000, ff=40000, dsp=0).high == 0
     with pytest.raises(EstimateError, match="no layout of 'network'"):
-        dsps(lut=2000, dsp=0)
+        dsps(lut=300, dsp=0)
 
 
 @pytest.mark.slow
@@ -162,7 +163,7 @@ def test_every_scheduled_layer_keeps_the_interval_with_the_fewest_multipliers(ch
     assert fp.verilog_price(design, "xc7", layout=made) == chosen.price
 
 
-def test_a_layer_of_many_weights_is_scheduled_where_a_schedule_keeps_the_interval():
+def test_a_layer_of_many_weights_is_scheduled_where_a_schedule_keeps_the_interval(monkeypatch):
     """Adders for so many weights take minutes to compile, and most of the LUTs."""
     design = network(channels=(8, 16, 8))
     ways = Candidates(design, find_fabric("xc7"), VerilogLayout())
@@ -177,6 +178,7 @@ def test_a_layer_of_many_weights_is_scheduled_where_a_schedule_keeps_the_interva
         found, _ = ways.at(interval, every)
         assert {name for name, rows in found.items() if any(not way.multipliers for way in rows)} == wanted
     # Where schedules do not fit, it comes as it is after all.
+    monkeypatch.setattr(import_module("fpgaprune.layout.candidates"), "may_be_in_luts", lambda *_: False)
     few = part(lut=53200, ff=106400, dsp=12, bram18=280)
     chosen = fp.choose_layout(design, few, "xc7", interval=4000)
     assert {row.layer for row in chosen.layers if row.way != SCHEDULED} >= many
@@ -220,6 +222,26 @@ def test_no_pairs_where_a_multiplier_is_too_narrow():
     found = fp.choose_layout(network(), part(lut=6000, ff=9000, bram18=40), "ecp5", interval=20000)
     assert any(row.way == SCHEDULED for row in found.layers)
     assert not any(row.paired for row in found.layers)
+
+
+def test_multipliers_of_luts_make_a_part_with_few_dsp_blocks_faster():
+    few = part(lut=9000, ff=18000, dsp=10, bram18=40)
+    found = fp.choose_layout(network(), few, "xc7")
+    assert any(row.in_luts for row in found.layers)
+    assert found.settings["in_luts"] == tuple(row.layer for row in found.layers if row.in_luts)
+    assert f"{found.slowest.multipliers} of LUTs" in str(found)
+    assert all(used <= 0.8 for used in found.used.values())
+    assert fp.verilog_price(network(), "xc7", layout=VerilogLayout(**found.settings)) == found.price
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(import_module("fpgaprune.layout.candidates"), "may_be_in_luts", lambda *_: False)
+        assert fp.choose_layout(network(), few, "xc7").interval > 1.4 * found.interval
+
+
+def test_where_the_average_takes_the_only_dsp_block_schedules_have_multipliers_of_luts():
+    found = fp.choose_layout(network(), part(lut=9000, ff=18000, dsp=2, bram18=40), "ecp5")
+    assert all(row.in_luts for row in found.layers if row.way == SCHEDULED)
+    assert any(row.in_luts for row in found.layers)
+    assert found.price.resources["dsp"].value == 1
 
 
 def test_a_layer_whose_additions_have_an_order_is_as_it_comes():
@@ -272,7 +294,7 @@ def test_layers_without_weights_cost_what_the_layer_before_them_makes_of_them():
     first = net.conv(image, 12)
     design = net.design(net.merge(first, net.activation(first, "relu"), "multiply"))
     ways, rest = Candidates(design, find_fabric("gowin"), VerilogLayout()).at(4000)
-    scheduled, at_once = next(iter(ways.values()))
+    scheduled, _, at_once = next(iter(ways.values()))
     assert rest["dsp"] + at_once.takes["dsp"] == verilog_price(design, "gowin").resources["dsp"].value == 12
     assert rest["dsp"] + scheduled.takes["dsp"] <= 4
     few = replace(find_part("gw2a-55"), name="few multipliers", dsp=4)

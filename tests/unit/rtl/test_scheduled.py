@@ -8,7 +8,7 @@ import pytest
 
 from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import CertificateError, RtlError
-from fpgaprune.rtl import Instance, check_verilog, cycles_of, plan_verilog, read_weights, to_verilog
+from fpgaprune.rtl import Instance, check_verilog, cycles_of, may_be_in_luts, plan_verilog, read_weights, to_verilog
 from fpgaprune.values import FixedType, MaskSet
 
 from .networks import Net
@@ -162,6 +162,41 @@ def test_places_that_do_not_fit_into_one_factor_are_not_paired(tmp_path):
         to_verilog(replace(design, layers=(wide, *design.layers[1:])), tmp_path, multipliers={name: 9}, paired=[name])
     with pytest.raises(RtlError, match=f"paired names {name}, which has no entry in multipliers; give it one"):
         VerilogLayout(paired=[name])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_kernels_of_multipliers_of_luts_are_read_back(kind, tmp_path):
+    design, name, masks = design_of(kind)
+    project = to_verilog(design, tmp_path, multipliers={name: 20}, in_luts=[name])
+    assert project.layers[-1].note.startswith("scheduled: ")
+    assert "multipliers of LUTs in" in project.layers[-1].note
+    assert (read_weights(project, design[name]) == design[name].weights["weight"]).all()
+    assert not check_verilog(project, design, masks).violations
+
+
+def test_wide_factors_are_no_multipliers_of_luts(tmp_path):
+    design, name, _ = design_of("conv")
+    wide, kept = design.layers[0], design[name]
+    wide = replace(wide, types={"result": FixedType(12, 4)})
+    kept = replace(
+        kept,
+        types={**kept.types, "weight": FixedType(12, 4)},
+        weights={**kept.weights, "weight": kept.weights["weight"] * 201},
+    )
+    asked = {"multipliers": {name: 9}, "in_luts": [name]}
+    assert may_be_in_luts(design, design[name])
+    # One wide factor is no matter.
+    to_verilog(replace(design, layers=(wide, design[name])), tmp_path, **asked)
+    both = replace(design, layers=(wide, kept))
+    assert not may_be_in_luts(both, kept)
+    with pytest.raises(
+        RtlError, match=r"12 bits meet weights of 1\d; wanted one of them with at most 8 bits: take it out"
+    ):
+        to_verilog(both, tmp_path, **asked)
+    with pytest.raises(RtlError, match=f"in_luts names {name}, which has no entry in multipliers; give it one"):
+        VerilogLayout(in_luts=[name])
+    with pytest.raises(RtlError, match=f"{name} is in paired and in in_luts"):
+        VerilogLayout(**asked, paired=[name])
 
 
 def test_the_cycles_of_a_scheduled_layer_are_given_to_the_others():
