@@ -5,15 +5,14 @@ import numpy as np
 import pytest
 from keras import layers
 
-from fpgaprune.files import write_npz
 from fpgaprune.flow.engine import parse_config
-from fpgaprune.flow.run import RunDirectory, Silent
-from fpgaprune.flow.stages import NetworkFiles, StageContext, stage_named
-from fpgaprune.flow.task import check_data, predict, start_session
+from fpgaprune.flow.stages import stage_named
+from fpgaprune.flow.task import start_session
 from fpgaprune.frontends import load_keras
 from fpgaprune.lowering import fold
-from fpgaprune.network import save_keras
 from fpgaprune.values import MaskSet
+
+from .stage_runs import stage_context
 
 DEVIATION, RATE = 250.0, 0.01
 
@@ -36,27 +35,21 @@ def given():
     model.get_layer("bn").moving_variance.assign(np.full(3, DEVIATION**2, np.float32))
     x = np.random.default_rng(1).integers(0, 256, (32, 6, 6, 1)).astype("float32")
     y = (x.mean((1, 2, 3)) > 127).astype(np.int64)
-    return model, check_data("mine", {"x_train": x, "y_train": y, "x_test": x, "y_test": y})
+    return model, (x, y)
 
 
 def moved(given, folder, stage, training):
     """By how much the stage moves the kernel at most, over the kernel's size."""
-    model, data = given
+    model, samples = given
     document = {"hls": {"weight_bits": 16, "activation_bits": 16, "precision": "widths"}, "name": "mine"}
     config = parse_config({**document, **training}, "flow.toml")
-    run = RunDirectory(folder)
-    with run.locked():
-        for name in ("trained.keras", "removed.keras"):
-            save_keras(model, run.file(name))
-        for name in ("selection.npz", "removed_masks.npz"):
-            MaskSet({}).save(run.file(name))
-        write_npz(run.file("trained_outputs.npz"), {"000": predict(model, data.x_test)})
-        run.write_manifest()
-        files = NetworkFiles("removed.keras", "removed_masks.npz")
-        stage_named(stage).run(StageContext(run, config, data, Silent(), key="k", network=files))
+    context = stage_context(folder, config, model, {}, samples, "removed")
+    with context.run.locked():
+        MaskSet({}).save(context.run.file("selection.npz"))
+        stage_named(stage).run(context)
     before = fold(model).get_layer("conv").kernel.numpy()
     name = {"finetune": "finetuned", "quantise": "quantised"}[stage]
-    after = load_keras(run.file(f"{name}.keras")).get_layer("conv").kernel.numpy()
+    after = load_keras(context.run.file(f"{name}.keras")).get_layer("conv").kernel.numpy()
     return np.abs(after - before).max() / np.sqrt(np.mean(before**2))
 
 
