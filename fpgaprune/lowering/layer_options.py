@@ -17,7 +17,7 @@ TYPE_ROLES = (
     *("table", "exp_table", "inv_table", "inv_inp", "inp_norm"),
 )
 _PLAIN = ("strategy", "reuse_factor", "weight_bits", "activation_bits", "table_size")
-_LEAST = {"reuse_factor": 1, "weight_bits": 2, "activation_bits": 2, "table_size": 2}
+_LEAST = {"reuse_factor": 1, "weight_bits": 2, "activation_bits": 1, "table_size": 2}
 _MOST = {"table_size": 1 << 20}
 
 

@@ -60,7 +60,7 @@ class Precision:
     Attributes:
         weight_bits: width of every weight.
         activation_bits: width of the network's inputs, of the outputs of activation layers, and of what a convolution
-            or a Dense layer reads of a BatchNorm or a merge.
+            or a Dense layer reads of a BatchNorm or a merge; two where they may be negative, if it is 1.
         sum_bits: width of the outputs of convolutions and Dense layers.
         clips: whether weights, inputs and outputs of activation layers may lose their largest few values where that
             makes their squared error less; otherwise all that the data show fits. `quantize` clips.
@@ -77,10 +77,10 @@ class Precision:
     clips: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("weight_bits", "activation_bits", "sum_bits"):
+        for name, least in (("weight_bits", 2), ("activation_bits", 1), ("sum_bits", 2)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 2 <= value <= 32:
-                raise HlsError(f"{name} is {shown(value)}; wanted a whole number from 2 to 32")
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= 32:
+                raise HlsError(f"{name} is {shown(value)}; wanted a whole number from {least} to 32")
 
 
 def choose_types(
@@ -335,9 +335,12 @@ def _parameter(layer: keras.Layer) -> FixedType:
 
 
 def fitting(values: Range, width: int, signed: bool | None = None) -> FixedType:
-    """Return the `width`-bit type with the fewest integer bits that holds `values`; rounds and saturates."""
+    """Return the `width`-bit type with the fewest integer bits that holds `values`; rounds and saturates.
+
+    A sign is a bit of its own, beside one at least.
+    """
     has_sign = values.low < 0 if signed is None else signed
-    return FixedType.holding(values.magnitude, width, has_sign)
+    return FixedType.holding(values.magnitude, max(width, 2) if has_sign else width, has_sign)
 
 
 # One type holds all channels of an input. Where one reaches 5,000 and another 1, a type of 8 bits for both would be 0

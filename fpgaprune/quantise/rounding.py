@@ -18,10 +18,16 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 
+# The gradient at the step of one bit; with 2 it would be the step's height in all.
+_STEEPEST = 1.5
+
+
 def rounded(values: tf.Tensor, kind: FixedType, *, trains: bool = False) -> tf.Tensor:
     """Return what a variable of type `kind` holds once `values` were assigned to it, bit for bit.
 
-    The gradient passes as if nothing had been rounded; it is zero where a type that saturates has cut a value off.
+    The gradient passes as if nothing had been rounded; it is zero where a type that saturates has cut a value off. Of
+    activations of one bit, which are a step, it is the larger the nearer they are to the step (G. Bellec et al., "Long
+    short-term memory and learning-to-learn in networks of spiking neurons", 2018, section 2).
 
     Args:
         values: a tensor; each value and each of `kind` must be exact in its dtype.
@@ -50,6 +56,7 @@ def rounded_between(
     """Round as `rounded` to whole multiples of `unit` from `low` to `high`, numbers or a tensor with each value's."""
     saturates = overflow != "WRAP"
     bottom, top = low * unit, high * unit
+    step = not trains and isinstance(low, float) and high - low == 1 and rounding.startswith("RND")
 
     @keras.ops.custom_gradient  # type: ignore[untyped-decorator, unused-ignore]
     def held(given: tf.Tensor) -> tf.Tensor:
@@ -62,6 +69,9 @@ def rounded_between(
         def gradient(*upstream: tf.Tensor) -> tf.Tensor:
             if not saturates:
                 return upstream[0]
+            if step:
+                near = 1 - ops.abs(given - (bottom + top) / 2) * (2 / unit)
+                return upstream[0] * ops.maximum(near, 0) * _STEEPEST
             least, most = bottom - unit / 2, top + unit / 2
             if trains:
                 passes = ops.logical_and(

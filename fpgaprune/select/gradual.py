@@ -46,7 +46,8 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
             base: elements that are locked from the first step on.
             regrow_fraction: share of the locked units that is freed at each change, those with the largest gradients;
                 the units with the lowest scores are locked for them. Needs `data` among the options.
-            **options: options of `select`, except `sparsity` and `base`.
+            **options: options of `select`, except `sparsity` and `base`. A pattern n:m keeps more than n until the
+                schedule reaches its sparsity.
 
         Raises:
             MaskError: an option is not allowed, or regrowth has no data.
@@ -67,7 +68,7 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
 
     def initial_masks(self, model: keras.Model) -> MaskSet:
         """Make masks for every weight that may be locked later; only `base` is locked."""
-        free = select(model, 0.0, **self._options)
+        free = select(model, 0.0, **{**self._options, "granularity": "weight"})
         return free if self._base is None else free & self._base.fitted(model)
 
     def resume(self, masks: MaskSet | None, history: list[tuple[int, float, float]], step: int) -> None:

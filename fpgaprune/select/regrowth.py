@@ -21,6 +21,8 @@ from fpgaprune.values import MaskSet, by_weight_path, named_weights
 if TYPE_CHECKING:
     import keras
 
+_NO_REGROWTH = "an n:m pattern always keeps n of m; regrow in another granularity"
+
 
 def regrow(
     masks: MaskSet,
@@ -60,7 +62,7 @@ def regrow(
         raise MaskError(f"fraction is {fraction}; wanted 0 to 1")
     cut = parse_granularity(granularity)
     if isinstance(cut, NofM):
-        raise MaskError("an n:m pattern always keeps n of m; regrow in another granularity")
+        raise MaskError(_NO_REGROWTH)
     if model is not None:
         masks = masks.fitted(model)
         base = None if base is None else base.fitted(model)
@@ -86,7 +88,7 @@ def regrow(
     return MaskSet({path: masks[path] | partition.spread(flags) for (path, partition), flags in of_each})
 
 
-def check_regrowth(fraction: float, options: Mapping[str, object]) -> None:
+def check_regrowth(fraction: float, options: Mapping[str, Any]) -> None:
     """Require that `advance` can use the fraction with these options.
 
     Raises:
@@ -94,6 +96,8 @@ def check_regrowth(fraction: float, options: Mapping[str, object]) -> None:
     """
     if not 0 <= fraction < 1:
         raise MaskError(f"regrow_fraction is {fraction}; wanted 0 or more and below 1")
+    if fraction and isinstance(parse_granularity(options.get("granularity", "kernel")), NofM):
+        raise MaskError(_NO_REGROWTH)
     if fraction and options.get("data") is None:
         raise MaskError("regrowth needs samples for the gradient; give data=(x, y)")
 
@@ -107,6 +111,8 @@ def advance(
     options: Mapping[str, Any],
 ) -> MaskSet:
     """Return the masks of the next round: `held` with some locks freed by gradient, and others locked up to `sparsity`.
+
+    An n:m pattern keeps more than n of m until `sparsity` is its own.
 
     Freed elements stay free in this round, because their scores are zero and would lock them again.
 
@@ -122,6 +128,9 @@ def advance(
         MaskError: as in `select` and `regrow`.
     """
     held, base = (None if masks is None else masks.fitted(model) for masks in (held, base))
+    granularity = parse_granularity(options.get("granularity", "kernel"))
+    if isinstance(granularity, NofM):
+        return select(model, base=held, **{**options, "granularity": granularity.on_the_way(sparsity)})
     if held is None or not regrow_fraction:
         return select(model, sparsity, base=held, **options)
     # Depthwise kernels that followed their channels become free with their channels.

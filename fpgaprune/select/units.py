@@ -200,6 +200,10 @@ class NofM:
         """The sparsity of the pattern if `m` divides the number of channels."""
         return 1 - self.n / self.m
 
+    def on_the_way(self, sparsity: float) -> NofM:
+        """Return the pattern that keeps `round((1 - sparsity) * m)` of `m`: at least `n`, and fewer than all."""
+        return NofM(min(max(round((1 - sparsity) * self.m), self.n), self.m - 1), self.m)
+
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:
         """Return the groups of up to `m` elements; raises MaskError for a weight without channels."""
         if len(shape) < 2:

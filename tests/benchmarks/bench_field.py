@@ -13,6 +13,7 @@ on after a stop.
 |---|---|---|
 | `fit` | `fpgaprune fit` with a part, a clock, a largest loss and the interval of the task | loss |
 | `recipe` | the flow file of `examples/` for such a network | sparsity:bits of activations:loss of `[trim]` |
+| `recipe` of inputs of one bit | `examples/one_bit.toml` | inputs that each neuron keeps |
 | `hgq2` | HGQ2 from scratch, alkaid's Verilog, a sample a cycle | price of a bit |
 | `hgq2-ours` | HGQ2 from scratch, our Verilog, with the interval of the task | price of a bit |
 | `pquant` | PQuantML from scratch, alkaid's Verilog; Dense networks only | method:strength, `field_pquant.py` |
@@ -205,7 +206,10 @@ def fit(turn: Turn, chosen: argparse.Namespace) -> field_table.Row:
 
 def recipe(turn: Turn, _: argparse.Namespace) -> field_table.Row:
     """The flow file of the examples; an input of a Dense network that has a sign gets a bit for it."""
-    task, (sparsity, bits, limit) = TASKS[turn.task], [*turn.point.split(":"), "", ""][:3]
+    task = TASKS[turn.task]
+    if task.input_bits == 1:
+        return _one_bit(turn)
+    sparsity, bits, limit = [*turn.point.split(":"), "", ""][:3]
     # Behind few positions a Dense layer is adders, too; with more time for a sample it is folded, zeros or not.
     everywhere = {"paths": ["*kernel"]} if 1 < task.interval <= _FEW_CYCLES else {}
     select = {"sparsity": float(sparsity), **everywhere}
@@ -220,7 +224,22 @@ def recipe(turn: Turn, _: argparse.Namespace) -> field_table.Row:
             input_bits = flow["hls"]["activation_bits"] + int(file["x_train"].min() < 0)
     if input_bits is not None:
         flow = merged(flow, {"hls": {"layers": {"x": {"activation_bits": input_bits}}}})
-    training = {"epochs": turn.epochs[1], "batch_size": task.batch}
+    return _trained(turn, flow)
+
+
+def _one_bit(turn: Turn) -> field_table.Row:
+    """The flow file for inputs of one bit: `point` inputs for each neuron, and each of the last ones votes once."""
+    kernels = {path: array for path, array in fp.weight_arrays(fp.load(turn.base).model).items() if array.ndim == 2}
+    path, (units, classes) = list(kernels)[-1], list(kernels.values())[-1].shape
+    votes = turn.folder / "votes.npz"
+    fp.MaskSet({path: np.repeat(np.eye(classes), units // classes, axis=0) > 0}).save(votes)
+    most = max(len(array) for array in kernels.values())
+    return _trained(turn, example("one_bit", select={"granularity": f"{turn.point}:{most}", "masks": str(votes)}))
+
+
+def _trained(turn: Turn, flow: dict[str, Any]) -> field_table.Row:
+    """The row of a flow that trains the network of the turn on, for its epochs."""
+    training = {"epochs": turn.epochs[1], "batch_size": TASKS[turn.task].batch}
     flow = merged(flow, {"finetune": training, "quantise": {"epochs": turn.epochs[2]}})
     return _flow(turn, merged(flow, {"train": {"model": str(turn.base)}}))
 

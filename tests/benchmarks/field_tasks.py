@@ -105,11 +105,25 @@ def _images(folder: Path) -> Arrays:
     return {f"{key}_{part}": found[f"{key}{tail}"] for key in "xy" for part, tail in _PARTS.items()}
 
 
-def _two_bits() -> Arrays:
-    """MNIST, each pixel one of four values: 0, 1/4, 1/2, 3/4."""
+def _few_bits(rounded: Callable[[np.ndarray], np.ndarray]) -> Arrays:
+    """MNIST, each image as the row of what `rounded` makes of its pixels, 0 to 1."""
     found = _images(MNIST)
-    small = {key: np.floor(values * 4).reshape(len(values), -1) / 4 for key, values in found.items() if key[0] == "x"}
+    small = {
+        key: rounded(values).reshape(len(values), -1).astype(np.float32)
+        for key, values in found.items()
+        if key[0] == "x"
+    }
     return found | small
+
+
+def _two_bits() -> Arrays:
+    """Each pixel one of four values: 0, 1/4, 1/2, 3/4."""
+    return _few_bits(lambda pixels: np.floor(pixels * 4) / 4)
+
+
+def _one_bit() -> Arrays:
+    """Of each pixel the highest of its eight bits: 0, or 1/2 where it is 128 or more of 255."""
+    return _few_bits(lambda pixels: (pixels > 0.5) / 2)
 
 
 def _intrusion() -> Arrays:
@@ -282,6 +296,24 @@ TASKS: dict[str, Task] = {
         dense(64, 32),
         512,
         input_bits=2,
+    ),
+    "mnist-bits": Task(
+        "MNIST 28 × 28 in 1 bit, MLP 784-1200-600-10",
+        "MNIST 28 × 28, one bit a pixel, a sample a cycle",
+        MNIST,
+        _one_bit,
+        dense(1200, 600),
+        512,
+        input_bits=1,
+    ),
+    "mnist-bits-wide": Task(
+        "MNIST 28 × 28 in 1 bit, MLP 784-2000-1000-10",
+        "MNIST 28 × 28, one bit a pixel, a sample a cycle",
+        MNIST,
+        _one_bit,
+        dense(2000, 1000),
+        512,
+        input_bits=1,
     ),
     "mnist-cnn": Task(
         "MNIST 28 × 28, CNN 32-32-10",

@@ -66,6 +66,34 @@ def test_the_callback_follows_the_schedule_and_what_is_locked_stays(model):
     assert locked_kernels(callback.masks) == 18
 
 
+def test_a_pattern_keeps_fewer_channels_at_each_change_until_it_keeps_n_of_m(model):
+    """Of each output channel alike, whatever the number of input channels is."""
+    x, y = samples(model, count=32)
+    schedule = PolynomialDecay(0.0, 0.9, begin_step=0, end_step=8, power=1, frequency=4)
+    callback = GradualLock(schedule, fp.relock, granularity="2:20", paths=["*/kernel"])
+    fp.lock(model, callback.initial_masks(model))
+    kept = []
+    watch = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: kept.append(
+            {path: set(mask.sum(axis=-2).ravel().tolist()) for path, mask in callback.masks.items()}
+        )
+    )
+    model.fit(x, y, batch_size=8, epochs=3, callbacks=[callback, watch], verbose=0)
+    channels = {path: mask.shape[-2] for path, mask in callback.masks.items()}
+    assert max(channels.values()) == 20
+    for step, found in enumerate(kept):
+        most = [19, 11, 2][min(step // 4, 2)]
+        assert found == {path: {min(most, count)} for path, count in channels.items()}
+    check_zero(model, callback.masks)
+    nested = prune_rounds(model, [0.5, 0.9], lambda *_: None, granularity="2:20", paths=["*/kernel"])
+    assert {path: set(mask.sum(axis=-2).ravel().tolist()) for path, mask in nested.items()} == kept[-1]
+
+
+def test_regrowth_within_a_pattern_is_refused_before_any_step():
+    with pytest.raises(MaskError, match="an n:m pattern always keeps n of m; regrow in another granularity"):
+        GradualLock(ConstantSparsity(0.5, 0), fp.relock, granularity="2:4", regrow_fraction=0.1, data=(1, 2))
+
+
 # Each time a flow takes steps together, in test_select_finetuning.py.
 @pytest.mark.slow
 def test_steps_that_keras_takes_together_have_the_locks_of_single_steps():

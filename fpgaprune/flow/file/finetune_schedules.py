@@ -119,8 +119,8 @@ def check_schedule(config: ScheduleConfig, epochs: int, steps: int, sparsity: ob
     if isinstance(config, OneShotConfig):
         return
     where = "finetune.schedule"
-    if ":" in granularity:
-        raise ConfigError(f"{where}: granularity {granularity!r} has a fixed sparsity; use kind = 'one_shot'")
+    if ":" in granularity and config.regrow_fraction:
+        raise ConfigError(f"{where}.regrow_fraction: granularity {granularity!r} always keeps n of m; leave it out")
     if not isinstance(sparsity, float) or sparsity == 0:
         raise ConfigError(f"{where}: select.sparsity is {sparsity}; wanted one fraction above 0 for {config.kind!r}")
     if isinstance(config, RoundsConfig):

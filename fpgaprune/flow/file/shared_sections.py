@@ -17,7 +17,7 @@ from fpgaprune.flow.file.finetune_schedules import Fraction, OneShotConfig, Roun
 from fpgaprune.flow.file.section_type import Flow, LossLimit, Section, one_of, read_by, require
 from fpgaprune.flow.file.user_function import FORMS, is_function_name
 from fpgaprune.flow.run import digest_network, digest_tree
-from fpgaprune.select import CRITERIA, NORMALIZATIONS, parse_cost, parse_granularity
+from fpgaprune.select import CRITERIA, NORMALIZATIONS, NofM, parse_cost, parse_granularity
 from fpgaprune.target import Target, find_part, require_clock, usual_clock_ns
 from fpgaprune.values import FixedType, parse_slice
 
@@ -142,6 +142,14 @@ class SelectConfig(Section):
         if name not in CRITERIA and not is_function_name(name):
             raise ValueError(f"wanted one of {', '.join(CRITERIA)}, or 'package.module:function'")
         return name
+
+    @property
+    def share(self) -> float | dict[str, float]:
+        """`sparsity`, or that of the pattern n:m."""
+        if self.granularity == MULTIPLIER:
+            return self.sparsity
+        granularity = parse_granularity(self.granularity)
+        return self.sparsity or (granularity.sparsity if isinstance(granularity, NofM) else 0.0)
 
     @property
     def patterns(self) -> tuple[str, ...]:

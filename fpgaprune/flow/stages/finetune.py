@@ -78,7 +78,7 @@ def _check_schedule(config: Flow, data: Dataset) -> None:
         )
     select = config[SelectConfig]
     steps = steps_in_epoch(data.x_train, settings.batch_size)
-    check_schedule(settings.schedule, settings.epochs, steps, select.sparsity, select.granularity)
+    check_schedule(settings.schedule, settings.epochs, steps, select.share, select.granularity)
 
 
 class FinetuneResult(MaskCounts, frozen=True, kw_only=True, omit_defaults=True):

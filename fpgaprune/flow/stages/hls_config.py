@@ -34,7 +34,7 @@ class LayerHlsConfig(Section):
     """How often one of its multipliers is used for each output position."""
     weight_bits: int | None = Field(default=None, ge=2, le=32)
     """Bits of a weight."""
-    activation_bits: int | None = Field(default=None, ge=2, le=32)
+    activation_bits: int | None = Field(default=None, ge=1, le=32)
     """Bits of its output."""
     table_size: int | None = Field(default=None, ge=2, le=1 << 20)
     """Entries of the table of its activation; unset as many as its bits can tell apart, 1,024 to 16,384."""
@@ -64,7 +64,7 @@ class HlsConfig(Section):
     none."""
     weight_bits: int = Field(default=8, ge=2, le=32)
     """Bits of a weight."""
-    activation_bits: int = Field(default=8, ge=2, le=32)
+    activation_bits: int = Field(default=8, ge=1, le=32)
     """Bits of the output of a layer."""
     sum_bits: int = Field(default=16, ge=2, le=32)
     """Bits of the output of a convolution or a Dense layer."""

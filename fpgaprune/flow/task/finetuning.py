@@ -173,7 +173,7 @@ class Finetuning:
 
     @property
     def _sparsity(self) -> float:
-        sparsity = self.config[SelectConfig].sparsity
+        sparsity = self.config[SelectConfig].share
         if not isinstance(sparsity, float):
             raise ConfigError(f"select.sparsity is {sparsity}; a schedule wants one fraction")
         return sparsity

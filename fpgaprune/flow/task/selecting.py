@@ -58,14 +58,14 @@ def choose_masks(
 
     masks, additions = first_masks(model, settings, data, seed, on_step)
     narrow = narrowed(model, masks) if settings.filters else None
-    if settings.sparsity or ":" in settings.granularity:  # n:m has its own sparsity
+    if settings.share:
         options = score_options(settings, data, seed, target) | {"progress": on_step}
         if narrow is None:
-            masks = select(model, settings.sparsity or None, base=masks, **options)
+            masks = select(model, settings.share, base=masks, **options)
         else:
             if task is not None:
                 task.compile_for_scores(narrow.small)
-            small = select(narrow.small, settings.sparsity or None, base=narrow.small_masks, **options)
+            small = select(narrow.small, settings.share, base=narrow.small_masks, **options)
             masks = narrow.whole_masks(small)
     masks, more = close_masks(model, settings, masks)
     return masks, additions + more
@@ -100,7 +100,7 @@ def check_units(model: keras.Model, settings: SelectConfig, target: Target | Non
     """
     from fpgaprune.select import select
 
-    if settings.granularity in GRANULARITIES or not (settings.sparsity or ":" in settings.granularity):
+    if settings.granularity in GRANULARITIES or not settings.share:
         return
     options = score_options(settings, None, 0, target) | {"criterion": "l1", "data": None}
     none = dict.fromkeys(settings.sparsity, 0.0) if isinstance(settings.sparsity, dict) else 0.0

@@ -139,7 +139,10 @@ def test_schedules_that_end_at_the_asked_sparsity_are_taken(tmp_path, text):
         (scheduled("kind = 'constant_sparsity'\nbegin_step = 90"), "comes to sparsity 0 in 90 steps"),
         (scheduled("kind = 'rounds'", select="sparsity = 0.0"), "wanted one fraction above 0 for 'rounds'"),
         (scheduled("kind = 'rounds'", select="sparsity = {'conv*/kernel' = 0.5}"), "wanted one fraction above 0"),
-        (scheduled("kind = 'rounds'", select="granularity = '2:4'"), "granularity '2:4' has a fixed sparsity"),
+        (
+            scheduled("kind = 'rounds'\nregrow_fraction = 0.1", select="granularity = '2:4'"),
+            "regrow_fraction: granularity '2:4' always keeps n of m; leave it out",
+        ),
         (scheduled("kind = 'rounds'\nrewind_to = 9", train="epochs = 8"), "is epoch 9; the training has 8 epochs"),
         (scheduled("kind = 'rounds'\nrewind_to = 'gone.keras'"), r"rewind_to: .*gone\.keras does not exist"),
         (scheduled("kind = 'rounds'\nrewind_to = 1", train="model = 'm.keras'"), "but train.model skips the training"),

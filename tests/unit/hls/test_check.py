@@ -48,7 +48,7 @@ def test_all_problems_are_said_together():
         layers={
             "uot": {"weight_bits": 4},
             "out": {"weight": "fixd<3,1>"},
-            "out_relu": {"activation_bits": 1},
+            "out_relu": {"activation_bits": 0},
         },
         backend_options={"bord": "pynq-z2"},
     )
@@ -59,7 +59,7 @@ def test_all_problems_are_said_together():
         "layer 'norm' is a LayerNormalization, for which there is no hardware here; use",
         "options for layer 'uot' fit no layer; did you mean 'out'?",
         "layer 'out', weight: ",
-        "layer 'out_relu' has activation_bits 1; wanted a whole number, 2 or more",
+        "layer 'out_relu' has activation_bits 0; wanted a whole number, 1 or more",
         "backend Vitis has no option 'bord'; wanted one of ",
     ]
     assert len(check.problems) == len(wanted)

@@ -44,6 +44,18 @@ def test_the_gradient_passes_where_nothing_is_cut_off(kind, gradient):
     np.testing.assert_array_equal(tape.gradient(y, x), gradient)
 
 
+@pytest.mark.parametrize(
+    ("rounding", "trains", "gradient"),
+    [("RND", False, [0, 0.375, 1.5, 0.75, 0, 0]), ("TRN", False, [1, 1, 1, 1, 1, 0]), ("RND", True, [1] * 6)],
+)
+def test_the_gradient_of_one_bit_is_largest_at_its_step(rounding, trains, gradient):
+    """0 or 4, a step at 2; a type that cuts off has its step at its upper end, and a weight is none."""
+    x = tf.Variable([0.0, 0.5, 2.0, 3.0, 4.0, 9.0])
+    with tf.GradientTape() as tape:
+        y = rounded(tf.identity(x), FixedType(1, 3, False, rounding, "SAT"), trains=trains)
+    np.testing.assert_array_equal(tape.gradient(y, x), gradient)
+
+
 @pytest.mark.parametrize("signed", [True, False])
 def test_a_weight_that_was_cut_off_can_come_back_and_go_no_further(signed):
     kind = FixedType(4, 2, signed, "RND", "SAT")
