@@ -14,19 +14,20 @@ module _80_small_table (A, S, Y);
     parameter [WIDTH*ENTRIES-1:0] _TECHMAP_CONSTVAL_A_ = 0;
     wire _TECHMAP_FAIL_ = S_WIDTH > 6 || !(&_TECHMAP_CONSTMSK_A_);
 
-    // Bit `place` of the entries, by the index.
-    function [63:0] column;
-        input integer place;
-        integer row;
-        for (row = 0; row < 64; row = row + 1)
-            column[row] = _TECHMAP_CONSTVAL_A_[(row & (ENTRIES - 1)) * WIDTH + place];
+    // For each bit of the entries its value by the index. Yosys is slow in loops: one serves all bits.
+    function [64*WIDTH-1:0] columns;
+        input integer unused;
+        integer at;
+        for (at = 0; at < 64 * WIDTH; at = at + 1)
+            columns[at] = _TECHMAP_CONSTVAL_A_[(at & (ENTRIES - 1)) * WIDTH + at / 64];
     endfunction
 
-    function [63:0] wire_of;
-        input integer place;
-        integer row;
-        for (row = 0; row < 64; row = row + 1) wire_of[row] = row >> place & 1;
-    endfunction
+    localparam [64*WIDTH-1:0] COLUMNS = columns(0);
+    // For each bit of the index its value by the index.
+    localparam [383:0] WIRES = {
+        64'hffffffff00000000, 64'hffff0000ffff0000, 64'hff00ff00ff00ff00,
+        64'hf0f0f0f0f0f0f0f0, 64'hcccccccccccccccc, 64'haaaaaaaaaaaaaaaa
+    };
 
     // The first bit of the index, or of the entry behind the index, that is the same; none is below -1.
     function integer same;
@@ -35,9 +36,9 @@ module _80_small_table (A, S, Y);
         begin
             same = -1;
             for (other = place - 1; other >= 0; other = other - 1)
-                if (column(other) == column(place)) same = S_WIDTH + other;
+                if (COLUMNS[64*other+:64] == COLUMNS[64*place+:64]) same = S_WIDTH + other;
             for (other = S_WIDTH - 1; other >= 0; other = other - 1)
-                if (wire_of(other) == column(place)) same = other;
+                if (WIRES[64*other+:64] == COLUMNS[64*place+:64]) same = other;
         end
     endfunction
 
@@ -46,7 +47,7 @@ module _80_small_table (A, S, Y);
     genvar i;
     generate
         for (i = 0; i < WIDTH; i = i + 1) begin : bits
-            localparam [63:0] INIT = column(i);
+            localparam [63:0] INIT = COLUMNS[64*i+:64];
             localparam SAME = same(i);
             if (INIT == 64'd0 || &INIT) assign Y[i] = INIT[0];
             else if (SAME >= 0) assign Y[i] = known[SAME];

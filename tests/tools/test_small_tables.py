@@ -74,11 +74,11 @@ def test_a_table_of_four_bits_takes_a_lut_of_four_inputs_a_bit(tmp_path, name):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("(row & (ENTRIES - 1)) * WIDTH + place", "(row & (ENTRIES - 1)) * WIDTH"),
+        ("(at & (ENTRIES - 1)) * WIDTH + at / 64", "(at & (ENTRIES - 1)) * WIDTH"),
         (".I0(index[0]), .I1(index[1])", ".I0(index[1]), .I1(index[0])"),
         ("assign Y[i] = INIT[0]", "assign Y[i] = 1'b0"),
         ("same = S_WIDTH + other", "same = other"),
-        ("row >> place & 1", "row >> place + 1 & 1"),
+        ("64'hcccccccccccccccc, 64'haaaaaaaaaaaaaaaa", "64'haaaaaaaaaaaaaaaa, 64'hcccccccccccccccc"),
     ],
 )
 def test_a_wrong_map_is_noticed(tmp_path, old, new):
