@@ -37,8 +37,8 @@ class VerilogLayout:
             eight bits.
         loadable: whether weights and biases of the layers of `multipliers` can be loaded at run time, through a stream
             of their own; what is locked has no place there.
-        parallel_products: a Dense layer with more non-zero weights, and no entry in `fold`, is folded; a recurrent
-            layer gets a multiplier for so many each.
+        parallel_products: a Dense layer with more non-zero weights, and no entry in `fold`, is folded, unless most of
+            its weights are zero; a recurrent layer gets a multiplier for so many each.
         serial: a layer that has enough cycles for each of its sums computes them bit by bit, which takes fewer LUTs
             and more cycles; never if False.
         interval: cycles that a sample may take, where that is more than its pixels take to arrive. The more there are,

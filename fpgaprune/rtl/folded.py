@@ -19,13 +19,17 @@ _QUEUE = 32
 # Folding takes fewer LUTs if each multiplier computes at least so many products. A product with a constant takes at
 # most two adders; a multiplier outside a DSP block takes about twelve, with its share of the memory and of the sum.
 WORTH = 8
+# Products of a multiplier of two cycles, on average: with fewer, as where three quarters of the weights are zero,
+# folding takes as many multipliers as there are products, each with a memory.
+_SERVES = 1.25
 
 
 def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
     """Return how many inputs the layer takes in each cycle; None if it makes all its products at once.
 
     The layout says how often a layer is folded, else its strategy. Where neither does, a layer is folded if it has more
-    products than the layout allows, or if that takes fewer LUTs within the cycles in which a sample arrives.
+    products than the layout allows and most weights are not zero, or if that takes fewer LUTs within the cycles in
+    which a sample arrives.
 
     Raises:
         RtlError: the layout folds the layer less than once, or more often than it has inputs.
@@ -38,7 +42,7 @@ def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
     if wanted is None:
         wanted = min(context.beats, inputs)
         if weights.kept > context.layout.parallel_products:
-            wanted = max(wanted, 2)
+            wanted = wanted if wanted > 1 or _scattered(weights.matrix) else 2
         elif weights.kept < WORTH * _lanes(chain, inputs, wanted) * outputs:
             wanted = 1
     if not 1 <= wanted <= inputs:
@@ -49,6 +53,14 @@ def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
         chain.notes.append("not folded: the accumulator rounds or saturates, so the order of additions counts")
         return None
     return _lanes(chain, inputs, wanted)
+
+
+def _scattered(matrix: NDArray[np.int64]) -> bool:
+    """Return whether so few weights are not zero that a multiplier of two cycles hardly ever serves both."""
+    half = -(-len(matrix) // 2)
+    first, second = matrix[:half] != 0, np.zeros((half, matrix.shape[1]), bool)
+    second[: len(matrix) - half] = matrix[half:] != 0
+    return bool(np.count_nonzero(matrix) < _SERVES * np.count_nonzero(first | second))
 
 
 def fold(context: Context, chain: Chain, weights: Weights, lanes: int) -> None:

@@ -272,6 +272,13 @@ def test_a_layer_is_folded_where_that_costs_no_time_and_is_smaller(design, multi
     assert layer.note.startswith(f"folded: {multipliers} multipliers in 16 cycles") == (multipliers is not None)
 
 
+@pytest.mark.parametrize(("zeros", "folded"), [(0, True), (22, True), (23, False), (40, False)])
+def test_a_layer_with_too_many_products_is_folded_unless_each_would_keep_its_multiplier(zeros, folded, tmp_path):
+    """60 weights in two cycles are 30 multipliers; the first ones are zero: 38 are 1.27 for each, 37 are 1.23."""
+    layer = to_verilog(behind_an_image(1, 10, zeros=zeros), tmp_path, parallel_products=15).layers[-1]
+    assert layer.note.startswith("folded: 30 multipliers in 2 cycles") == folded
+
+
 def test_weights_that_are_one_in_every_beat_need_no_memory(tmp_path):
     # All weights are one, so nothing is looked up; the multipliers are wires.
     design = behind_an_image(16, 3)
