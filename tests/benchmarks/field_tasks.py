@@ -306,15 +306,6 @@ TASKS: dict[str, Task] = {
         512,
         input_bits=1,
     ),
-    "mnist-bits-wide": Task(
-        "MNIST 28 × 28 in 1 bit, MLP 784-2000-1000-10",
-        "MNIST 28 × 28, one bit a pixel, a sample a cycle",
-        MNIST,
-        _one_bit,
-        dense(2000, 1000),
-        512,
-        input_bits=1,
-    ),
     "mnist-cnn": Task(
         "MNIST 28 × 28, CNN 32-32-10",
         "MNIST 28 × 28",
