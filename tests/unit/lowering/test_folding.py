@@ -97,6 +97,14 @@ def test_a_concatenation_holds_what_it_joins_and_no_more(ranges, wanted):
         assert (result.to_float(result.to_raw(values)) == values).all()
 
 
+def test_one_bit_is_two_where_values_may_be_negative():
+    folded = joined()
+    ranges = {layer.name: Range(-8.0, 8.0) for layer in folded.layers} | {"a_relu": Range(0.0, 0.9)}
+    types = choose_types(folded, ranges, Precision(activation_bits=1))
+    assert types["a_relu"]["result"] == FixedType(1, 1, False, "RND", "SAT")
+    assert {types[name]["result"].width for name in ("b_relu", folded.layers[0].name)} == {2}
+
+
 def test_a_width_that_is_given_for_a_concatenation_counts():
     folded = joined()
     ranges = {name: Range.of(values) for name, values in observe(folded, RNG.normal(size=(9, 4, 4, 2))).items()}
