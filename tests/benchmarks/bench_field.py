@@ -207,7 +207,7 @@ def fit(turn: Turn, chosen: argparse.Namespace) -> field_table.Row:
 def recipe(turn: Turn, _: argparse.Namespace) -> field_table.Row:
     """The flow file of the examples; an input of a Dense network that has a sign gets a bit for it."""
     task = TASKS[turn.task]
-    if task.input_bits == 1:
+    if task.one_bit:
         return _one_bit(turn)
     sparsity, bits, limit = [*turn.point.split(":"), "", ""][:3]
     # Behind few positions a Dense layer is adders, too; with more time for a sample it is folded, zeros or not.
@@ -218,11 +218,9 @@ def recipe(turn: Turn, _: argparse.Namespace) -> field_table.Row:
         flow = merged(flow, {"hls": {"activation_bits": int(bits)}})
     if limit:
         flow = merged(flow, {"trim": {"max_loss": limit}})
-    input_bits = task.input_bits
-    if task.dense and input_bits is None:
+    if task.dense:
         with np.load(turn.data) as file:
             input_bits = flow["hls"]["activation_bits"] + int(file["x_train"].min() < 0)
-    if input_bits is not None:
         flow = merged(flow, {"hls": {"layers": {"x": {"activation_bits": input_bits}}}})
     return _trained(turn, flow)
 

@@ -39,7 +39,7 @@ class Task:
         repeats: how many times more epochs than a data set of the size of MNIST gets, so that a small one has as many
             steps as a training needs.
         interval: largest number of cycles between two samples; 1 is a sample a cycle.
-        input_bits: bits of an input, where they are fewer than those of an activation.
+        one_bit: whether an input is 0 or 1/2.
     """
 
     words: str
@@ -50,7 +50,7 @@ class Task:
     batch: int
     repeats: int = 1
     interval: int = 1
-    input_bits: int | None = None
+    one_bit: bool = False
 
     @property
     def dense(self) -> bool:
@@ -105,25 +105,14 @@ def _images(folder: Path) -> Arrays:
     return {f"{key}_{part}": found[f"{key}{tail}"] for key in "xy" for part, tail in _PARTS.items()}
 
 
-def _few_bits(rounded: Callable[[np.ndarray], np.ndarray]) -> Arrays:
-    """MNIST, each image as the row of what `rounded` makes of its pixels, 0 to 1."""
+def _one_bit() -> Arrays:
+    """MNIST, of each pixel the highest of its eight bits: 0, or 1/2 where it is 128 or more of 255."""
     found = _images(MNIST)
-    small = {
-        key: rounded(values).reshape(len(values), -1).astype(np.float32)
-        for key, values in found.items()
+    return found | {
+        key: ((pixels > 0.5) / 2).reshape(len(pixels), -1).astype(np.float32)
+        for key, pixels in found.items()
         if key[0] == "x"
     }
-    return found | small
-
-
-def _two_bits() -> Arrays:
-    """Each pixel one of four values: 0, 1/4, 1/2, 3/4."""
-    return _few_bits(lambda pixels: np.floor(pixels * 4) / 4)
-
-
-def _one_bit() -> Arrays:
-    """Of each pixel the highest of its eight bits: 0, or 1/2 where it is 128 or more of 255."""
-    return _few_bits(lambda pixels: (pixels > 0.5) / 2)
 
 
 def _intrusion() -> Arrays:
@@ -288,15 +277,6 @@ TASKS: dict[str, Task] = {
         dense(32, 32),
         512,
     ),
-    "mnist-wide": Task(
-        "MNIST 28 × 28 in 2 bits, MLP 784-64-32-10",
-        "MNIST 28 × 28, two bits a pixel, a sample a cycle",
-        MNIST,
-        _two_bits,
-        dense(64, 32),
-        512,
-        input_bits=2,
-    ),
     "mnist-bits": Task(
         "MNIST 28 × 28 in 1 bit, MLP 784-1200-600-10",
         "MNIST 28 × 28, one bit a pixel, a sample a cycle",
@@ -304,7 +284,7 @@ TASKS: dict[str, Task] = {
         _one_bit,
         dense(1200, 600),
         512,
-        input_bits=1,
+        one_bit=True,
     ),
     "mnist-cnn": Task(
         "MNIST 28 × 28, CNN 32-32-10",
