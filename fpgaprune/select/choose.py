@@ -72,7 +72,7 @@ def select(
         sparsity: fraction of units to lock, 0..1; or globs of weight paths to fractions, of which the first match
             counts, and which replace `paths`. None only if the granularity has its own sparsity (`2:4`).
         granularity: `weight`, `kernel` (one `W[..., i, o]`), `filter` (one `W[..., o]`), `input_channel`,
-            `n:m` as in `2:4`, a `Block` or a `Multiplier`.
+            `n:m` as in `2:4` or `6:all`, a `Block` or a `Multiplier`.
         criterion: one of `CRITERIA`, or a function `scores(model, data)` that gives each weight path an array
             which broadcasts to the weight; the lowest scores are locked first.
         scope: `network` for one threshold over all weights (or over all that a glob of `sparsity` matches), separately
@@ -182,10 +182,7 @@ def _shares(
 def _fraction(sparsity: Any, granularity: Granularity) -> float:
     if isinstance(granularity, NofM):
         if sparsity is not None and abs(sparsity - granularity.sparsity) > 1e-9:
-            raise MaskError(
-                f"sparsity is {sparsity}; granularity '{granularity.n}:{granularity.m}' makes "
-                f"{granularity.sparsity:.6g}: leave sparsity out"
-            )
+            raise MaskError(f"sparsity is {sparsity}; granularity '{granularity}' decides it: leave sparsity out")
         return granularity.sparsity
     if isinstance(sparsity, bool) or not isinstance(sparsity, int | float | np.number) or not 0 <= sparsity <= 1:
         raise MaskError(f"sparsity is {sparsity}; wanted a fraction from 0 to 1{fraction_meant(sparsity)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -181,7 +181,8 @@ class NofM:
 
     Attributes:
         n: number of channels that stay free.
-        m: number of consecutive channels.
+        m: number of consecutive channels; None for all that a weight has.
+        reached: how far on the way to the pattern, 0..1: before its end more than `n` stay.
 
     Source: Mishra, Albericio Latorre, Pool, Stosic, Stosic, Venkatesh, Yu, Micikevicius, "Accelerating Sparse Deep
     Neural Networks", 2021, section 3 (2:4); Zhou, Ma, Zhu, Liu, Zhang, Yuan, Sun, Li, "Learning N:M Fine-grained
@@ -189,38 +190,44 @@ class NofM:
     """
 
     n: int
-    m: int
+    m: int | None
+    reached: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.n < self.m:
-            raise MaskError(f"granularity '{self.n}:{self.m}' keeps {self.n} of {self.m}; wanted at least 1 and fewer")
+        if not 1 <= self.n < (self.m or math.inf):
+            raise MaskError(f"granularity '{self}' keeps {self.n} of {self.m or 'all'}; wanted at least 1 and fewer")
+
+    def __str__(self) -> str:
+        return f"{self.n}:{self.m or 'all'}"
 
     @property
     def sparsity(self) -> float:
-        """The sparsity of the pattern if `m` divides the number of channels."""
-        return 1 - self.n / self.m
+        """The sparsity of the pattern if `m` divides the number of channels; 1 for `n` of all: a schedule's last."""
+        return 1.0 if self.m is None else 1 - self.n / self.m
 
     def on_the_way(self, sparsity: float) -> NofM:
-        """Return the pattern that keeps `round((1 - sparsity) * m)` of `m`: at least `n`, and fewer than all."""
-        return NofM(min(max(round((1 - sparsity) * self.m), self.n), self.m - 1), self.m)
+        """Return the pattern that keeps `round((1 - sparsity) * m)` of `m`, and at least `n`."""
+        return replace(self, reached=min(sparsity / self.sparsity, 1.0))
 
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:
         """Return the groups of up to `m` elements; raises MaskError for a weight without channels."""
         if len(shape) < 2:
             raise MaskError(f"weight {path!r} of shape {shape} has no input channels; n:m needs them")
         sides = [1] * len(shape)
-        sides[axes.inputs[0]] = self.m
+        sides[axes.inputs[0]] = self.m or shape[axes.inputs[0]]
         return Block(tuple(sides)).partition(path, shape, axes)
 
     def lock(self, scores: NDArray[np.float64], axes: ChannelAxes) -> NDArray[np.bool_]:
         """Return the mask that keeps the `n` best elements of each group; of equal elements the later one."""
         along = np.moveaxis(scores, axes.inputs[0], -1)
         channels = along.shape[-1]
+        m = self.m or channels
+        kept = min(self.n + round((1 - self.reached) * (m - self.n)), m)
         # A short last group is padded with elements that are never better than its own.
-        fill = [(0, 0)] * (along.ndim - 1) + [(0, -channels % self.m)]
+        fill = [(0, 0)] * (along.ndim - 1) + [(0, -channels % m)]
         filled = np.pad(along, fill, constant_values=-np.inf)
-        groups = filled.reshape(-1, self.m)
-        best = np.argsort(groups, axis=-1, kind="stable")[:, self.m - self.n :]
+        groups = filled.reshape(-1, m)
+        best = np.argsort(groups, axis=-1, kind="stable")[:, m - kept :]
         free = np.zeros(groups.shape, dtype=bool)
         np.put_along_axis(free, best, True, axis=-1)
         return np.ascontiguousarray(np.moveaxis(free.reshape(filled.shape)[..., :channels], -1, axes.inputs[0]))
@@ -238,8 +245,8 @@ def _along(axis: int, ndim: int) -> tuple[int, ...]:
 
 
 GRANULARITIES = ("weight", "kernel", "filter", "input_channel")
-FORMS = f"{', '.join(GRANULARITIES)}, n:m such as 2:4, block(4, 4), or multiplier(resource_unrolled, 9)"
-_N_OF_M = re.compile(r"^(?P<n>\d{1,9}):(?P<m>\d{1,9})$")
+FORMS = f"{', '.join(GRANULARITIES)}, n:m such as 2:4 or 6:all, block(4, 4), or multiplier(resource_unrolled, 9)"
+_N_OF_M = re.compile(r"^(?P<n>\d{1,9}):(?P<m>\d{1,9}|all)$")
 _CALL = re.compile(r"^(?P<name>block|multiplier)\((?P<arguments>[^()]*)\)$")
 _INTEGER = re.compile(r"^-?\d{1,9}$")
 
@@ -248,9 +255,9 @@ def parse_granularity(value: str | Granularity) -> Granularity:
     """Return the granularity that the text `value` names; a `Block` or `Multiplier` is returned as it is.
 
     Args:
-        value: `weight`, `kernel`, `filter` or `input_channel`; `2:4`; `block(4, 4)`, whose numbers are the sides of
-            `Block`; `multiplier(resource_unrolled, 9)`, strategy and reuse factor of `Multiplier`, and, if wanted,
-            the io_type.
+        value: `weight`, `kernel`, `filter` or `input_channel`; `2:4` or `6:all`; `block(4, 4)`, whose numbers are the
+            sides of `Block`; `multiplier(resource_unrolled, 9)`, strategy and reuse factor of `Multiplier`, and, if
+            wanted, the io_type.
 
     Raises:
         MaskError: there is no such granularity; the message lists the forms.
@@ -263,7 +270,7 @@ def parse_granularity(value: str | Granularity) -> Granularity:
         return Named(value)
     pattern = _N_OF_M.match(value)
     if pattern:
-        return NofM(int(pattern["n"]), int(pattern["m"]))
+        return NofM(int(pattern["n"]), None if pattern["m"] == "all" else int(pattern["m"]))
     call = _CALL.match(value.strip())
     arguments = [argument.strip() for argument in call["arguments"].split(",")] if call else []
     if call and call["name"] == "block" and all(_INTEGER.match(argument) for argument in arguments):

@@ -231,8 +231,7 @@ def _one_bit(turn: Turn) -> field_table.Row:
     path, (units, classes) = list(kernels)[-1], list(kernels.values())[-1].shape
     votes = turn.folder / "votes.npz"
     fp.MaskSet({path: np.repeat(np.eye(classes), units // classes, axis=0) > 0}).save(votes)
-    most = max(len(array) for array in kernels.values())
-    return _trained(turn, example("one_bit", select={"granularity": f"{turn.point}:{most}", "masks": str(votes)}))
+    return _trained(turn, example("one_bit", select={"granularity": f"{turn.point}:all", "masks": str(votes)}))
 
 
 def _trained(turn: Turn, flow: dict[str, Any]) -> field_table.Row:

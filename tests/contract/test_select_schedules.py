@@ -82,7 +82,7 @@ def test_a_pattern_keeps_fewer_channels_at_each_change_until_it_keeps_n_of_m(mod
     channels = {path: mask.shape[-2] for path, mask in callback.masks.items()}
     assert max(channels.values()) == 20
     for step, found in enumerate(kept):
-        most = [19, 11, 2][min(step // 4, 2)]
+        most = [20, 11, 2][min(step // 4, 2)]
         assert found == {path: {min(most, count)} for path, count in channels.items()}
     check_zero(model, callback.masks)
     nested = prune_rounds(model, [0.5, 0.9], lambda *_: None, granularity="2:20", paths=["*/kernel"])

@@ -32,7 +32,7 @@ def test_each_neuron_keeps_its_inputs_and_is_one_lut(tmp_path):
     fp.MaskSet({"out/kernel": np.repeat(np.eye(2), 8, axis=0) > 0}).save(tmp_path / "votes.npz")
     flow = tomllib.loads(EXAMPLE.read_text())
     flow["data"]["source"], flow["train"]["model"] = str(tmp_path / "mine.npz"), str(tmp_path / "mine.keras")
-    flow["select"] |= {"granularity": "6:24", "masks": str(tmp_path / "votes.npz")}
+    flow["select"]["masks"] = str(tmp_path / "votes.npz")
     # As in the file but for its length, and for what is simulated: the sums are proven for all inputs.
     flow["finetune"] |= {"epochs": 12, "batch_size": 20}
     flow["quantise"]["epochs"], flow["hls"]["simulate"], flow["measure"]["simulate"] = 4, 16, 0

@@ -110,8 +110,8 @@ class SelectConfig(Section):
     sparsity: Fraction | dict[str, Fraction] = 0.0
     """The fraction of units to lock, or a table of globs of weight paths to fractions."""
     granularity: Annotated[str, read_by(parse_granularity, MULTIPLIER)] = "kernel"
-    """A unit: `weight`, `kernel`, `filter`, `input_channel`, `n:m`, `block(4, 4)`, `multiplier(resource_unrolled, 9)`,
-    or `multiplier` for that of [target]."""
+    """A unit: `weight`, `kernel`, `filter`, `input_channel`, `n:m`, `n:all`, `block(4, 4)`,
+    `multiplier(resource_unrolled, 9)`, or `multiplier` for that of [target]."""
     criterion: str = "l1"
     """The score of a unit: `l1`, `l2`, `taylor`, `fisher` or another (an unknown name lists them all), or
     `package.module:function`."""

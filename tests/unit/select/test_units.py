@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from itertools import product
+from itertools import pairwise, product
 
 import keras
 import numpy as np
@@ -97,10 +97,34 @@ def test_a_last_group_that_is_short_keeps_n_too():
     assert masks["conv/kernel"][0, 0, :, 0].tolist() == [False, False, True, True, True]
 
 
+def test_n_of_all_keeps_the_best_n_of_each_output_and_all_where_there_are_fewer():
+    rng = np.random.default_rng(1)
+    weights = {name: rng.normal(size=shape) for name, shape in (("a/kernel", (9, 3)), ("b/kernel", (2, 4, 5)))}
+    masks = select(fake_model({**weights, "c/kernel": np.ones((2, 6))}), granularity="3:all", paths=["*"])
+    for path, weight in weights.items():
+        size = np.abs(weight)
+        assert (masks[path] == (size >= np.sort(size, axis=-2)[..., -3:-2, :])).all()
+        assert (masks[path].sum(axis=-2) == 3).all()
+    assert masks["c/kernel"].all()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sparsities", "kept"),
+    [("2:8", (0, 0.25, 0.5, 0.75), (8, 6, 4, 2)), ("2:all", (0, 0.5, 0.9, 1), (8, 5, 3, 2))],
+)
+def test_on_the_way_to_a_pattern_ever_fewer_stay(pattern, sparsities, kept):
+    chosen = parse_granularity(pattern)
+    scores = np.random.default_rng(2).normal(size=(8, 5))
+    steps = [chosen.on_the_way(sparsity).lock(scores, PLAIN) for sparsity in sparsities]
+    assert [set(mask.sum(axis=0)) for mask in steps] == [{count} for count in kept]
+    assert all((late <= early).all() for early, late in pairwise(steps)), "what was locked stays so"
+    assert (chosen.lock(scores, PLAIN) == steps[-1]).all()
+
+
 def test_n_of_m_says_its_own_sparsity():
     model = fake_model({"conv/kernel": np.ones((1, 1, 8, 2))})
     select(model, 0.75, granularity="1:4")
-    with pytest.raises(MaskError, match=r"sparsity is 0\.6; granularity '1:4' makes 0\.75: leave sparsity out"):
+    with pytest.raises(MaskError, match=r"sparsity is 0\.6; granularity '1:4' decides it: leave sparsity out"):
         select(model, 0.6, granularity="1:4")
 
 
