@@ -58,6 +58,7 @@ def select(
     cost: str | Adders | None = None,
     protect: Protection | Sequence[str] = (),
     progress: OnStep | None = None,
+    again: bool = False,
 ) -> MaskSet:
     """Select the least important units up to `sparsity`; return masks that lock them and what `base` locks.
 
@@ -91,6 +92,8 @@ def select(
             `none` (`fpgaprune.select.allot`).
         protect: a `Protection`, or globs of weight paths that stay as they are.
         progress: called with `(done, total, note)` after each batch of data.
+        again: whether `model` computes as it did when these weights were last selected from. It is not traced then to
+            see that it computes with them.
 
     Raises:
         DataError: the data have a wrong form.
@@ -115,7 +118,8 @@ def select(
     variables = named_weights(model)
     base = None if base is None else base.fitted(model)
     shares = _shares(model, sparsity, choice.granularity, variables, _strings(paths, "paths"))
-    require_in_use(model, {path: _one_locked(variables[path].shape) for path in shares}, MaskError, stays=True)
+    if not again:
+        require_in_use(model, {path: _one_locked(variables[path].shape) for path in shares}, MaskError, stays=True)
     question = _question(model, variables, shares, data, batch_size, seed, progress)
     scores = _scores(choice.criterion, question, criterion)
     protected = protection.paths(variables)

@@ -65,6 +65,11 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         self._regrow_fraction = regrow_fraction
         self._options = options
         self._step = 0
+        self._again = False
+
+    def on_train_begin(self, logs: object = None) -> None:  # noqa: ARG002
+        """Let the first change of this training check what the model computes; while it trains that stays."""
+        self._again = False
 
     def initial_masks(self, model: keras.Model) -> MaskSet:
         """Make masks for every weight that may be locked later; only `base` is locked."""
@@ -84,9 +89,9 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         self._step = together.stop
 
     def _change(self, sparsity: float) -> None:
-        masks = advance(
-            self.model, sparsity, self.masks or self._base, self._base, self._regrow_fraction, self._options
-        )
+        options = {**self._options, "again": self._again}
+        masks = advance(self.model, sparsity, self.masks or self._base, self._base, self._regrow_fraction, options)
+        self._again = True
         if self.masks is None or masks != self.masks:
             self._relock(self.model, masks)
             self.masks = masks

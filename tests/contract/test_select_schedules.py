@@ -248,3 +248,32 @@ def test_rewinding_to_another_model_is_refused_before_anything_changes(model):
 def test_options_that_cannot_be_are_refused(options, message):
     with pytest.raises(MaskError, match=message):
         GradualLock(ConstantSparsity(0.5, 0), fp.relock, **options)
+
+
+class Watched(keras.layers.Layer):
+    """Counts how often it is traced for inference."""
+
+    traced = 0
+
+    def call(self, x, training=None):
+        Watched.traced += training is False
+        return x
+
+
+def test_what_a_model_computes_is_looked_at_once_in_a_training():
+    """A trace takes longer than a step of a small network."""
+    layers = [keras.layers.Dense(8, name="one"), Watched(), keras.layers.Dense(3, name="two")]
+    model = keras.Sequential([keras.Input((6,)), *layers])
+    model.compile("adam", "mse")
+    x, y = np.ones((40, 6)), np.ones((40, 3))
+    callback = GradualLock(PolynomialDecay(0.0, 0.8, 0, 8, frequency=1), fp.relock, granularity="weight")
+    fp.lock(model, callback.initial_masks(model))
+    model.fit(x, y, batch_size=8, epochs=1, verbose=0)
+    Watched.traced = 0
+    model.fit(x, y, batch_size=8, epochs=2, callbacks=[callback], verbose=0)
+    assert len(callback.history) >= 6
+    assert Watched.traced <= 2, "by the first selection and by the first lock"
+    Watched.traced = 0
+    callback = GradualLock(ConstantSparsity(0.9, 0, frequency=1), fp.relock, granularity="weight")
+    model.fit(x, y, batch_size=8, epochs=2, callbacks=[callback], verbose=0)
+    assert Watched.traced >= 1, "another training looks again"
