@@ -55,7 +55,7 @@ def fit_flow(
         limits: what must hold.
         progress: learns of trials in words.
         route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised. If left
-            out, that of `[target]`.
+            out, that of `[target]`; `auto` is `verilog` too where the untouched network fits only so.
         options: where trials run.
         on_trial: learns of the state of the search after each trial, as data.
         replace: whether the answer of a search of another network in `out` is lost.
@@ -84,12 +84,13 @@ def _prepared(
     """Return the search, and the tracker that learns of its trials; arguments and errors are those of `fit_flow`."""
     tracker = None if log_trials is None else find_tracker(log_trials, out)
     target = config[TargetConfig]
-    way = find_route(route or target.route, target.target(), limits.share)
+    asked = route or target.route
+    way = find_route(asked, target.target(), limits.share)
     # Every run of the search makes what the route needs, and nothing else.
     settled = config.model_copy(update={"target": target.model_copy(update={"route": way.name})})
     report = partial(_report, on_trial, tracker)
-    search = FitSearch(way, settled, out, limits, progress or Silent(), options or WorkerOptions(), report, replace)
-    return search, tracker
+    learns, free = progress or Silent(), asked == "auto"
+    return FitSearch(way, settled, out, limits, learns, options or WorkerOptions(), report, replace, free), tracker
 
 
 def _ended(search: FitSearch, tracker: Tracker | None) -> Fit:
@@ -152,7 +153,8 @@ def fit(
             left out, the search chooses epochs, batches and rate.
         seed: of all random numbers.
         route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised. If left
-            out, `verilog` for parts of Lattice and Gowin, whose tools compile no HLS, else `hls`.
+            out, `verilog` for parts of Lattice and Gowin, whose tools compile no HLS, and where the untouched network
+            fits only so; else `hls`.
         progress: learns of trials in words.
         workers: processes on this machine that run trials at the same time. A script that gives it needs
             `if __name__ == "__main__":`, as all scripts that start processes.

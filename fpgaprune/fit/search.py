@@ -41,7 +41,14 @@ from fpgaprune.fit.log import OnTrial, SearchLog, few_networks, few_samples, kno
 from fpgaprune.fit.page import write_page
 from fpgaprune.fit.phases import Phases
 from fpgaprune.fit.result import Fit, FitPoint
-from fpgaprune.fit.route import Route, VerilogRoute, count_kept_weights, smallest_part, verilog_instead
+from fpgaprune.fit.route import (
+    Route,
+    VerilogRoute,
+    count_kept_weights,
+    find_route,
+    smallest_part,
+    verilog_instead,
+)
 from fpgaprune.fit.trial import Executor, TrialRunner
 from fpgaprune.fit.workers import WorkerOptions
 from fpgaprune.flow import (
@@ -94,6 +101,7 @@ class FitSearch:
         options: where trials run.
         on_trial: learns of the state of the search as data.
         replace: whether the answer of a search of another network in `out` is lost.
+        may_change_route: whether the route becomes our Verilog if the untouched network fits only so.
         notes: sentences on what stopped it.
     """
 
@@ -105,6 +113,7 @@ class FitSearch:
     options: WorkerOptions
     on_trial: OnTrial
     replace: bool = False
+    may_change_route: bool = False
     notes: list[str] = field(default_factory=list)
 
     def run(self) -> Fit:
@@ -150,18 +159,14 @@ class FitSearch:
         for sentence in unlike_columns(model, data.x_train):
             log.warn_of_samples(sentence)
             self.notes.append(sentence)
-        document = self._with_dense_weights(document, split, model)
+        document, estimates = self._with_route(document, split, model)
         trials = TrialRunner(self.route, document, self.out / TRIALS, source, self.limits, executor, content)
-        estimates = Estimates(self.route, document, split, model, self.limits)
         start, names = self._start(document)
         if (design := estimates.design(start)) is not None:
             # A wrong path of a tool is an error now, not when the search is over.
             self.route.counting(design, document)
             if not document.get("hls", {}).get("layers"):
                 start = replace(start, signed=_signed_inputs(design))
-            if self.route.name != VerilogRoute.name and estimates.best_layout(start).share > self.limits.share:
-                for sentence in self._our_verilog(design, "the untouched network"):
-                    log.progress.stage("route", "warning", sentence)
         phases = Phases(trials, estimates, log, names, self.notes)
         self._train(phases, start, split, model, data)
         trials.impossible.update(estimates.impossible)
@@ -192,7 +197,9 @@ class FitSearch:
         if warning := few_networks(len(points), self.limits):
             self.notes.append(warning)
         if not best.fits:
-            self.notes += [*self._our_verilog(best.design(), "the nearest network"), self._larger_part(best)]
+            as_verilog = self._our_verilog(best.design(), "the nearest network")
+            self.notes += [f"{sentence}; try --route {VerilogRoute.name}" for sentence in as_verilog]
+            self.notes.append(self._larger_part(best))
         self.notes += trials.left_out()
         target = self.config[TargetConfig].target()
         found = Fit(
@@ -211,6 +218,32 @@ class FitSearch:
         write_page(found, self.out)
         write_bytes(self.out / FRONT, (json.dumps(found.to_json(), indent=1) + "\n").encode())
         return found
+
+    def _with_route(
+        self, document: dict[str, Any], split: Dataset, model: keras.Model
+    ) -> tuple[dict[str, Any], Estimates]:
+        """Return the flow of every trial and its estimates; the route is our Verilog from here on if it has to be."""
+        asked = self._with_dense_weights(document, split, model)
+        estimates = Estimates(self.route, asked, split, model, self.limits)
+        start, _ = self._start(asked)
+        design = estimates.design(start)
+        if design is None or self.route.name == VerilogRoute.name:
+            return asked, estimates
+        if estimates.best_layout(start).share <= self.limits.share:
+            return asked, estimates
+        sentences = self._our_verilog(design, "the untouched network")
+        if not sentences or not self.may_change_route:
+            for sentence in sentences:
+                self.progress.stage("route", "warning", f"{sentence}; try --route {VerilogRoute.name}")
+            return asked, estimates
+        (sentence,) = sentences
+        other = f"as an hls4ml project it does not, and --route {self.route.name} prunes it until it does"
+        self.progress.stage("route", "said", f"{sentence}; {other}")
+        target = self.config[TargetConfig]
+        self.route = find_route(VerilogRoute.name, target.target(), self.limits.share)
+        settled = target.model_copy(update={"route": self.route.name})
+        self.config = self.config.model_copy(update={"target": settled})
+        return self._with_route({**document, "target": {**document["target"], "route": self.route.name}}, split, model)
 
     def _with_dense_weights(self, document: dict[str, Any], split: Dataset, model: keras.Model) -> dict[str, Any]:
         """Return the flow of every trial; say so if zeros are chosen in Dense layers too, which pays in our Verilog."""
@@ -320,7 +353,7 @@ class FitSearch:
             return []
         return [
             f"as our own Verilog {which} fits, by its estimate: {layout.share:.0%} of the "
-            f"{LABELS[layout.resource]}s, {layout.latency_cycles:,} cycles; try --route {VerilogRoute.name}"
+            f"{LABELS[layout.resource]}s, {layout.latency_cycles:,} cycles"
         ]
 
     def _larger_part(self, best: FitPoint) -> str:

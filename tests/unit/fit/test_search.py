@@ -9,7 +9,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.errors import ConfigError
 from fpgaprune.fit import search_document
-from fpgaprune.flow import Dataset, FinetuneConfig, known_better, parse_config
+from fpgaprune.flow import Dataset, FinetuneConfig, Silent, TargetConfig, known_better, parse_config
 from fpgaprune.network import save_keras
 
 
@@ -71,6 +71,42 @@ def test_a_search_for_verilog_begins_with_the_recipe_and_a_bit_for_the_sign_of_a
     assert written["select"]["sparsity"] >= 0.6
     assert asked[0][FinetuneConfig].weight_decay == 0.1
     assert {name: entry["activation_bits"] for name, entry in written["hls"]["layers"].items()} == layers
+
+
+@pytest.mark.parametrize(
+    ("route", "share", "taken", "told"),
+    [
+        (None, 0.03, "verilog", "as an hls4ml project it does not, and --route hls prunes it until it does"),
+        ("hls", 0.03, "hls", "; try --route verilog"),
+        ("auto", 0.8, "hls", None),
+        (None, 1e-4, "hls", None),
+    ],
+)
+def test_nobody_has_to_ask_for_our_verilog_where_the_network_fits_only_so(
+    route, share, taken, told, tmp_path, monkeypatch
+):
+    asked, said = [], []
+
+    def run(config, folder, progress):
+        asked.append(config)
+        raise EnoughError
+
+    class Said(Silent):
+        def stage(self, name, state, note="", seconds=None):
+            said.extend([note] if name == "route" else [])
+
+    monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", run)
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, (200, 16)).astype("float32"), rng.integers(0, 3, 200)
+    model = keras.Sequential([keras.Input((16,), name="x"), keras.layers.Dense(16), keras.layers.Dense(3)])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    data = {f"{key}_{part}": array for key, array in (("x", x), ("y", y)) for part in ("train", "valid", "test")}
+    target = fp.Target.of("xc7z020clg400-1")
+    with pytest.raises(EnoughError):
+        fp.fit(model, data, target, out=tmp_path / "out", route=route, share=share, progress=Said())
+    assert asked[0][TargetConfig].route == taken
+    assert [told is not None and one.endswith(told) for one in said] == [True] * (told is not None)
+    assert asked[0].model_dump(mode="json")["finetune"]["quantised"] is True
 
 
 def test_a_short_search_begins_with_a_network_that_locks_something_and_allows_what_the_trained_one_knows_by_heart(
