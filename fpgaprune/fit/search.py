@@ -278,7 +278,7 @@ class FitSearch:
             most = _COUNTED * 60 * self.limits.minutes
             return min(log.times.counting_seconds(self.route.counting_seconds(best)), most)
 
-        log.times.expected = expected_seconds(model, split, 1)
+        log.times.expected = expected_seconds(model, split, ways[0].batch_size)
         short = log.times.expected * ways[0].short
         hurries = is_short(self.limits.minutes, short, more * short)
 

@@ -33,7 +33,7 @@ def flow(**finetune):
 @pytest.mark.parametrize(
     ("samples", "finetune", "epochs"),
     [
-        (100_000, {}, 16),
+        (90_000, {}, 16),
         # 4,000 steps, of 4 in an epoch.
         (100, {}, 1000),
         (100, {"batch_size": 10}, 400),
@@ -77,7 +77,7 @@ def test_a_first_trial_takes_a_fourth_of_the_epochs(whole, short):
 
 @pytest.mark.parametrize(
     ("samples", "batch_size", "rate", "epochs"),
-    [(4096, 64, 0.005 * 2**0.5, 32), (18_000, 256, 0.005 * 8**0.5, 32), (10**6, 256, 0.005 * 8**0.5, 32)],
+    [(4096, 64, 0.005 * 2**0.5, 32), (18_000, 256, 0.005 * 8**0.5, 32), (100_000, 256, 0.005 * 8**0.5, 32)],
 )
 def test_many_samples_are_taken_in_larger_steps_at_a_higher_rate(samples, batch_size, rate, epochs):
     made = Training.at_higher_rate(flow(), data(samples), convolution())
@@ -193,15 +193,26 @@ def test_each_step_of_a_recurrent_layer_takes_time():
     def recurrent(steps):
         return keras.Sequential([keras.Input((steps, 4)), keras.layers.GRU(32), keras.layers.Dense(10)])
 
-    one, many = (expected_seconds(recurrent(steps), data(100), 1) for steps in (1, 40))
-    assert 30 * one < many < 40 * one
-    both = keras.Sequential([keras.Input((40, 4)), keras.layers.Bidirectional(keras.layers.GRU(32))])
-    assert 1.9 * many < expected_seconds(both, data(100), 1) < 2.1 * many
+    one, two, many = (expected_seconds(recurrent(steps), data(100), 25) for steps in (1, 2, 41))
+    assert many - one == pytest.approx(40 * (two - one))
+    both = keras.Sequential([keras.Input((41, 4)), keras.layers.Bidirectional(keras.layers.GRU(32))])
+    beside = one - (two - one)
+    assert 1.9 * (many - beside) < expected_seconds(both, data(100), 25) - beside < 2.1 * (many - beside)
+
+
+def test_an_epoch_of_few_samples_takes_time_and_so_does_each_step():
+    """40 samples of an LSTM were trained for 2,000 epochs: five minutes of a search of four."""
+    lstm = keras.Sequential([keras.Input((100, 6)), keras.layers.LSTM(12), keras.layers.Dense(4)])
+    epoch = expected_seconds(lstm, data(40), 32)
+    assert 0.02 < epoch < 0.1, "64 ms were measured"
+    assert expected_seconds(lstm, data(40), 4) > 4 * epoch
+    asked = Training.from_flow(flow(), data(40), lstm, 10.0)
+    assert asked.whole == int(10.0 / epoch) < 2000
 
 
 def test_a_short_search_trains_for_fewer_epochs_but_its_best_network():
     usual = Training.at_higher_rate(flow(), data(18_000), convolution())
-    epoch = expected_seconds(convolution(), data(18_000), 1)
+    epoch = expected_seconds(convolution(), data(18_000), usual.batch_size)
     short = Training.at_higher_rate(flow(), data(18_000), convolution(), 8.5 * epoch)
     assert (short.short, short.whole, short.long) == (2, 8, usual.long)
     # That is no large network, so it need not lose filters first.
