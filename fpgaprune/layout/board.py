@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -31,10 +31,12 @@ from fpgaprune.target import Part, find_part
 _MINUTES, _SHARE, _MANY = 5.0, 0.7, 7000
 # A layout that is tried after another one takes at most this much of what that one takes.
 _LESS = 0.85
-# Shares of the room to choose a layout of each layer for, where no interval is enough for all layers alike.
+# Shares of the room to choose a layout of each layer for.
 SHARES = (1.0, 0.75, 0.5, 0.3)
+# A layout that takes at most so many times the cycles is about as quick: its place and route takes less time.
+_ABOUT = 1.25
 # So often a layout is chosen for one share.
-_TIMES = 3
+_TIMES = 5
 
 
 def board_design(design: Design) -> Design:
@@ -236,21 +238,31 @@ def _often(laid: DesignLayout) -> str:
 
 
 def _slower(design: Design, room: _Room) -> Iterator[DesignLayout]:
-    """Yield slower layouts: first all layers by one rule, then a rule for each layer."""
-    yield from islice(slower_layouts(design, room.part), 1, None)
-    # This takes seconds, so it comes last. Where one share is too little, a smaller one is as well.
+    """Yield slower layouts: of those that the room holds the smallest that is about as quick as any; then all.
+
+    Some lay all layers out by one rule, some each layer by its own.
+    """
+    layouts = [*islice(slower_layouts(design, room.part), 1, None), *_chosen(design, room, SHARES[:1])]
+    if held := [laid for laid in layouts if room.holds(laid)]:
+        most = _ABOUT * min(laid.interval_cycles for laid in held)
+        yield min((laid for laid in held if laid.interval_cycles <= most), key=room.fullness)
+    # Smaller shares are for whoever gives the first layout up: each takes seconds.
+    layouts += _chosen(design, room, SHARES[1:])
+    yield from sorted(layouts, key=lambda laid: (laid.interval_cycles, room.fullness(laid)))
+
+
+def _chosen(design: Design, room: _Room, shares: Sequence[float]) -> list[DesignLayout]:
+    """Return layouts of each layer: for each share of the room ever smaller ones, until one takes no more of it."""
+    found: list[DesignLayout] = []
+    # Where one share is too little, a smaller one is as well.
     with suppress(EstimateError):
-        for share in SHARES:
-            yield from _chosen(design, room, share)
-
-
-def _chosen(design: Design, room: _Room, share: float) -> Iterator[DesignLayout]:
-    """Yield layouts of each layer, until one takes at most `share` of the room."""
-    part = room.usable
-    for _ in range(_TIMES):
-        yield (laid := DesignLayout.of_chosen(choose_layout(design, part, share=share), room.part))
-        over = room.fullness(laid) / share
-        if over <= 1:
-            return
-        # Registers may take LUTs too, which the choice does not count.
-        part = replace(part, lut=int((part.lut or 0) / over))
+        for share in shares:
+            part = room.usable
+            for _ in range(_TIMES):
+                found.append(DesignLayout.of_chosen(choose_layout(design, part, share=share), room.part))
+                over = room.fullness(found[-1]) / share
+                if over <= 1:
+                    break
+                # Registers may take LUTs too, which the choice does not count.
+                part = replace(part, lut=int(min(part.lut or 0, (found[-1].counts()["lut"] or 0) / share) / over))
+    return found

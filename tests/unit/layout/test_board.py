@@ -64,7 +64,7 @@ def test_a_small_network_stays_parallel(board):
 
 
 def test_behind_a_layout_without_a_place_all_are_smaller():
-    design, board = two_convolutions(3), "tang-nano-9k"
+    design, board = two_convolutions(5), "tang-nano-9k"
     (parallel, _), *_ = layouts_for_board(design, board)
     smaller = [laid for laid, _ in layouts_for_board(design, board, before=parallel)]
     full = [fullness(design, board, laid.fields) for laid in (parallel, *smaller)]
@@ -128,6 +128,27 @@ def test_where_no_interval_is_enough_each_layer_gets_its_own_layout(monkeypatch)
     assert has_room(two_convolutions(6), "icebreaker", found.fields)
 
 
+def test_a_layout_of_each_layer_comes_first_where_it_is_clearly_quicker_than_one_rule_for_all(monkeypatch):
+    net, board = Narrow(np.random.default_rng(5)), "tang-nano-9k"
+    x = net.conv(net.conv(net.input(8, 8, 2), 6), 6)
+    design = net.design(net.dense(net.flatten(x), 6))
+    each, _ = layout_for_board(design, board)
+    monkeypatch.setattr(board_layouts, "SHARES", ())
+    alike, _ = layout_for_board(design, board)
+    assert fullness(design, board, each.fields) <= 1
+    assert each.interval_cycles < 0.5 * alike.interval_cycles
+    assert fullness(design, board, alike.fields) < fullness(design, board, each.fields)
+
+
+def test_of_two_layouts_that_are_about_as_quick_the_smaller_one_comes_first(monkeypatch):
+    design, board = two_convolutions(8), "tang-nano-9k"
+    first, _ = layout_for_board(design, board)
+    monkeypatch.setattr(board_layouts, "_ABOUT", 1.0)
+    quickest, _ = layout_for_board(design, board)
+    assert quickest.interval_cycles <= first.interval_cycles <= 1.25 * quickest.interval_cycles
+    assert fullness(design, board, first.fields) <= fullness(design, board, quickest.fields)
+
+
 def test_a_larger_board_that_takes_the_design_only_with_a_layout_of_each_layer_is_named(monkeypatch):
     monkeypatch.setattr(design_layout, "SLOWER", ())
     design = two_convolutions(14)
@@ -141,7 +162,7 @@ def test_a_layout_is_chosen_for_the_room_of_each_resource(monkeypatch):
     monkeypatch.setattr(design_layout, "SLOWER", ())
     design = two_convolutions(9)
     found, _ = layout_for_board(design, "tang-nano-9k")
-    assert 0.9 < fullness(design, "tang-nano-9k", found.fields) <= 1
+    assert 0.85 < fullness(design, "tang-nano-9k", found.fields) <= 1
 
 
 @pytest.fixture
