@@ -194,11 +194,12 @@ class NofM:
     reached: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.n < (self.m or math.inf):
-            raise MaskError(f"granularity '{self}' keeps {self.n} of {self.m or 'all'}; wanted at least 1 and fewer")
+        if not 1 <= self.n < (math.inf if self.m is None else self.m):
+            of = str(self).partition(":")[2]
+            raise MaskError(f"granularity '{self}' keeps {self.n} of {of}; wanted at least 1 and fewer")
 
     def __str__(self) -> str:
-        return f"{self.n}:{self.m or 'all'}"
+        return f"{self.n}:{'all' if self.m is None else self.m}"
 
     @property
     def sparsity(self) -> float:

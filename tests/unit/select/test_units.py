@@ -121,6 +121,12 @@ def test_on_the_way_to_a_pattern_ever_fewer_stay(pattern, sparsities, kept):
     assert (chosen.lock(scores, PLAIN) == steps[-1]).all()
 
 
+@pytest.mark.parametrize("pattern", ["0:4", "4:4", "5:4", "2:0", "0:0", "0:all"])
+def test_a_pattern_that_locks_all_or_nothing_is_refused(pattern):
+    with pytest.raises(MaskError, match=f"granularity '{pattern}' keeps {pattern[0]} of {pattern[2:]}; wanted at"):
+        parse_granularity(pattern)
+
+
 def test_n_of_m_says_its_own_sparsity():
     model = fake_model({"conv/kernel": np.ones((1, 1, 8, 2))})
     select(model, 0.75, granularity="1:4")
