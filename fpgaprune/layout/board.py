@@ -34,7 +34,7 @@ _LESS = 0.85
 # Shares of the room to choose a layout of each layer for.
 SHARES = (1.0, 0.75, 0.5, 0.3)
 # A layout that takes at most so many times the cycles is about as quick: its place and route takes less time.
-_ABOUT = 1.25
+AS_QUICK = 1.25
 # So often a layout is chosen for one share.
 _TIMES = 5
 
@@ -244,7 +244,7 @@ def _slower(design: Design, room: _Room) -> Iterator[DesignLayout]:
     """
     layouts = [*islice(slower_layouts(design, room.part), 1, None), *_chosen(design, room, SHARES[:1])]
     if held := [laid for laid in layouts if room.holds(laid)]:
-        most = _ABOUT * min(laid.interval_cycles for laid in held)
+        most = AS_QUICK * min(laid.interval_cycles for laid in held)
         yield min((laid for laid in held if laid.interval_cycles <= most), key=room.fullness)
     # Smaller shares are for whoever gives the first layout up: each takes seconds.
     layouts += _chosen(design, room, SHARES[1:])

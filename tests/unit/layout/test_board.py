@@ -143,7 +143,7 @@ def test_a_layout_of_each_layer_comes_first_where_it_is_clearly_quicker_than_one
 def test_of_two_layouts_that_are_about_as_quick_the_smaller_one_comes_first(monkeypatch):
     design, board = two_convolutions(8), "tang-nano-9k"
     first, _ = layout_for_board(design, board)
-    monkeypatch.setattr(board_layouts, "_ABOUT", 1.0)
+    monkeypatch.setattr(board_layouts, "AS_QUICK", 1.0)
     quickest, _ = layout_for_board(design, board)
     assert quickest.interval_cycles <= first.interval_cycles <= 1.25 * quickest.interval_cycles
     assert fullness(design, board, first.fields) <= fullness(design, board, quickest.fields)
