@@ -8,6 +8,7 @@ from .budget import run_seconds as run_seconds
 from .budget import seconds_of_training as seconds_of_training
 from .dense_weights import with_dense_weights as with_dense_weights
 from .descent import Descent as Descent
+from .document import search_document as search_document
 from .estimates import Estimates as Estimates
 from .estimates import powers_of_two as powers_of_two
 from .finalists import Finalists as Finalists
@@ -46,7 +47,6 @@ from .route import find_route as find_route
 from .route import smallest_part as smallest_part
 from .route import verilog_instead as verilog_instead
 from .search import FitSearch as FitSearch
-from .search import search_document as search_document
 from .surrogate import LayerSensitivity as LayerSensitivity
 from .surrogate import LossSurrogate as LossSurrogate
 from .tracking import Tracker as Tracker

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fpgaprune.design import Design, Input
-from fpgaprune.errors import ConfigError, HlsError, RunError, UnsupportedLayerError
+from fpgaprune.errors import RunError
 from fpgaprune.fabric import slowness
 from fpgaprune.files import write_bytes
 from fpgaprune.fit.budget import (
@@ -23,6 +23,7 @@ from fpgaprune.fit.budget import (
     seconds_of_training,
 )
 from fpgaprune.fit.dense_weights import with_dense_weights
+from fpgaprune.fit.document import search_document
 from fpgaprune.fit.estimates import Estimates
 from fpgaprune.fit.finalists import Finalists
 from fpgaprune.fit.folder import (
@@ -72,7 +73,6 @@ from fpgaprune.flow import (
 )
 from fpgaprune.layout import joined
 from fpgaprune.measure import LABELS
-from fpgaprune.network import trained_bits
 from fpgaprune.values import loss_text
 
 if TYPE_CHECKING:
@@ -197,8 +197,8 @@ class FitSearch:
         if warning := few_networks(len(points), self.limits):
             self.notes.append(warning)
         if not best.fits:
-            as_verilog = self._our_verilog(best.design(), "the nearest network")
-            self.notes += [f"{sentence}; try --route {VerilogRoute.name}" for sentence in as_verilog]
+            if instead := self._our_verilog(best.design(), "the nearest network"):
+                self.notes.append(f"{instead}; try --route {VerilogRoute.name}")
             self.notes.append(self._larger_part(best))
         self.notes += trials.left_out()
         target = self.config[TargetConfig].target()
@@ -231,12 +231,12 @@ class FitSearch:
             return asked, estimates
         if estimates.best_layout(start).share <= self.limits.share:
             return asked, estimates
-        sentences = self._our_verilog(design, "the untouched network")
-        if not sentences or not self.may_change_route:
-            for sentence in sentences:
-                self.progress.stage("route", "warning", f"{sentence}; try --route {VerilogRoute.name}")
+        sentence = self._our_verilog(design, "the untouched network")
+        if sentence is None:
             return asked, estimates
-        (sentence,) = sentences
+        if not self.may_change_route:
+            self.progress.stage("route", "warning", f"{sentence}; try --route {VerilogRoute.name}")
+            return asked, estimates
         other = f"as an hls4ml project it does not, and --route {self.route.name} prunes it until it does"
         self.progress.stage("route", "said", f"{sentence}; {other}")
         target = self.config[TargetConfig]
@@ -346,15 +346,15 @@ class FitSearch:
 
         return not any(untrimmable(model))
 
-    def _our_verilog(self, design: Design, which: str) -> list[str]:
-        """Return a sentence if `design`, the network `which`, would fit as our Verilog."""
+    def _our_verilog(self, design: Design, which: str) -> str | None:
+        """Say that `design`, the network `which`, fits as our Verilog; None if it does not, or that is the route."""
         layout = verilog_instead(self.route, design, self.config[TargetConfig].target(), self.limits)
         if layout is None:
-            return []
-        return [
+            return None
+        return (
             f"as our own Verilog {which} fits, by its estimate: {layout.share:.0%} of the "
             f"{LABELS[layout.resource]}s, {layout.latency_cycles:,} cycles"
-        ]
+        )
 
     def _larger_part(self, best: FitPoint) -> str:
         """Write the sentence that names the part which would take the nearest network."""
@@ -380,31 +380,3 @@ def _signed_inputs(design: Design) -> frozenset[str]:
     """Return the inputs of `design` whose samples have a sign."""
     inputs = (layer for layer in design.layers if isinstance(layer.operation, Input))
     return frozenset(layer.name for layer in inputs if layer.types["result"].signed)
-
-
-def search_document(config: Flow, model: keras.Model, notes: list[str]) -> dict[str, Any]:
-    """Return the flow of every trial as plain data; the network rounds in fine-tuning, else `notes` says why not.
-
-    Raises:
-        ConfigError: it names no trained network, or one that cannot be trained on.
-    """
-    document: dict[str, Any] = config.model_dump(mode="json", exclude_unset=True)
-    path = config[TrainConfig].model
-    if path is None:
-        raise ConfigError("fit starts from a trained network: name it with train.model, or as MODEL.keras")
-    library = trained_bits(path)
-    if library is not None:
-        raise ConfigError(
-            f"{path} has weights whose bits {library} trained, and fit would train them anew; "
-            "make its hardware with 'fpgaprune run'"
-        )
-    document.setdefault("finetune", {})
-    if "quantised" not in document["finetune"] and "fit" not in document["finetune"]:
-        from fpgaprune.lowering import require_roundable
-
-        try:
-            require_roundable(model)
-            document["finetune"]["quantised"] = True
-        except (HlsError, UnsupportedLayerError) as error:
-            notes.append(f"the network is fine-tuned without rounding: {error}")
-    return document
