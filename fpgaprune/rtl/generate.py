@@ -150,7 +150,7 @@ class _Network:
         """Place every layer, and return the ports of the inputs and outputs."""
         bits = self.load_port.width_bits if self.load_port else 0
         self.contexts = {
-            step.layer.name: Context(step, self.layout, self.solver, self.beats, self.counter, bits)
+            step.layer.name: Context(step, self.layout, self.solver, self.beats, self.tables, self.counter, bits)
             for step in steps_of(self.design)
         }
         inputs: list[RtlPort] = []

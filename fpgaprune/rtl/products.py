@@ -11,7 +11,7 @@ from fpgaprune.design import Convolution
 from fpgaprune.emulate import channel_orders, input_order
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.folded import fold, lanes_of
-from fpgaprune.rtl.links import SerialTrees, Trees
+from fpgaprune.rtl.links import SerialTrees, Stream, Trees
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.scheduled import scheduled_sums
 from fpgaprune.rtl.serial import SerialSums
@@ -126,11 +126,24 @@ def _sums(
 
 
 def _trees(context: Context, chain: Chain, weights: Weights) -> Trees | None:
-    """Return the adders of `weights` if they are counted; None where they are made, or an order of additions counts."""
+    """Return the adders of `weights` if they are counted; None where they are made.
+
+    They are made where an order of additions counts, and where most of them become tables, which no count of adders
+    tells.
+    """
     s = chain.stream
     if context.counter is None or not weights.any_order(s.low, s.high, s.fraction).all():
         return None
-    return context.counter.trees(weights.matrix, s)
+    return None if _are_tables(context, s, weights) else context.counter.trees(weights.matrix, s)
+
+
+def _are_tables(context: Context, stream: Stream, weights: Weights) -> bool:
+    """Return whether most weights belong to sums whose inputs together have so few bits that each sum is a table."""
+    lanes = [lane.width for lane in stream.bus.lanes]
+    bits = np.array(len(weights.matrix) // len(lanes) * lanes)
+    kept = weights.matrix != 0
+    small = bits @ kept <= context.tables
+    return bool(2 * kept[:, small].sum() > kept.sum())
 
 
 # Pixels that can wait before such a layer, because a pooled image comes in bursts, a row at a time.
@@ -148,7 +161,7 @@ def serial_sums(
     """Return the sums of every window of `size`, to be computed bit by bit; None where they are computed at once.
 
     They are computed at once where a sample has too few cycles, where the accumulator rounds or saturates (the order of
-    the additions counts then), and where bit by bit takes no fewer LUTs.
+    the additions counts then), where most of them are small tables, and where bit by bit takes no fewer LUTs.
     """
     if not context.layout.serial or not weights.kept:
         return None
@@ -169,6 +182,8 @@ def serial_sums(
 
     # A cheap test before adders are searched for: a sum has at least as many bits as one of its inputs.
     if not in_time(s.width) or not weights.any_order(s.low, s.high, s.fraction).all():
+        return None
+    if _are_tables(context, s, weights):
         return None
     most = None
     if weights.accum.overflow == "WRAP":

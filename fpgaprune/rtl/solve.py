@@ -134,6 +134,7 @@ class Context:
         layout: of the design.
         solver: makes the adders of the layer.
         beats: cycles that a layer may take for a sample without slowing the network down.
+        tables: bits of the index of a small table, at most.
         counter: counts adders in place of `solver`; None where they are made.
         load_bits: bits of a beat of a load of weights; 0 where none can be loaded.
         notes: remarks on the adders that were made for the layer, each once.
@@ -143,6 +144,7 @@ class Context:
     layout: VerilogLayout
     solver: Solver
     beats: int
+    tables: int
     counter: Counter | None = None
     load_bits: int = 0
     notes: list[str] = field(default_factory=list)

@@ -29,6 +29,8 @@ def fitted_table(table: Sequence[int], bits: Sequence[int], least: Sequence[int]
 
     What the values never are gives what the nearest that they are do.
     """
+    if list(least) == list(bits) and all(high - low + 1 == 1 << n for n, (low, high) in zip(bits, ends, strict=True)):
+        return [int(entry) for entry in table]
     return [int(table[index_of(_nearest(place, least, ends), bits)]) for place in range(1 << sum(least))]
 
 

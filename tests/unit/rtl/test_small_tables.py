@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fpgaprune.design import Design, VerilogLayout
 from fpgaprune.errors import RtlError
-from fpgaprune.estimate import timed
+from fpgaprune.estimate import DigitCounter, timed, verilog_price
 from fpgaprune.hls import layer_of
 from fpgaprune.rtl import (
     Circuit,
@@ -293,3 +293,45 @@ def test_the_part_says_how_many_inputs_a_lut_has(part, asked, bits):
 def test_other_numbers_are_refused():
     with pytest.raises(RtlError, match=r"tables are of 7 bits; wanted 0 to 6, or None"):
         VerilogLayout(tables=7)
+
+
+def with_inputs(each, outputs=12, inputs=40):
+    """The same layer, whose sum number n has `each[n % len(each)]` inputs of two bits."""
+    base = design(inputs, outputs)
+    rng = np.random.default_rng(11)
+    kept = np.zeros((inputs, outputs), np.int64)
+    for output in range(outputs):
+        kept[rng.choice(inputs, each[output % len(each)], replace=False), output] = 3
+    fc = base["fc"]
+    changed = replace(fc, weights={**fc.weights, "weight": kept})
+    return replace(base, layers=tuple(changed if layer is fc else layer for layer in base.layers))
+
+
+def sums(made, counter=None, **layout):
+    (layer,) = (one for one in plan_verilog(made, VerilogLayout(**layout), counter).layers if one.layer == "fc")
+    return layer.parts[-1]
+
+
+@pytest.mark.parametrize(
+    ("each", "tables", "made"),
+    [((3,), 6, True), ((4,), 6, False), ((3,), 5, False), ((2,), 4, True), ((3, 3, 3, 8), 6, True), ((3, 8), 6, False)],
+)
+def test_a_price_makes_the_tables_that_most_weights_become_and_counts_other_adders(each, tables, made):
+    net = with_inputs(each)
+    priced = sums(net, DigitCounter(), tables=tables)
+    assert (priced.trees is None) == made
+    if made:
+        assert priced.circuit.nodes == sums(net, tables=tables).circuit.nodes
+
+
+def test_neurons_of_few_bits_are_priced_as_a_lut_for_each_bit_they_give():
+    prices = [verilog_price(with_inputs((inputs,)), "xc7") for inputs in (3, 4)]
+    luts, counted = (layer.resources.lut.value for made in prices for layer in made.layers if layer.layer == "fc")
+    assert luts <= 12 * ACT.width
+    assert counted > 3 * luts
+
+
+@pytest.mark.parametrize(("inputs", "bit_by_bit"), [(3, False), (4, True)])
+def test_sums_that_are_tables_are_not_made_bit_by_bit(inputs, bit_by_bit, tmp_path):
+    made = to_verilog(with_inputs((inputs,), outputs=60), tmp_path, interval=24, fold={"fc": 1})
+    assert ("bit by bit" in made.layers[0].note) == bit_by_bit
