@@ -37,7 +37,6 @@ class Finalists:
         trials: makes and runs trials.
         ranking: which network is better.
         epochs: returns the epochs of the next whole training, which ends in the time that is left; None if none does.
-            The first one is trained in any case.
         out: folder of the answer.
         progress: learns of each whole training.
         untried: returns a network that the search has not trained and that is likely to lose little, by the networks
@@ -49,6 +48,7 @@ class Finalists:
         has_time_to_count: tells whether a tool counts what a layout takes in the time that is left after a training of
             so many epochs.
         trims: returns the most that the answer may lose when bits and weights are trimmed; None if it is not trimmed.
+        late_epochs: returns the epochs of the first whole training if none ends in the time that is left.
     """
 
     trials: TrialRunner
@@ -62,6 +62,7 @@ class Finalists:
     first: Candidate | None = None
     has_time_to_count: Callable[[Sized, int], bool] = lambda *_: True
     trims: Callable[[FitPoint], str | None] = lambda _: None
+    late_epochs: Callable[[Candidate], int] = lambda _: 0
     _trained: list[FitPoint] = field(default_factory=list, init=False)
     """The networks that were trained whole."""
     _loss_shifts: list[float] = field(default_factory=list, init=False)
@@ -89,7 +90,7 @@ class Finalists:
         tries = _FINALISTS + (riskier is not None)
         while left and len(self._trained) < tries:
             epochs = self.epochs(not self._trained)
-            if epochs is None:
+            if epochs is None and self._trained:
                 if self._kept is None:
                     self.notes.append("no time was left to train another network whole; give more --minutes")
                 break
@@ -99,7 +100,7 @@ class Finalists:
             tries += candidate is self._between
             # A network that was tried for fewer epochs too is trained whole once.
             left = [other for other in left if other.knobs != candidate.knobs]
-            point = self._train(candidate, epochs)
+            point = self._train(candidate, self.late_epochs(candidate) if epochs is None else epochs)
             if point is not None and not (point.meets_limits or candidate.promise):
                 break
             if point is not None:

@@ -294,7 +294,7 @@ class Phases:
     def final_epochs(self, samples: float, first: bool) -> int | None:
         """Return the most epochs of a final run that ends in the time left, on `samples` times the samples of a trial.
 
-        The `first` one leaves time for a second one if it can, and has the fewest epochs if there is hardly time.
+        The `first` one leaves time for a second one if it can. None if none ends in the time left.
         """
         left = self.log.seconds_left - self.log.counting()
         second = self.log.final()[1] if first else 0.0
@@ -302,8 +302,17 @@ class Phases:
             for epochs in self.training.final_epochs():
                 if self.log.times.seconds(epochs, samples) <= seconds:
                     return epochs
-        if not first:
-            return None
+        return None
+
+    def late_epochs(self, samples: float, candidate: Candidate) -> int:
+        """Return the epochs of a final run of `candidate` that begins too late, on `samples` times its trial's samples.
+
+        0 if its trial had all samples: the network of the trial is the answer then, as few epochs at a high rate may
+        lose what it learned.
+        """
+        asked = self.training.keeps_epochs or self.trials.has_own_loop
+        if samples == 1 and candidate.point is not None and not asked:
+            return 0
         late = list(self.training.late_epochs())
         ends = (epochs for epochs in late if self.log.times.seconds(epochs, samples) <= self.log.seconds_left)
         return next(ends, late[-1])

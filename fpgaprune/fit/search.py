@@ -50,7 +50,7 @@ from fpgaprune.fit.route import (
     smallest_part,
     verilog_instead,
 )
-from fpgaprune.fit.trial import Executor, TrialRunner
+from fpgaprune.fit.trial import Candidate, Executor, TrialRunner
 from fpgaprune.fit.workers import WorkerOptions
 from fpgaprune.flow import (
     Dataset,
@@ -174,22 +174,23 @@ class FitSearch:
         if not points:
             reason = "; ".join(trials.left_out()) or "no trial came to its end"
             raise RunError(f"the search found no network: {reason}")
-        *_, fewest = phases.training.late_epochs()
+        first = phases.unfitting(start)
+        fewest = phases.late_epochs(more, first or Candidate.tried(min(points, key=log.ranking.rank)))
         if (overrun := log.overrun(log.times.seconds(fewest, more))) is not None:
             log.progress.stage(BEST, "warning", overrun)
-        epochs = partial(phases.final_epochs, more)
         finalists = Finalists(
             trials,
             log.ranking,
-            epochs,
+            partial(phases.final_epochs, more),
             self.out,
             self.progress,
             phases.untried,
             self.notes,
             phases.has_time_for_two,
-            phases.unfitting(start),
+            first,
             partial(phases.has_time_to_count, more),
             partial(self._trims, model),
+            partial(phases.late_epochs, more),
         )
         best = finalists.best(points)
         if warning := few_samples(best, self.limits):

@@ -275,6 +275,11 @@ class TrialRunner:
         self._target = dict(self.document.get("target", {}))
         self._clock_ns = float(parse_config({"target": self._target}, "fit")[TargetConfig].clock_ns)
 
+    @property
+    def has_own_loop(self) -> bool:
+        """Whether a training loop of the flow trains the networks."""
+        return "fit" in self.document.get("finetune", {})
+
     def trial(self, knobs: Knobs, layout: DesignLayout, epochs: int, parent: FitPoint | None = None) -> Trial:
         """Return the trial that trains `knobs` in `layout` for `epochs`, from the network of `parent`.
 
@@ -287,6 +292,8 @@ class TrialRunner:
     def whole(self, candidate: Candidate, layout: Sized, epochs: int, *, counts: bool = True) -> FitPoint | None:
         """Train a candidate in `layout` for `epochs` on all samples, judged on held-out ones; None if impossible.
 
+        With 0 epochs it stays as its trial trained it.
+
         A tool counts what it takes if it `counts`, unless its estimate is far beyond the part: that takes minutes, and
         changes nothing.
         """
@@ -295,9 +302,10 @@ class TrialRunner:
         settings = joined(candidate.settings, layout.settings)
         trial = self._trial(settings, epochs, more, candidate.knobs, HELD_OUT, candidate.parent)
         point = self.evaluate(trial)
-        if point is not None:
-            self._whole[point.folder] = trial
-        return point
+        if point is None:
+            return None
+        self._whole[point.folder] = trial
+        return point if epochs or candidate.point is None else structs.replace(point, epochs=candidate.point.epochs)
 
     def trimmed(self, point: FitPoint, max_loss: str) -> FitPoint | None:
         """Return `point`, which was trained whole, with bits and weights trimmed that cost at most `max_loss`.
@@ -348,15 +356,19 @@ class TrialRunner:
         finetune: dict[str, Any] = {"epochs": epochs}
         if parent is not None:
             finetune["start"] = str(Path(parent.folder) / _TRAINED)
-        gradual = bool(settings["select"]["sparsity"]) and "fit" not in self.document.get("finetune", {})
+        gradual = bool(settings["select"]["sparsity"]) and not self.has_own_loop
         if not gradual:
             finetune["schedule"] = {"kind": "one_shot"}
+        elif not epochs:
+            # One choice by the weights that the network of the trial has now: those that it locked are zero.
+            finetune["schedule"] = {"kind": "rounds", "rounds": 1}
         elif "schedule" not in self.document.get("finetune", {}):
             locked = _locked_before(parent, settings["select"])
             finetune["schedule"] = {"kind": "polynomial_decay", "initial_sparsity": locked}
         more = joined({"verdict": {"max_loss": self.limits.max_loss}}, more)
         if held := settings.get("quantise"):
-            more["quantise"] = {"epochs": max(held["epochs"], epochs // 2)}
+            before = epochs if epochs or parent is None else parent.epochs
+            more["quantise"] = {"epochs": max(held["epochs"], before // 2)}
         document = joined(
             knobs.choice(self.document), self.training, self.document, settings, {"finetune": finetune}, more
         )

@@ -91,6 +91,27 @@ def test_the_answer_is_a_whole_run_that_verifies(searched):
     assert written["rates"] == found.rates
 
 
+def test_without_time_the_network_of_a_trial_that_had_all_samples_is_the_answer_bit_by_bit(searched, tmp_path):
+    folder, data, _ = searched
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fpgaprune.lowering.require_roundable", cannot_round)
+        found = fp.fit(
+            folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss="50 %", out=tmp_path, minutes=0.01
+        )
+    (tried,) = (Path(point.folder) for point in found.points if point.knobs == found.best.knobs)
+    assert found.best.knobs.sparsity > 0
+    best = tmp_path / "best"
+    assert RunDirectory.existing(best).manifest["config"]["finetune"]["epochs"] == 0
+    assert found.best.epochs == found.points[0].epochs > 0
+    masks = [fp.MaskSet.load(run / "masks.npz") for run in (tried, best)]
+    assert masks[0] == masks[1]
+    assert masks[0].locked_count > 0
+    for name in ("finetuned.keras", "quantised.keras"):
+        if (tried / name).exists():
+            weights = [keras.models.load_model(run / name).get_weights() for run in (tried, best)]
+            assert all(np.array_equal(one, other) for one, other in zip(*weights, strict=True))
+
+
 def test_a_second_start_trains_nothing(searched, monkeypatch):
     folder, data, found = searched
     monkeypatch.setattr(
@@ -242,8 +263,9 @@ def test_a_large_network_loses_filters_first_and_is_then_trained_for_longer(sear
     assert filters[-1] > 0
     assert {one[3] for one in narrowing} == {None}
     # The narrow network is small enough for all epochs that were wanted, or a fourth of them, at a higher rate.
+    # Without time the answer is that of a trial, trained for 0 epochs more.
     behind = asked[len(narrowing) :]
-    assert {epochs for _, _, epochs, _ in behind} <= {8, 32}
+    assert {epochs for _, _, epochs, _ in behind} <= {0, 8, 32}
     assert behind[0] == (filters[-1], 0.0, 8, 0.02)
 
 

@@ -140,7 +140,7 @@ class Finetuning:
     def _rounds(self, schedule: RoundsConfig, early: Weights | None) -> Finetuned:
         """Train in rounds, from each of which the locks grow; the optimizer stays, its learning rate starts anew."""
         from fpgaprune.select import prune_rounds
-        from fpgaprune.train import lock, unlock
+        from fpgaprune.train import lock, relock, unlock
 
         self._compile(restarts=True)
         shares = schedule.shares(self._sparsity)
@@ -152,6 +152,9 @@ class Finetuning:
             nonlocal number, start
             now, begin = number, start
             number, start = number + 1, None
+            if self.config[FinetuneConfig].epochs == 0:
+                relock(self.model, self._closed(masks))
+                return
             self._train(
                 self._closed(masks), passed=now, rounds=len(shares), start=begin, state=lambda: ({"round": now}, masks)
             )

@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 
 from fpgaprune.fit import (
+    Candidate,
     HlsRoute,
     Knobs,
     Limits,
@@ -154,10 +155,8 @@ def test_a_tool_takes_longer_where_the_last_trial_took_longer_beside_its_trainin
         (45.0, False, 16),
         (22.0, True, 4),
         (22.0, False, 4),
-        # Too late for a tool to count it as well: 4, 2 or 1 epochs take 9.9, 7.7 or 6.6 s.
-        (15.0, True, 4),
-        (8.0, True, 2),
-        (3.0, True, 1),
+        # Too late for a tool to count it as well.
+        (15.0, True, None),
         (15.0, False, None),
     ],
 )
@@ -169,6 +168,33 @@ def test_the_final_run_has_the_epochs_for_which_there_is_time(tmp_path, left, fi
     log = SimpleNamespace(times=times, seconds_left=left, counting=lambda: 10.0, final=lambda: final)
     phases = Phases(None, None, log, (), [], Training(1, 4, 16))
     assert phases.final_epochs(1.0, first) == epochs
+
+
+@pytest.mark.parametrize(
+    ("left", "samples", "tried", "asked", "epochs"),
+    [
+        # 4, 2 or 1 epochs take 9.9, 7.7 or 6.6 s.
+        (15.0, 1.0, False, "", 4),
+        (8.0, 1.0, False, "", 2),
+        (3.0, 1.0, False, "", 1),
+        (3.0, 1.25, True, "", 1),
+        # Its trial had these samples.
+        (15.0, 1.0, True, "", 0),
+        # The flow says how to train.
+        (15.0, 1.0, True, "epochs", 4),
+        (15.0, 1.0, True, "loop", 4),
+    ],
+)
+def test_a_final_run_that_begins_late_has_few_epochs_or_the_network_of_its_trial(
+    tmp_path, left, samples, tried, asked, epochs
+):
+    times = RunTimes()
+    times.record(ran(tmp_path / "a", 4, 4.0))
+    log = SimpleNamespace(times=times, seconds_left=left)
+    trials = SimpleNamespace(has_own_loop=asked == "loop")
+    phases = Phases(trials, None, log, (), [], Training(1, 4, 16, keeps_epochs=asked == "epochs"))
+    candidate = Candidate(Knobs("weight"), {}, None, None, point=point() if tried else None)
+    assert phases.late_epochs(samples, candidate) == epochs
 
 
 @pytest.mark.parametrize(("luts", "left", "counts"), [(1000, 30.4, True), (1000, 30.2, False), (9000, 30.4, False)])

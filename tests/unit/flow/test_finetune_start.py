@@ -70,6 +70,14 @@ def test_its_zeros_are_locked_from_the_first_step_on(given, tmp_path):
     assert (weights["dense/kernel"][~masks["dense/kernel"]] == 0).all()
 
 
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_rounds_without_epochs_choose_by_its_weights_and_train_nothing(given, tmp_path, rounds):
+    weights, masks = tuned(given, tmp_path, "second.keras", epochs=0, schedule={"kind": "rounds", "rounds": rounds})
+    assert not masks["dense/kernel"].reshape(-1)[:9].any()
+    assert masks.locked_count == 12
+    assert (weights["dense/kernel"] == np.where(masks["dense/kernel"], 3.0, 0)).all()
+
+
 def test_a_file_that_is_gone_is_named_before_anything_is_trained(given):
     folder, _ = given
     document = {
