@@ -37,7 +37,12 @@ def spread(kernel: NDArray[Any], shape: tuple[int, ...], phases: tuple[int, ...]
 
 
 def gathered(plain: NDArray[Any], shape: tuple[int, ...], phases: tuple[int, ...] | None = None) -> NDArray[Any]:
-    """Return the kernel of `shape` of which `spread` made `plain`; else `plain`, as if weights lie beside taps."""
+    """Return the kernel of `shape` of which `spread` made `plain`; else `plain`, as if weights lie beside taps.
+
+    A Dense layer of the channels at each position is a convolution of one tap: its kernel has axes of size 1 in front.
+    """
+    if plain.ndim > len(shape) and plain.shape == (1,) * (plain.ndim - len(shape)) + shape:
+        return plain.reshape(shape)
     places = None if plain.shape == shape and phases is None else _places(shape, plain.shape, phases)
     if places is None or np.count_nonzero(plain[places]) != np.count_nonzero(plain):
         return plain
