@@ -124,8 +124,9 @@ class FinetuneStage(FlowStage[FinetuneResult]):
         smaller = smaller_kernels(model) if settings.quantised else {}
         if settings.start is not None:
             trained, model = model, read_model(settings.start)[0]
-            if not set(selection.fitted(trained)) <= set(weight_shapes(model)):
-                # It was fine-tuned as a network that rounds, which has each BatchNorm in the layer before it.
+            if weight_shapes(trained) != weight_shapes(model):
+                # It was fine-tuned as a network that rounds, which has each BatchNorm in the layer before it, and zeros
+                # between the taps of a dilated kernel.
                 _, selection = folded_under(trained, selection)
         checkpoint = context.checkpoint("finetune")
         rounded, narrow, whole = None, None, model

@@ -1,5 +1,7 @@
 """`start` in `[finetune]`: the weights of another network in place of the trained ones, and its locks at once."""
 
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
@@ -97,3 +99,44 @@ def test_another_content_of_the_file_is_another_training(given, tmp_path):
     before = stage_named("finetune").settings(config)
     copy.write_bytes((folder / "first.keras").read_bytes())
     assert stage_named("finetune").settings(config) != before
+
+
+def test_a_network_that_rounds_goes_on_with_the_zeros_between_its_taps(tmp_path):
+    """Rounding makes the plain kernel of five taps of a dilated one of three: its other two stay zero from then on."""
+    start_session(2)
+    model = keras.Sequential(
+        [
+            keras.Input((12, 2)),
+            layers.Conv1D(4, 3, dilation_rate=2, activation="relu", name="conv"),
+            layers.GlobalAveragePooling1D(name="mean"),
+            layers.Dense(2, activation="softmax", name="dense"),
+        ]
+    )
+    x = np.random.default_rng(2).normal(size=(64, 12, 2)).astype(np.float32)
+    y = (x.mean((1, 2)) > 0).astype(np.int64)
+    np.savez(tmp_path / "mine.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    save_keras(model, tmp_path / "trained.keras")
+    data, first = check_data("mine", dict(np.load(tmp_path / "mine.npz"))), None
+    for name in ("first", "second"):
+        config = parse_config(
+            {
+                "data": {"source": str(tmp_path / "mine.npz")},
+                "train": {"model": str(tmp_path / "trained.keras")},
+                "select": {"filters": {"conv/kernel": 0.25}},
+                "finetune": {"epochs": 2, "quantised": True, "start": first},
+                "target": {"part": "xc7z020", "route": "verilog"},
+            },
+            "flow.toml",
+        )
+        run = RunDirectory(tmp_path / name)
+        with run.locked():
+            (run.path / "trained.keras").write_bytes((tmp_path / "trained.keras").read_bytes())
+            stage_named("select").run(StageContext(run, config, data, Silent(), key="k"))
+            stage_named("finetune").run(StageContext(run, config, data, Silent(), key="k"))
+        first = str(run.file("finetuned.keras"))
+        kernel = weight_arrays(load_keras(Path(first)))["conv/kernel"]
+        masks = MaskSet.load(run.file("masks.npz"))
+        assert kernel.shape == masks["conv/kernel"].shape == (5, 2, 4)
+        assert not masks["conv/kernel"][1::2].any()
+        assert (kernel[1::2] == 0).all()
+        assert np.count_nonzero(kernel[::2]) == 3 * 2 * 3
