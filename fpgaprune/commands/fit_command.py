@@ -53,8 +53,8 @@ def fit(
         str | None,
         typer.Option(
             help="hls: an hls4ml project, by its estimate; verilog: our own Verilog, which is then synthesised. "
-            "auto, or left out: verilog for parts of Lattice and Gowin, and where the untouched network fits only so; "
-            "else hls."
+            "auto, or left out: verilog for parts of Lattice and Gowin, for a network that hls4ml does not take, and "
+            "where the untouched network fits only so; else hls."
         ),
     ] = None,
     workers: Annotated[

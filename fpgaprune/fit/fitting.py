@@ -153,8 +153,8 @@ def fit(
             left out, the search chooses epochs, batches and rate.
         seed: of all random numbers.
         route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised. If left
-            out, `verilog` for parts of Lattice and Gowin, whose tools compile no HLS, and where the untouched network
-            fits only so; else `hls`.
+            out, `verilog` for parts of Lattice and Gowin, whose tools compile no HLS, for a network that hls4ml does
+            not take, and where the untouched network fits only so; else `hls`.
         progress: learns of trials in words.
         workers: processes on this machine that run trials at the same time. A script that gives it needs
             `if __name__ == "__main__":`, as all scripts that start processes.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fpgaprune.design import Design, Input
-from fpgaprune.errors import RunError
+from fpgaprune.errors import NETWORK_ERRORS, RunError
 from fpgaprune.fabric import slowness
 from fpgaprune.files import write_bytes
 from fpgaprune.fit.budget import (
@@ -64,12 +64,14 @@ from fpgaprune.flow import (
     check_task,
     count_of,
     flow_key,
+    instead_of_project,
     known_better,
     load_data,
     parse_config,
     start_session,
     starting_model,
     unlike_columns,
+    with_route,
 )
 from fpgaprune.layout import joined
 from fpgaprune.measure import LABELS
@@ -227,7 +229,17 @@ class FitSearch:
         asked = self._with_dense_weights(document, split, model)
         estimates = Estimates(self.route, asked, split, model, self.limits)
         start, _ = self._start(asked)
-        design = estimates.design(start)
+        try:
+            design = estimates.design(start)
+        except NETWORK_ERRORS as error:
+            if self.route.name == VerilogRoute.name or not self.may_change_route:
+                raise
+            try:
+                found = self._by_verilog(document, split, model)
+            except NETWORK_ERRORS:
+                raise error from None
+            self.progress.stage("route", "said", instead_of_project(str(error)))
+            return found
         if design is None or self.route.name == VerilogRoute.name:
             return asked, estimates
         if estimates.best_layout(start).share <= self.limits.share:
@@ -240,10 +252,14 @@ class FitSearch:
             return asked, estimates
         other = f"as an hls4ml project it does not, and --route {self.route.name} prunes it until it does"
         self.progress.stage("route", "said", f"{sentence}; {other}")
-        target = self.config[TargetConfig]
-        self.route = find_route(VerilogRoute.name, target.target(), self.limits.share)
-        settled = target.model_copy(update={"route": self.route.name})
-        self.config = self.config.model_copy(update={"target": settled})
+        return self._by_verilog(document, split, model)
+
+    def _by_verilog(
+        self, document: dict[str, Any], split: Dataset, model: keras.Model
+    ) -> tuple[dict[str, Any], Estimates]:
+        """Take our Verilog from here on; return as `_with_route`."""
+        self.route = find_route(VerilogRoute.name, self.config[TargetConfig].target(), self.limits.share)
+        self.config = with_route(self.config, self.route.name)
         return self._with_route({**document, "target": {**document["target"], "route": self.route.name}}, split, model)
 
     def _with_dense_weights(self, document: dict[str, Any], split: Dataset, model: keras.Model) -> dict[str, Any]:

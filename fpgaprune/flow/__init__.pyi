@@ -1,6 +1,8 @@
 from .engine.checking import check_flow as check_flow
 from .engine.checking import check_task as check_task
+from .engine.checking import instead_of_project as instead_of_project
 from .engine.checking import known_better as known_better
+from .engine.checking import with_route as with_route
 from .engine.command_line import as_options as as_options
 from .engine.command_line import flow_from_options as flow_from_options
 from .engine.config import parse_config as parse_config

@@ -1,8 +1,10 @@
 from .checking import check_flow as check_flow
 from .checking import check_task as check_task
 from .checking import foresee_flow as foresee_flow
+from .checking import instead_of_project as instead_of_project
 from .checking import known_better as known_better
 from .checking import read_data as read_data
+from .checking import with_route as with_route
 from .command_line import as_options as as_options
 from .command_line import flow_from_options as flow_from_options
 from .command_line import name_of as name_of

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import ConfigError, DataError, FpgaPruneError, MaskError
-from fpgaprune.flow.file import DataConfig, Flow, TrainConfig, all_problems, is_function_name
-from fpgaprune.flow.run import Progress
+from fpgaprune.flow.file import DataConfig, Flow, TargetConfig, TrainConfig, all_problems, is_function_name
+from fpgaprune.flow.run import Progress, Silent
 from fpgaprune.flow.stages import STAGES, Known
 from fpgaprune.flow.task import Dataset, count_of, load_data
 
@@ -100,8 +100,11 @@ def known_better(config: Flow, model: keras.Model, seen: Dataset, data: Dataset)
     return (other - own) / abs(own) if own else 0.0
 
 
-def foresee_flow(config: Flow, data: Dataset) -> None:
+def foresee_flow(config: Flow, data: Dataset, progress: Progress | None = None) -> Flow:
     """Check that the network of the flow `config` can be trained, pruned and turned into the wanted hardware.
+
+    Returns:
+        The flow; with the route `auto` and a network that hls4ml has no layers for, the flow with our Verilog.
 
     Raises:
         ConfigError: it cannot; the message has a line for each problem.
@@ -114,6 +117,28 @@ def foresee_flow(config: Flow, data: Dataset) -> None:
 
     model = starting_model(config[TrainConfig].model, data)
     check_task(config, data, model)
-    problems = [problem for stage in STAGES for problem in stage.foresee(config, data, model)]
-    if problems:
-        raise ConfigError(all_problems("the network cannot become this hardware", problems))
+
+    def foreseen(flow: Flow) -> dict[str, list[str]]:
+        found = {stage.name: list(stage.foresee(flow, data, model)) for stage in STAGES}
+        return {name: problems for name, problems in found.items() if problems}
+
+    found, target = foreseen(config), config[TargetConfig]
+    if not found:
+        return config
+    if list(found) == ["hls"] and target.route == "auto" and target.makes_project:
+        ours = with_route(config, "verilog")
+        if not foreseen(ours):
+            (progress or Silent()).stage("route", "said", instead_of_project(found["hls"][0]))
+            return ours
+    problems = [problem for of_stage in found.values() for problem in of_stage]
+    raise ConfigError(all_problems("the network cannot become this hardware", problems))
+
+
+def with_route(config: Flow, route: str) -> Flow:
+    """Return `config` with another route to hardware."""
+    return config.model_copy(update={"target": config[TargetConfig].model_copy(update={"route": route})})
+
+
+def instead_of_project(problem: str) -> str:
+    """Write the sentence that says why a network becomes our Verilog: the `problem` that hls4ml has with it."""
+    return f"our Verilog, for hls4ml does not take this network: {problem.partition(': choose')[0]}"

@@ -14,7 +14,7 @@ from typing import Any
 
 from fpgaprune import __version__
 from fpgaprune.files import hardware_path
-from fpgaprune.flow.engine.checking import check_flow, foresee_flow, read_data
+from fpgaprune.flow.engine.checking import check_flow, foresee_flow, read_data, with_route
 from fpgaprune.flow.engine.config import parse_config
 from fpgaprune.flow.engine.guide import write_guide
 from fpgaprune.flow.engine.origin import Origin
@@ -51,8 +51,10 @@ def run_flow(config: Flow, out: Path, progress: Progress | None = None, *, repla
         origin.require_same(run)
     versions = _versions()
     checked = _foreseen_key(config, versions)
-    if run.manifest.get("checked") != checked:
-        foresee_flow(config, data)
+    if run.manifest.get("checked") == checked:
+        config = with_route(config, run.manifest["config"]["target"]["route"])
+    else:
+        config = foresee_flow(config, data, progress)
     with run.locked(_folders()):
         run.manifest.update(
             config=json.loads(config.model_dump_json()), seed=config.seed, versions=versions, data=data.digest()

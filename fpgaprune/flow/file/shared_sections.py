@@ -231,7 +231,7 @@ class TargetConfig(Section):
     """How often one multiplier is used for each output position."""
     route: Literal["auto", "hls", "verilog"] = "auto"
     """The way to hardware: an hls4ml project, or our own Verilog without one; `auto` is `verilog` for parts of Lattice
-    and Gowin, whose tools build no HLS, else `hls`."""
+    and Gowin, whose tools build no HLS, and for a network that hls4ml does not take; else `hls`."""
 
     @field_validator("part")
     @classmethod

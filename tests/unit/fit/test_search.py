@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.errors import ConfigError
+from fpgaprune.errors import ConfigError, UnsupportedLayerError
 from fpgaprune.fit import search_document
 from fpgaprune.flow import Dataset, FinetuneConfig, Silent, TargetConfig, known_better, parse_config
 from fpgaprune.network import save_keras
@@ -107,6 +107,37 @@ def test_nobody_has_to_ask_for_our_verilog_where_the_network_fits_only_so(
     assert asked[0][TargetConfig].route == taken
     assert [told is not None and one.endswith(told) for one in said] == [True] * (told is not None)
     assert asked[0].model_dump(mode="json")["finetune"]["quantised"] is True
+
+
+@pytest.mark.parametrize(
+    ("route", "error", "text"),
+    [(None, EnoughError, "^$"), ("hls", UnsupportedLayerError, r"'both_reversed'.*hls4ml has no layer")],
+)
+def test_a_network_that_hls4ml_does_not_take_becomes_our_verilog_unless_a_project_is_asked_for(
+    route, error, text, tmp_path, monkeypatch
+):
+    asked, said = [], []
+
+    def run(config, folder, progress):
+        asked.append(config)
+        raise EnoughError
+
+    class Said(Silent):
+        def stage(self, name, state, note="", seconds=None):
+            said.extend([note] if name == "route" else [])
+
+    monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", run)
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, (200, 8, 3)).astype("float32"), rng.integers(0, 2, 200)
+    model = keras.Sequential([keras.Input((8, 3)), keras.layers.Bidirectional(keras.layers.GRU(3), name="both")])
+    model.add(keras.layers.Dense(2))
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    data = {f"{key}_{part}": array for key, array in (("x", x), ("y", y)) for part in ("train", "valid", "test")}
+    with pytest.raises(error, match=text):
+        fp.fit(model, data, fp.Target.of("pynq-z2"), out=tmp_path / "out", route=route, progress=Said())
+    assert [one[TargetConfig].route for one in asked] == ["verilog"] * (route is None)
+    assert len(said) == len(asked)
+    assert all(one.startswith("our Verilog, for hls4ml does not take this network: layer 'both_rev") for one in said)
 
 
 def test_a_short_search_begins_with_a_network_that_locks_something_and_allows_what_the_trained_one_knows_by_heart(

@@ -1,11 +1,13 @@
 """What the built-in network takes, and which options single layers of it have in hardware."""
 
+import keras
 import numpy as np
 import pytest
 
 from fpgaprune.design import ReuseWarning
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.engine import check_flow, foresee_flow, parse_config
+from fpgaprune.flow.run import Silent
 from fpgaprune.flow.stages import hardware_of
 from fpgaprune.flow.task import check_units, small_cnn
 
@@ -49,6 +51,50 @@ def test_units_that_no_weight_has_are_refused_before_training(tmp_path, granular
     config = parse_config(document, "flow.toml")
     with pytest.raises(ConfigError, match=rf"select\.granularity: .*{message}"):
         foresee_flow(config, check_flow(config))
+
+
+@pytest.mark.parametrize(
+    ("shared", "target", "settled"),
+    [
+        ((6, 6, 2), {}, "verilog"),
+        ((6, 6, 2), {"route": "hls"}, None),
+        ((6, 6, 2), {"route": "verilog"}, "verilog"),
+        # hls4ml takes this one.
+        ((1, 1, 2), {}, "auto"),
+    ],
+)
+def test_the_route_auto_is_our_verilog_for_a_network_that_hls4ml_does_not_take(tmp_path, shared, target, settled):
+    """A number for each channel is multiplied with an image; hls4ml reads past the end of the numbers."""
+    image = keras.Input((6, 6, 2))
+    mean = keras.layers.GlobalAveragePooling2D(keepdims=True)(image)
+    other = image if shared == (6, 6, 2) else mean
+    product = keras.layers.Multiply(name="odd")([other, mean])
+    found = keras.layers.Dense(2, activation="softmax")(keras.layers.Flatten()(product))
+    model = keras.Model(image, found)
+    model.compile("adam", "sparse_categorical_crossentropy")
+    model.save(tmp_path / "mine.keras")
+    x, y = np.zeros((4, 6, 6, 2), np.float32), np.array([0, 1, 0, 1])
+    np.savez(tmp_path / "d.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    document = {
+        "data": {"source": str(tmp_path / "d.npz")},
+        "train": {"model": str(tmp_path / "mine.keras")},
+        "target": {"part": "pynq-z2", **target},
+    }
+    config = parse_config(document, "flow.toml")
+    said = []
+
+    class Said(Silent):
+        def stage(self, name, state, note="", seconds=None):
+            said.append((name, state, note))
+
+    if settled is None:
+        with pytest.raises(ConfigError, match="cannot become this hardware: layer 'odd'"):
+            foresee_flow(config, check_flow(config), Said())
+    else:
+        assert foresee_flow(config, check_flow(config), Said()).target.route == settled
+    changed = settled == "verilog" and not target
+    assert [(name, state) for name, state, _ in said] == [("route", "said")] * changed
+    assert all("layer 'odd' (Merge)" in note and "choose" not in note for _, _, note in said)
 
 
 def test_a_moved_reuse_factor_is_said_before_training():
