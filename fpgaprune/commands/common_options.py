@@ -27,8 +27,14 @@ Replace = Annotated[
 ]
 Sparsity = Annotated[
     list[str] | None,
-    typer.Option(help="Fraction of kernels to lock, 0..1; 'conv2/kernel=0.8' is for one weight. May be repeated."),
+    typer.Option(
+        help="Fraction of kernels, or of the units of --granularity, to lock, 0..1; 'conv2/kernel=0.8' is for one "
+        "weight. May be repeated."
+    ),
 ]
+GRANULARITY_HELP = (
+    "A unit: weight, kernel, filter, input_channel, n:m, n:all, 'block(4, 4)' or 'multiplier(resource_unrolled, 9)'."
+)
 
 
 def read_max_loss(given: str | None) -> str | None:

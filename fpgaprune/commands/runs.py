@@ -8,6 +8,7 @@ import typer
 from fpgaprune.commands.checks import end_by_verdict, print_verdicts
 from fpgaprune.commands.common_options import (
     DATA_HELP,
+    GRANULARITY_HELP,
     AsJson,
     ClockNs,
     MaxLoss,
@@ -43,6 +44,9 @@ def run(
     ] = None,
     clock_ns: ClockNs = None,
     sparsity: Sparsity = None,
+    granularity: Annotated[
+        str | None, typer.Option(help=f"{GRANULARITY_HELP} Key select.granularity; n:m needs no --sparsity.")
+    ] = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs of fine-tuning. Key finetune.epochs.")] = None,
     max_loss: MaxLoss = None,
     name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
@@ -68,6 +72,7 @@ def run(
         part=part,
         clock_ns=clock_ns,
         sparsity=parse_sparsity(sparsity),
+        granularity=granularity,
         epochs=epochs,
         max_loss=read_max_loss(max_loss),
     )

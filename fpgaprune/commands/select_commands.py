@@ -6,7 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from fpgaprune.commands.common_options import DATA_HELP, AsJson, Quiet, Sparsity, by_pattern, parse_sparsity
+from fpgaprune.commands.common_options import (
+    DATA_HELP,
+    GRANULARITY_HELP,
+    AsJson,
+    Quiet,
+    Sparsity,
+    by_pattern,
+    parse_sparsity,
+)
 from fpgaprune.commands.next_step import print_next
 from fpgaprune.commands.terminal import print_json, print_line, show_table
 from fpgaprune.commands.watcher import Watcher
@@ -20,12 +28,7 @@ Filters = Annotated[
         "May be repeated."
     ),
 ]
-Granularity = Annotated[
-    str,
-    typer.Option(
-        help="weight, kernel, filter, input_channel, n:m, 'block(4, 4)' or 'multiplier(resource_unrolled, 9)'."
-    ),
-]
+Granularity = Annotated[str, typer.Option(help=GRANULARITY_HELP)]
 Criterion = Annotated[
     str,
     typer.Option(

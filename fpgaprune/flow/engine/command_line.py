@@ -21,6 +21,7 @@ _KEYS = {
     "part": ("target", "part"),
     "clock_ns": ("target", "clock_ns"),
     "sparsity": ("select", "sparsity"),
+    "granularity": ("select", "granularity"),
     "epochs": ("finetune", "epochs"),
     "max_loss": ("verdict", "max_loss"),
 }
@@ -56,7 +57,10 @@ def flow_from_options(source: Path | None, name: str | None = None, **options: o
             # Its zeros were trained, and so were the bits of all other weights, which fine-tuning would take from them.
             document = joined({"select": {"zeros": True, "sparsity": 0.0}, "finetune": {"epochs": 0}}, document)
             given = {"sparsity": 0.0, **given}
-        missing = [f"--{option}" for option in _WITH_A_MODEL if option not in given]
+        # A pattern n:m says its own share.
+        says_share = ":" in str(given.get("granularity"))
+        needed = [option for option in _WITH_A_MODEL if not (option == "sparsity" and says_share)]
+        missing = [f"--{option}" for option in needed if option not in given]
         if missing:
             raise ConfigError(needed_with_model(source, missing))
         document = {**document, "name": name or name_of(source), "train": {"model": str(source)}}

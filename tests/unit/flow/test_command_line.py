@@ -36,6 +36,17 @@ def test_every_option_sets_its_key(model):
     assert (config.name, config.target.clock_ns, config.finetune.epochs) == ("other", 4.0, 3)
 
 
+def test_a_pattern_says_its_own_share(model):
+    given = {name: GIVEN[name] for name in ("data", "part")}
+    for pattern in ("2:4", "6:all"):
+        select = flow_from_options(model, **given, granularity=pattern).select
+        assert (select.granularity, select.sparsity) == (pattern, 0.0)
+    with pytest.raises(ConfigError, match="--sparsity is missing"):
+        flow_from_options(model, **given, granularity="weight")
+    with pytest.raises(ConfigError, match=r"^--granularity: .*'2:0'"):
+        flow_from_options(model, **given, granularity="2:0")
+
+
 def test_the_largest_loss_is_asked_for_only_where_it_is_given(model, monkeypatch):
     documents = []
     monkeypatch.setattr(command_line, "parse_config", lambda document, _: documents.append(document))
