@@ -60,8 +60,10 @@ class Zeros:
 
     def _zero(self, step: FlatStep) -> Flags | None:
         """Return whether each output channel is zero; None if nothing is known."""
-        if step.role in KERNEL and step.is_ungrouped and step.keeps_zero:
-            live = self._masks[f"{step.path}/kernel"] & ~self.zero[step.inputs[0]][:, None]
+        if step.role in KERNEL and step.keeps_zero:
+            live = self._masks[f"{step.path}/kernel"]
+            if step.is_ungrouped:
+                live = live & ~self.zero[step.inputs[0]][:, None]
             return none_of(live, -1) & self._locked(step, "bias")
         if step.role is Role.DEPTHWISE and _is_plain(step) and step.keeps_zero:
             dead = self.zero[step.inputs[0]] | none_of(self._masks[f"{step.path}/kernel"], -2)
@@ -83,7 +85,7 @@ class Zeros:
         """Return whether each output channel has no free kernel; None if nothing is known."""
         if step.mixes_channels:
             return None
-        if step.role in KERNEL and step.is_ungrouped:
+        if step.role in KERNEL:
             return none_of(self._masks[f"{step.path}/kernel"], -1)
         if step.role is Role.SEPARABLE:
             return none_of(self._masks[f"{step.path}/pointwise_kernel"], -1)

@@ -159,6 +159,9 @@ def _close_layer(
 ) -> None:
     role = steps[0].role
     if not _has_rules(steps):
+        if role in KERNEL and bias:
+            # Of a grouped convolution: each of its filters reads a part of the channels.
+            _lock_bias(path, work[f"{path}/kernel"], -1, work)
         return
     # If a layer is called several times, the reason must hold in each call.
     unread = np.logical_and.reduce([zeros.unread[step.outputs[0]] for step in steps])

@@ -75,6 +75,23 @@ def test_a_channel_behind_flatten_is_unread_where_every_position_is(network):
     assert close(MaskSet.from_slices(network, ["hidden/kernel[:9]"]), network).additions == ()
 
 
+def test_the_bias_of_a_filter_of_a_group_follows_and_its_inputs_do_not():
+    """A filter of a group reads a part of the channels: a zero among them is none of its own number."""
+    made = [
+        keras.Input((6, 6, 3)),
+        layers.Conv2D(4, 3, name="a"),
+        layers.Conv2D(4, 3, groups=2, name="pairs"),
+        layers.BatchNormalization(name="bn"),
+        layers.Conv2D(2, 1, name="b"),
+    ]
+    model = filled(keras.Sequential(made), 0)
+    closure = close(MaskSet.from_slices(model, ["pairs/kernel[..., 3]"]), model)
+    assert slices(closure) == ["pairs/bias[3]", "bn/gamma[3]", "bn/beta[3]", "b/kernel[:, :, 3, :]"]
+    assert close(MaskSet.from_slices(model, ["pairs/kernel[..., 3]"]), model, bias=False).masks["bn/beta"].sum() == 3
+    ended = close(MaskSet.from_slices(model, ["a/kernel[..., 3]"]), model)
+    assert slices(ended) == ["a/bias[3]"]
+
+
 def test_without_rules_for_a_layer_nothing_is_claimed():
     inputs = keras.Input((6, 6, 2))
     x = layers.Conv2D(4, 3, name="a")(inputs)

@@ -218,6 +218,34 @@ def test_a_network_that_was_rounded_is_trained_on_under_the_locks_of_filters(tmp
     assert (weights["conv1/kernel"][..., ~dead] != 0).any()
 
 
+def test_filters_of_groups_that_are_locked_end_with_their_shifts_where_the_network_rounds(tmp_path):
+    """Channels of groups stay as they are in Keras; in hardware they are those of a plain convolution, and go."""
+    made = [
+        keras.Input((6, 6, 4)),
+        layers.Conv2D(8, 3, groups=2, padding="same", name="pairs"),
+        layers.BatchNormalization(name="bn"),
+        layers.ReLU(name="act"),
+        layers.GlobalAveragePooling2D(name="mean"),
+        layers.Dense(3, name="out"),
+    ]
+    model = filled(keras.Sequential(made, name="groups"), 0)
+    run = RunDirectory(tmp_path)
+    document = {
+        "select": {"granularity": "weight", "filters": 0.4, "sparsity": 0.0},
+        "finetune": {"epochs": 1, "batch_size": 8, "quantised": True},
+    }
+    with run.locked():
+        save_keras(model, run.file("trained.keras"))
+        for stage in ("select", "finetune"):
+            stage_named(stage).run(StageContext(run, parse_config(document, "test"), data_of(model), Silent(), key="k"))
+    weights, masks = weight_arrays(load_keras(run.file("finetuned.keras"))), MaskSet.load(run.file("masks.npz"))
+    dead = ~masks["pairs/bias"]
+    assert dead.sum() == 3
+    assert (weights["pairs/kernel"][..., dead] == 0).all()
+    assert (weights["pairs/bias"][dead] == 0).all()
+    assert (weights["pairs/bias"][~dead] != 0).all()
+
+
 def normalized():
     """A BatchNorm with a shift behind a convolution."""
     made = [
