@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -181,15 +181,25 @@ class _Room:
         """The LUTs that place and route bears in the minutes."""
         return luts_within(self.family, 60 * self.minutes * _SHARE) or _MANY * self.minutes / _MINUTES
 
+    @property
+    def memories(self) -> Mapping[str, int]:
+        """Cell type to the places for such memories, which are made of LUTs."""
+        return self.devices.devices[self.part.name].memories
+
     def placed(self, laid: DesignLayout, end: Literal["low", "value"] = "value") -> tuple[Placed, ...]:
-        return self.devices.placed(_known(laid, end), self.part)
+        return self.devices.placed(_known(laid, end), self.part, dict.fromkeys(self.memories, laid.memories))
 
     def holds(self, laid: DesignLayout) -> bool:
         return self.fullness(laid) <= 1
 
     def fullness(self, laid: DesignLayout) -> float:
         """Return the share of the resource that is nearest to its limit, or furthest beyond it."""
-        return max(self.luts(laid) / self.many, *(row.fullness for row in self.placed(laid)))
+        return max(self.by_kind(laid).values())
+
+    def by_kind(self, laid: DesignLayout) -> dict[str, float]:
+        """Return the share of the room for each kind of cell that `laid` takes."""
+        found = {row.kind: row.fullness for row in self.placed(laid)}
+        return {**found, "lut": max(found["lut"], self.luts(laid) / self.many)}
 
     def is_smaller(self, laid: DesignLayout, other: DesignLayout | None) -> bool:
         """Return whether `laid` takes clearly less than `other`, or nothing was tried before it."""
@@ -220,12 +230,13 @@ class _Room:
     def amounts(self, laid: DesignLayout) -> str:
         """Say `about 18,900 (estimated, placed) of 20,736 LUT`, and the shortest resource if that is another."""
         tightest = max(self.placed(laid), key=lambda row: row.fullness).kind
-        taken = {**_known(laid), "lut": self.luts(laid)}
+        there: dict[str, int | None] = {**laid.capacity, **self.memories}
+        taken = {**_known(laid), **dict.fromkeys(self.memories, laid.memories), "lut": self.luts(laid)}
         named = dict.fromkeys(("lut", tightest))
         # Place and route may take LUTs for carries too; no figure counts the serial harness around the network.
         placed = "estimated, placed" if self.devices.lut_of else "estimated"
         stage = {name: placed if name == "lut" else "estimated" for name in named}
-        rows = (f"{taken[name]:,} ({stage[name]}) of {laid.capacity[name] or 0:,} {LABELS[name]}" for name in named)
+        rows = (f"{taken[name]:,} ({stage[name]}) of {there[name] or 0:,} {LABELS.get(name, name)}" for name in named)
         return f"about {' and '.join(rows)}"
 
 
@@ -242,12 +253,14 @@ def _slower(design: Design, room: _Room) -> Iterator[DesignLayout]:
 
     Some lay all layers out by one rule, some each layer by its own.
     """
-    layouts = [*islice(slower_layouts(design, room.part), 1, None), *_chosen(design, room, SHARES[:1])]
+    # Smaller shares are for whoever gives the first layout up, as each takes seconds; and for an FPGA with few places
+    # for small memories, which the choice for a share does not count.
+    first = len(SHARES) if room.memories else 1
+    layouts = [*islice(slower_layouts(design, room.part), 1, None), *_chosen(design, room, SHARES[:first])]
     if held := [laid for laid in layouts if room.holds(laid)]:
         most = AS_QUICK * min(laid.interval_cycles for laid in held)
         yield min((laid for laid in held if laid.interval_cycles <= most), key=room.fullness)
-    # Smaller shares are for whoever gives the first layout up: each takes seconds.
-    layouts += _chosen(design, room, SHARES[1:])
+    layouts += _chosen(design, room, SHARES[first:])
     yield from sorted(layouts, key=lambda laid: (laid.interval_cycles, room.fullness(laid)))
 
 
@@ -260,7 +273,9 @@ def _chosen(design: Design, room: _Room, shares: Sequence[float]) -> list[Design
             part = room.usable
             for _ in range(_TIMES):
                 found.append(DesignLayout.of_chosen(choose_layout(design, part, share=share), room.part))
-                over = room.fullness(found[-1]) / share
+                # Small memories do not count: with hardly fewer LUTs there may be far fewer or more of them.
+                kinds = room.by_kind(found[-1]).items()
+                over = max(each for kind, each in kinds if kind not in room.memories) / share
                 if over <= 1:
                     break
                 # Registers may take LUTs too, which the choice does not count.

@@ -46,6 +46,7 @@ class DesignLayout(Struct, frozen=True, dict=True):
         name: of the layout, the same for every design of one network: `io_stream 2 3` is ladder 2, rung 3.
         settings: sections of a flow file to the keys that ask for this layout.
         fields: of `VerilogLayout`, that make it; empty for the usual one and for an hls4ml project.
+        memories: small memories that are made of LUTs.
     """
 
     part: str
@@ -58,6 +59,7 @@ class DesignLayout(Struct, frozen=True, dict=True):
     name: str = ""
     settings: Mapping[str, Any] = {}
     fields: Mapping[str, Any] = {}
+    memories: int = 0
 
     @classmethod
     def of_project(cls, made: Estimate, name: str = "", settings: Mapping[str, Any] | None = None) -> DesignLayout:
@@ -72,7 +74,7 @@ class DesignLayout(Struct, frozen=True, dict=True):
     def of_verilog(cls, made: VerilogPrice, part: Part, **more: Any) -> DesignLayout:
         """Return our own Verilog on `part`; `more` are `name`, `settings` and `fields`."""
         figures = (made.resources, made.latency_cycles, made.interval_cycles)
-        return cls(part.name, _published(part), *figures, "synth(open)", **more)
+        return cls(part.name, _published(part), *figures, "synth(open)", memories=made.memories, **more)
 
     @classmethod
     def of_chosen(cls, chosen: ChosenLayout, part: Part, **more: object) -> DesignLayout:

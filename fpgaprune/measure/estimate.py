@@ -217,6 +217,7 @@ class VerilogPrice(Summarised, Struct, frozen=True):
         layers: in the order of the data.
         latency_cycles: from the first beat in to the last beat out.
         interval_cycles: between two samples.
+        memories: small memories that are made of LUTs, as an FPGA may have few places for them.
     """
 
     design: str
@@ -225,6 +226,7 @@ class VerilogPrice(Summarised, Struct, frozen=True):
     layers: tuple[VerilogLayerPrice, ...]
     latency_cycles: int
     interval_cycles: int
+    memories: int = 0
 
     def _summary(self) -> Summary:
         figures = [(name, figure) for name in ESTIMATED if (figure := self.resources[name]) is not None]

@@ -47,6 +47,10 @@ class Fabric:
             self.memory["block"]: mapped["block"],
         }
 
+    def memories(self, counts: Counts) -> int:
+        """Return how many memories made of LUTs `counts` take, each of the words that `memory` says."""
+        return round(self.mapped(counts)["memory_lut"] / self.memory["luts"]) if self.memory["depths"] else 0
+
     def mapped(self, counts: Counts) -> Counts:
         """Map memories, tables and products of `counts` to the cells of this family."""
         found = Counts()

@@ -70,6 +70,7 @@ def price_hardware(design: Design, hardware: DesignHardware, fabric: Fabric) -> 
         layers=(*layers, VerilogLayerPrice("", "", rest, None, found.latency)),
         latency_cycles=found.latency,
         interval_cycles=found.interval,
+        memories=fabric.memories(total),
     )
 
 

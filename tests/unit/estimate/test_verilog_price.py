@@ -271,6 +271,15 @@ def test_a_small_scheduled_layer_costs_what_synthesis_counts(family):
     assert np.median(errors) <= 0.12
 
 
+@pytest.mark.parametrize(
+    ("family", "words", "cells"),
+    # Cells of 16 x 4 bits; the longest memory is in blocks. An iCE40 has none of LUTs.
+    [("gowin", 16, 2 * 3), ("gowin", 32, 4 * 3), ("gowin", 1024, 0), ("ice40up", 16, 0)],
+)
+def test_memories_of_luts_are_counted(family, words, cells):
+    assert find_fabric(family).memories(Counts({f"memory_8_{words}": 3.0, "pair_bit": 7.0})) == cells
+
+
 def test_a_price_is_a_fraction_of_the_search_for_adders():
     design = mlp(1, zeros=0.2, inputs=40, outputs=24)
     layout = VerilogLayout(**AT_ONCE)

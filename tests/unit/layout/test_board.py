@@ -9,7 +9,7 @@ import pytest
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import TargetError
 from fpgaprune.estimate import verilog_price
-from fpgaprune.fabric import find_board_router, luts_within
+from fpgaprune.fabric import find_board_router, luts_within, priced_as
 from fpgaprune.layout import bitstream_seconds_on, board_design, design_layout, larger_board, layouts_for_board
 from fpgaprune.layout import board as board_layouts
 from fpgaprune.measure import ESTIMATED
@@ -43,9 +43,12 @@ def two_convolutions(filters):
 def placed(design, board, fields):
     """What place and route takes of the board's FPGA."""
     place, router, _ = find_board_router(board)
-    found = verilog_price(design, "ecp5", **fields).resources
-    counts = {name: found[name].value for name in ESTIMATED}
-    return router.devices.placed(counts, find_part(place.device))
+    price = verilog_price(design, priced_as(router.family), **fields)
+    counts = {name: price.resources[name].value for name in ESTIMATED if price.resources[name] is not None}
+    part = find_part(place.device)
+    return router.devices.placed(
+        counts, part, dict.fromkeys(router.devices.devices[part.name].memories, price.memories)
+    )
 
 
 def fullness(design, board, fields):
@@ -160,9 +163,19 @@ def test_a_larger_board_that_takes_the_design_only_with_a_layout_of_each_layer_i
 def test_a_layout_is_chosen_for_the_room_of_each_resource(monkeypatch):
     """Of 6,480 registers place and route bears 70 %: a layout for 60 % of all alike would be slower, or none."""
     monkeypatch.setattr(design_layout, "SLOWER", ())
-    design = two_convolutions(9)
+    design = two_convolutions(10)
     found, _ = layout_for_board(design, "tang-nano-9k")
     assert 0.85 < fullness(design, "tang-nano-9k", found.fields) <= 1
+
+
+@pytest.mark.parametrize("filters", [9, 10, 12])
+def test_a_layout_has_no_more_small_memories_than_place_and_route_bears(filters):
+    """A Tang Nano 9K has places for 270, of which it bears 60 %; there is a layout with more in the same LUTs."""
+    design = two_convolutions(filters)
+    most = 0.6 * 270
+    assert 0 < verilog_price(design, "gowin", **layout_for_board(design, "tang-nano-9k")[0].fields).memories <= most
+    crowded = {"multipliers": {"conv2d2": 8, "dense4": 1}, "interval": 300}
+    assert verilog_price(design, "gowin", **crowded).memories > most
 
 
 @pytest.fixture
