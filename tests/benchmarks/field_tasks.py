@@ -100,8 +100,9 @@ def convolutions2d(*filters: int) -> Callable[[], list[Any]]:
     return made
 
 
-def _images(folder: Path) -> Arrays:
-    found = read_data(60_000, 5_000, folder)
+def _images(folder: Path, count: int = 60_000) -> Arrays:
+    """Images of one set; of the first `count`, the last 5,000 validate and the others train."""
+    found = read_data(count, 5_000, folder)
     return {f"{key}_{part}": found[f"{key}{tail}"] for key in "xy" for part, tail in _PARTS.items()}
 
 
@@ -288,18 +289,18 @@ TASKS: dict[str, Task] = {
     ),
     "mnist-cnn": Task(
         "MNIST 28 × 28, CNN 32-32-10",
-        "MNIST 28 × 28",
+        "MNIST 28 × 28; 10,000 images train",
         MNIST,
-        lambda: _images(MNIST),
+        lambda: _images(MNIST, 15_000),
         convolutions2d(32, 32),
         128,
         interval=834,
     ),
     "fashion-cnn": Task(
         "Fashion-MNIST 28 × 28, CNN 32-32-10",
-        "Fashion-MNIST 28 × 28",
+        "Fashion-MNIST 28 × 28; 10,000 images train",
         FASHION,
-        lambda: _images(FASHION),
+        lambda: _images(FASHION, 15_000),
         convolutions2d(32, 32),
         128,
         interval=834,
