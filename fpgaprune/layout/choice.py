@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from msgspec import structs
@@ -73,7 +74,8 @@ def choose_layout(
         True
     """
     base = layout or VerilogLayout()
-    ways = Candidates(design, find_fabric(family or require_family(part)), base)
+    family = family or require_family(part)
+    ways = Candidates(design, find_fabric(family), base) if layout else _remembered(_Same(design), family)
     there = {name: count for name in OF_VERILOG if (count := capacity_of(part)[name]) is not None}
     if not any(there.values()):
         raise unknown_capacity(part.name)
@@ -97,6 +99,25 @@ def choose_layout(
             break
         chosen = found
     return _with_more(design, ways, chosen) if faster else chosen
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """A design that is equal to itself alone."""
+
+    design: Design
+
+    def __hash__(self) -> int:
+        return id(self.design)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.design is other.design
+
+
+# For one design after another, layouts are chosen for several shares and intervals.
+@lru_cache(maxsize=2)
+def _remembered(same: _Same, family: str) -> Candidates:
+    return Candidates(same.design, find_fabric(family), VerilogLayout())
 
 
 def require_family(part: Part) -> str:

@@ -335,3 +335,24 @@ def test_an_input_is_scaled_in_turn_where_that_takes_smaller_shares(dsp, fold):
     at_once = fp.choose_layout(design, small, "xc7", layout=VerilogLayout(fold={"batchnormalization1": 1}))
     assert at_once.settings["fold"].keys() - {"dense3"} == {"batchnormalization1"}
     assert fp.choose_layout(design, small, "xc7").interval <= at_once.interval
+
+
+def test_the_ways_of_a_design_are_found_once_for_all_shares(monkeypatch):
+    """A search asks for several shares of one design; another design has ways of its own, even if it is equal."""
+    module, made = import_module("fpgaprune.layout.choice"), []
+
+    class Counted(Candidates):
+        def __init__(self, *given):
+            made.append(given)
+            super().__init__(*given)
+
+    monkeypatch.setattr(module, "Candidates", Counted)
+    design, part = network(), find_part("xc7z020")
+    chosen = [fp.choose_layout(design, part, share=share) for share in (0.8, 0.1, 0.8)]
+    assert len(made) == 1
+    assert chosen[0] == chosen[2]
+    assert chosen[1].price.resources.lut.value <= 0.1 * part.lut
+    assert fp.choose_layout(replace(design), part, share=0.1) == chosen[1]
+    assert fp.choose_layout(design, part, "xcup", share=0.1) != chosen[1]
+    assert fp.choose_layout(design, part, share=0.1, layout=VerilogLayout()) == chosen[1]
+    assert len(made) == 4
