@@ -73,6 +73,23 @@ def test_a_search_for_verilog_begins_with_the_recipe_and_a_bit_for_the_sign_of_a
     assert {name: entry["activation_bits"] for name, entry in written["hls"]["layers"].items()} == layers
 
 
+@pytest.fixture
+def listened(monkeypatch):
+    """The flows of the trials, which end at once; what the search says of its route; and who hears it."""
+    asked, said = [], []
+
+    def run(config, folder, progress):
+        asked.append(config)
+        raise EnoughError
+
+    class Said(Silent):
+        def stage(self, name, state, note="", seconds=None):
+            said.extend([note] if name == "route" else [])
+
+    monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", run)
+    return asked, said, Said()
+
+
 @pytest.mark.parametrize(
     ("route", "share", "taken", "told"),
     [
@@ -83,19 +100,9 @@ def test_a_search_for_verilog_begins_with_the_recipe_and_a_bit_for_the_sign_of_a
     ],
 )
 def test_nobody_has_to_ask_for_our_verilog_where_the_network_fits_only_so(
-    route, share, taken, told, tmp_path, monkeypatch
+    route, share, taken, told, tmp_path, listened
 ):
-    asked, said = [], []
-
-    def run(config, folder, progress):
-        asked.append(config)
-        raise EnoughError
-
-    class Said(Silent):
-        def stage(self, name, state, note="", seconds=None):
-            said.extend([note] if name == "route" else [])
-
-    monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", run)
+    asked, said, progress = listened
     rng = np.random.default_rng(0)
     x, y = rng.uniform(-1, 1, (200, 16)).astype("float32"), rng.integers(0, 3, 200)
     model = keras.Sequential([keras.Input((16,), name="x"), keras.layers.Dense(16), keras.layers.Dense(3)])
@@ -103,7 +110,7 @@ def test_nobody_has_to_ask_for_our_verilog_where_the_network_fits_only_so(
     data = {f"{key}_{part}": array for key, array in (("x", x), ("y", y)) for part in ("train", "valid", "test")}
     target = fp.Target.of("xc7z020clg400-1")
     with pytest.raises(EnoughError):
-        fp.fit(model, data, target, out=tmp_path / "out", route=route, share=share, progress=Said())
+        fp.fit(model, data, target, out=tmp_path / "out", route=route, share=share, progress=progress)
     assert asked[0][TargetConfig].route == taken
     assert [told is not None and one.endswith(told) for one in said] == [True] * (told is not None)
     assert asked[0].model_dump(mode="json")["finetune"]["quantised"] is True
@@ -114,19 +121,9 @@ def test_nobody_has_to_ask_for_our_verilog_where_the_network_fits_only_so(
     [(None, EnoughError, "^$"), ("hls", UnsupportedLayerError, r"'both_reversed'.*hls4ml has no layer")],
 )
 def test_a_network_that_hls4ml_does_not_take_becomes_our_verilog_unless_a_project_is_asked_for(
-    route, error, text, tmp_path, monkeypatch
+    route, error, text, tmp_path, listened
 ):
-    asked, said = [], []
-
-    def run(config, folder, progress):
-        asked.append(config)
-        raise EnoughError
-
-    class Said(Silent):
-        def stage(self, name, state, note="", seconds=None):
-            said.extend([note] if name == "route" else [])
-
-    monkeypatch.setattr(import_module("fpgaprune.fit.trial"), "run_flow", run)
+    asked, said, progress = listened
     rng = np.random.default_rng(0)
     x, y = rng.uniform(-1, 1, (200, 8, 3)).astype("float32"), rng.integers(0, 2, 200)
     model = keras.Sequential([keras.Input((8, 3)), keras.layers.Bidirectional(keras.layers.GRU(3), name="both")])
@@ -134,7 +131,7 @@ def test_a_network_that_hls4ml_does_not_take_becomes_our_verilog_unless_a_projec
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     data = {f"{key}_{part}": array for key, array in (("x", x), ("y", y)) for part in ("train", "valid", "test")}
     with pytest.raises(error, match=text):
-        fp.fit(model, data, fp.Target.of("pynq-z2"), out=tmp_path / "out", route=route, progress=Said())
+        fp.fit(model, data, fp.Target.of("pynq-z2"), out=tmp_path / "out", route=route, progress=progress)
     assert [one[TargetConfig].route for one in asked] == ["verilog"] * (route is None)
     assert len(said) == len(asked)
     assert all(one.startswith("our Verilog, for hls4ml does not take this network: layer 'both_rev") for one in said)
