@@ -51,6 +51,7 @@ from .ecp5.router import free_unread_carries as free_unread_carries
 from .families import OPEN_TOOLS as OPEN_TOOLS
 from .families import ROUTERS as ROUTERS
 from .families import find_router as find_router
+from .families import most_small_memories as most_small_memories
 from .families import placed_on as placed_on
 from .families import price_family_of as price_family_of
 from .families import priced_as as priced_as

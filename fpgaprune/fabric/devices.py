@@ -175,6 +175,10 @@ class Devices:
             *(Placed(name, types.get(name, 0) / places, self.memory_room) for name, places in memories),
         )
 
+    def placed_by_estimate(self, counts: Mapping[str, float], memories: int, part: Part) -> tuple[Placed, ...]:
+        """Return what place and route takes of `part` for estimated `counts` and small `memories` of one kind."""
+        return self.placed(counts, part, dict.fromkeys(self.devices[part.name].memories, memories))
+
     def placed_luts(self, counts: Mapping[str, float]) -> float:
         """Return the LUTs that place and route takes for `counts` of synthesis."""
         return counts.get("lut", 0) + sum(each * counts.get(name, 0) for name, each in self.lut_of.items())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import inf
 
 from fpgaprune.errors import TargetError, ToolError
 from fpgaprune.fabric.cells import family_of
@@ -46,12 +47,24 @@ def priced_as(family: str) -> str:
     return family if router is None else router.devices.priced_as or family
 
 
-def placed_on(part: Part, counts: Mapping[str, float | None]) -> tuple[Placed, ...]:
-    """Return what place and route takes of `part` for `counts` of synthesis; nothing if no open tool places it."""
+def placed_on(part: Part, counts: Mapping[str, float | None], memories: int) -> tuple[Placed, ...]:
+    """Return what place and route takes of `part` for estimated `counts` and small `memories`, which are made of LUTs.
+
+    Nothing if no open tool places it.
+    """
     router = ROUTERS.get(family_of(part) or "")
     if router is None or part.name not in router.devices.devices:
         return ()
-    return router.devices.placed({name: count or 0 for name, count in counts.items()}, part)
+    return router.devices.placed_by_estimate({name: count or 0 for name, count in counts.items()}, memories, part)
+
+
+def most_small_memories(part: Part) -> float:
+    """Return how many small memories, made of LUTs, place and route bears on `part`; `inf` without a limit."""
+    router = ROUTERS.get(family_of(part) or "")
+    device = None if router is None else router.devices.devices.get(part.name)
+    if router is None or device is None:
+        return inf
+    return min((router.devices.memory_room * places for places in device.memories.values()), default=inf)
 
 
 def versions_found(family: str) -> list[str]:

@@ -26,7 +26,7 @@ from fpgaprune.layout import (
     every_layout,
     slower_layouts,
 )
-from fpgaprune.measure import ChosenLayout, Measured, Resources
+from fpgaprune.measure import RESOURCES, ChosenLayout, Measured, Resources
 from fpgaprune.target import Part, Target, parts_like
 from fpgaprune.vendor import find_reports
 
@@ -275,32 +275,32 @@ class VerilogRoute:
         return None
 
     def _chosen(self, design: Design) -> ChosenLayout:
-        """Choose a layout for each layer so that place and route has room too, if there is one.
+        """Choose a layout for each layer so that place and route has room too, or the most room of those tried.
 
         Raises:
             EstimateError: no layout fits.
         """
         chosen = choose_layout(design, self.part, share=self.share, upper=True)
-        least = 0.0
-        for _ in range(_TIMES):
-            full = self._fullness(DesignLayout.of_chosen(chosen, self.part))
-            if full <= 1:
-                break
+        tried, least = [(self._fullness(DesignLayout.of_chosen(chosen, self.part)), chosen)], 0.0
+        while tried[-1][0] > 1 and len(tried) <= _TIMES:
+            full, chosen = tried[-1]
             # Between a share that has no layout and one whose layout is too large.
             share = round(max(_LESS * chosen.share / full, (least + chosen.share) / 2 if least else 0.0), 3)
             try:
                 chosen = choose_layout(design, self.part, share=share, upper=True)
             except EstimateError:
                 least = share
-        return chosen
+            tried.append((self._fullness(DesignLayout.of_chosen(chosen, self.part)), chosen))
+        return min(tried, key=lambda one: one[0])[1]
 
     def _fullness(self, layout: DesignLayout) -> float:
         """Return what place and route takes over what it bears, of the kind of cell nearest to its limit.
 
         On Gowin a register leads through a LUT, so that registers alone can fill the part. 0 where no open tool places.
         """
-        placed = placed_on(self.part, layout.counts())
-        return max((row.share / min(self.share, _ROOM * row.room) for row in placed), default=0.0)
+        placed = placed_on(self.part, layout.counts(), layout.memories)
+        taken = [(row, min(self.share, _ROOM * row.room) if row.kind in RESOURCES else row.room) for row in placed]
+        return max((row.share / room for row, room in taken), default=0.0)
 
     def _as_chosen(self, chosen: ChosenLayout, name: str, interval: int = 0) -> DesignLayout:
         asked = {"interval": interval, "part": chosen.part, "share": chosen.share}

@@ -187,7 +187,7 @@ class _Room:
         return self.devices.devices[self.part.name].memories
 
     def placed(self, laid: DesignLayout, end: Literal["low", "value"] = "value") -> tuple[Placed, ...]:
-        return self.devices.placed(_known(laid, end), self.part, dict.fromkeys(self.memories, laid.memories))
+        return self.devices.placed_by_estimate(_known(laid, end), laid.memories, self.part)
 
     def holds(self, laid: DesignLayout) -> bool:
         return self.fullness(laid) <= 1
@@ -253,14 +253,12 @@ def _slower(design: Design, room: _Room) -> Iterator[DesignLayout]:
 
     Some lay all layers out by one rule, some each layer by its own.
     """
-    # Smaller shares are for whoever gives the first layout up, as each takes seconds; and for an FPGA with few places
-    # for small memories, which the choice for a share does not count.
-    first = len(SHARES) if room.memories else 1
-    layouts = [*islice(slower_layouts(design, room.part), 1, None), *_chosen(design, room, SHARES[:first])]
+    layouts = [*islice(slower_layouts(design, room.part), 1, None), *_chosen(design, room, SHARES[:1])]
     if held := [laid for laid in layouts if room.holds(laid)]:
         most = AS_QUICK * min(laid.interval_cycles for laid in held)
         yield min((laid for laid in held if laid.interval_cycles <= most), key=room.fullness)
-    layouts += _chosen(design, room, SHARES[first:])
+    # Smaller shares are for whoever gives the first layout up, as each takes seconds.
+    layouts += _chosen(design, room, SHARES[1:])
     yield from sorted(layouts, key=lambda laid: (laid.interval_cycles, room.fullness(laid)))
 
 
@@ -273,7 +271,7 @@ def _chosen(design: Design, room: _Room, shares: Sequence[float]) -> list[Design
             part = room.usable
             for _ in range(_TIMES):
                 found.append(DesignLayout.of_chosen(choose_layout(design, part, share=share), room.part))
-                # Small memories do not count: with hardly fewer LUTs there may be far fewer or more of them.
+                # The choice counts small memories by itself, whatever the share.
                 kinds = room.by_kind(found[-1]).items()
                 over = max(each for kind, each in kinds if kind not in room.memories) / share
                 if over <= 1:

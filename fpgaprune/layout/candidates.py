@@ -27,6 +27,8 @@ from fpgaprune.rtl import (
 
 # The wider factor of a multiplier that takes two values at once.
 _WIDE = 25
+# Beside the resources of a part: memories that are made of LUTs, for which a part may have few places.
+SMALL_MEMORIES = "small memories"
 # Adders for more weights than that take minutes to be written, compiled and synthesised, and most of the LUTs.
 _MANY = 1024
 
@@ -203,7 +205,9 @@ class Candidates:
         rest = Counts()
         for part in hardware:
             leader = self.leaders.get(part.layer)
-            (rest if leader is None else own[leader]).more(self.fabric.resources(count_layer(part)))
+            counts = count_layer(part)
+            takes = {**self.fabric.resources(counts), SMALL_MEMORIES: self.fabric.memories(counts)}
+            (rest if leader is None else own[leader]).more(takes)
         return own, rest
 
 

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 
 import numpy as np
 from msgspec import structs
@@ -19,8 +20,8 @@ from msgspec import structs
 from fpgaprune.design import Convolution, Dense, Design, Recurrent, VerilogLayout
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import Counts, DigitCounter, find_fabric, price_hardware, timed
-from fpgaprune.fabric import price_family_of
-from fpgaprune.layout.candidates import Candidates, Way, way_of
+from fpgaprune.fabric import most_small_memories, price_family_of
+from fpgaprune.layout.candidates import SMALL_MEMORIES, Candidates, Way, way_of
 from fpgaprune.measure import (
     OF_VERILOG,
     ChosenLayout,
@@ -32,8 +33,8 @@ from fpgaprune.measure import (
 from fpgaprune.rtl import Instance, LayerHardware, plan_verilog
 from fpgaprune.target import Part
 
-# Two intervals this close are as good as one; intervals that are tried first lie so far apart.
-_CLOSE, _STEP = 1.01, 1.5
+# Two intervals this close are as good as one; intervals that are tried first lie so far apart, and those between them.
+_CLOSE, _STEP, _SMALL_STEP = 1.01, 1.5, 1.1
 # So often a layout is chosen anew because it takes too much, or too many cycles; where it takes too much, each time for
 # so much less.
 _TIMES, _LESS = 5, 0.97
@@ -79,8 +80,12 @@ def choose_layout(
     there = {name: count for name in OF_VERILOG if (count := capacity_of(part)[name]) is not None}
     if not any(there.values()):
         raise unknown_capacity(part.name)
-    question = _Question(design, part, ways, there, interval)
+    question = _Question(design, part, ways, there, interval, most_small_memories(part))
     chosen = question.answer(share)
+    if chosen is None and question.memories < inf:
+        # With more small memories, place and route may still end.
+        question = replace(question, memories=inf)
+        chosen = question.answer(share)
     if chosen is None:
         how = "one multiplier for each layer" if interval is None else f"{interval} cycles for each sample"
         raise EstimateError(
@@ -134,13 +139,17 @@ def require_family(part: Part) -> str:
 
 @dataclass(frozen=True)
 class _Question:
-    """Which ways to take, of a part with `there` of each resource, for a given interval or for the smallest."""
+    """Which ways to take, of a part with `there` of each resource, for a given interval or for the smallest.
+
+    Of small `memories` it bears so many, whatever the share.
+    """
 
     design: Design
     part: Part
     ways: Candidates
     there: Mapping[str, int]
     interval: int | None
+    memories: float
 
     def answer(self, share: float, shortest: int = 0) -> ChosenLayout | None:
         """Return the layout with the smallest interval, or within the given one; None if none takes at most `share`.
@@ -149,12 +158,16 @@ class _Question:
         """
         for every in (False, True):
             room = {name: share * count for name, count in self.there.items()}
+            if self.memories < inf:
+                room[SMALL_MEMORIES] = self.memories
             for _ in range(_TIMES):
                 first = self.interval or _quickest(self.ways, room, max(shortest, self.ways.least()), every)
                 found = None if first is None else self._settled(first, share, room, every)
                 if found is None:
                     break
                 over = {name: share / used for name, used in found.used.items() if used > share}
+                if found.price.memories > self.memories:
+                    over[SMALL_MEMORIES] = self.memories / found.price.memories
                 if not over:
                     return found
                 # What stands between two layers depends on both. For as much less alone the same might be chosen again.
@@ -187,27 +200,36 @@ class _Question:
 
 
 def _quickest(ways: Candidates, room: Mapping[str, float], shortest: int, every: bool) -> int | None:
-    """Return the smallest interval from `shortest` on for which there is a choice; None if there is none."""
-    tried = [max(ways.slowest() + 1, shortest)]
-    while tried[-1] > shortest:
-        tried.append(max(int(tried[-1] / _STEP), shortest))
-    tried.reverse()
-    # More cycles take less, but not always: fewer multipliers may need more LUTs around them, or more block memories.
-    # So halving finds where twice the room is enough, and from there on all are tried.
+    """Return the smallest interval from `shortest` on for which there is a choice; None if none is found."""
+
+    def fits(interval: int, room: Mapping[str, float] = room) -> bool:
+        return _fitting(ways.at(interval, every), room) is not None
+
+    tried = _steps(shortest, max(ways.slowest() + 1, shortest), _STEP)
+    # More cycles take less, but not always: fewer multipliers may need more LUTs around them, or more memories. So
+    # halving finds where twice the room is enough, and from there on all are tried, in small steps up to the first one.
     twice = {name: 2 * count for name, count in room.items()}
-    first = bisect_left(tried[1:], True, key=lambda high: _fitting(ways.at(high, every), twice) is not None)
-    found = (high for high in (tried[0], *tried[first + 1 :]) if _fitting(ways.at(high, every), room) is not None)
-    best = next(found, None)
+    first = bisect_left(tried[1:], True, key=lambda high: fits(high, twice))
+    best = next(filter(fits, (tried[0], *tried[first + 1 :])), None)
     if best is None:
         return None
-    low = max(int(best / _STEP), shortest - 1)
+    best = next(filter(fits, _steps(tried[first], best, _SMALL_STEP)), best)
+    low = max(int(best / _SMALL_STEP), shortest - 1)
     while best > low * _CLOSE and best > low + 1:
         middle = (low + best) // 2
-        if _fitting(ways.at(middle, every), room) is None:
-            low = middle
-        else:
+        if fits(middle):
             best = middle
+        else:
+            low = middle
     return best
+
+
+def _steps(least: int, most: int, factor: float) -> list[int]:
+    """Return intervals from `least` to `most`, each about `factor` times the one before it."""
+    found = [most]
+    while found[-1] > least:
+        found.append(max(min(int(found[-1] / factor), found[-1] - 1), least))
+    return found[::-1]
 
 
 def _fitting(found: tuple[dict[str, list[Way]], Counts], room: Mapping[str, float]) -> dict[str, Way] | None:
@@ -223,7 +245,8 @@ def _fitting(found: tuple[dict[str, list[Way]], Counts], room: Mapping[str, floa
         return {}
     takes = np.array([[way.takes[name] for _, way in flat] for name in room])
     # Of a resource that the part lacks nothing can be taken, so it has no share.
-    shares = sum(np.array(row) / count for row, count in zip(takes, room.values(), strict=True) if count)
+    priced = [(row, room[name]) for row, name in zip(takes, room, strict=True) if name != SMALL_MEMORIES]
+    shares = sum(row / count for row, count in priced if count)
     one = np.array([[float(name == own) for own, _ in flat] for name in ways])
     limits = [LinearConstraint(takes, ub=left), LinearConstraint(one, 1, 1)]
     solved = milp(shares, constraints=limits, integrality=np.ones(len(flat)), bounds=Bounds(0, 1))

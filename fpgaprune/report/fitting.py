@@ -85,7 +85,8 @@ def fit_answer(report: RunReport) -> FitAnswer:
     reply = _reply(counted.fits, None)
     if report.verilog is not None:
         lines = (f"Counted: {counted.rows}", *answer.lines)
-        return _after_placing(replace(answer, reply=reply, decides=decides, lines=lines), counted, report)
+        answer = replace(answer, reply=reply, decides=decides, lines=lines)
+        return _after_placing(answer, counted, report.verilog.memories, report)
     lines = (f"As an hls4ml project: {answer.verdict.lower()} ({answer.decides})", *answer.lines)
     if reply == "yes":
         return replace(answer, reply=reply, decides=decides, lines=lines, design=", as our Verilog")
@@ -167,21 +168,22 @@ def _by_verilog(price: VerilogPrice, report: RunReport) -> FitAnswer:
     answer = FitAnswer(reply, part.name, _decides(taken, ANALYTIC_OPEN_SYNTH), tuple(lines))
     # A count stands in place of the estimate.
     counted = report.measured is not None and report.measured.counted_on(part) is not None
-    return answer if counted else _after_placing(answer, taken, report)
+    return answer if counted else _after_placing(answer, taken, price.memories, report)
 
 
-def _after_placing(answer: FitAnswer, taken: Occupancy, report: RunReport) -> FitAnswer:
+def _after_placing(answer: FitAnswer, taken: Occupancy, memories: int, report: RunReport) -> FitAnswer:
     """Return `answer`, or a worse one if place and route takes more of the part than it bears, or than there is."""
     found = report.measured
     if answer.reply == "no" or (found is not None and (found.bitstream or found.route)):
         return answer
-    placed = placed_on(report.target.part, {row.resource: row.used for row in taken.taken})
+    placed = placed_on(report.target.part, {row.resource: row.used for row in taken.taken}, memories)
     worst = max(placed, key=lambda row: row.fullness, default=None)
     if worst is None or worst.fullness <= 1:
         return answer
     reply: Reply = "no" if worst.share > 1 else "probably"
     share, room = percent_text(worst.share, 0), percent_text(worst.room, 0)
-    decides = f"{LABELS[worst.kind]} about {share} of the part once placed; place and route copes with {room}"
+    kind = LABELS.get(worst.kind, worst.kind)
+    decides = f"{kind} about {share} of the part once placed; place and route copes with {room}"
     line = f"{decides}; export for a board and fit choose a layout that takes less"
     return replace(answer, reply=reply, decides=decides, lines=(line, *answer.lines))
 

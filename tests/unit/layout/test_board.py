@@ -144,7 +144,7 @@ def test_a_layout_of_each_layer_comes_first_where_it_is_clearly_quicker_than_one
 
 
 def test_of_two_layouts_that_are_about_as_quick_the_smaller_one_comes_first(monkeypatch):
-    design, board = two_convolutions(8), "tang-nano-9k"
+    design, board = two_convolutions(4), "icebreaker"
     quickest, _ = layout_for_board(design, board)
     monkeypatch.setattr(board_layouts, "AS_QUICK", 2.0)
     smaller, _ = layout_for_board(design, board)

@@ -140,8 +140,23 @@ def test_each_interval_is_asked_for_once_and_none_that_no_layout_keeps(chosen, a
     design = network()
     least = fp.verilog_price(design, "xc7").interval_cycles
     assert Candidates(design, find_fabric("xc7"), VerilogLayout()).least() == least
-    assert len(set(asked)) == len(asked) <= 16
+    assert len(set(asked)) == len(asked) <= 22
     assert min(asked) >= least
+
+
+@pytest.mark.parametrize(
+    ("channels", "on", "share", "most"),
+    [
+        # Between the first intervals that are tried, which lie 1.5 apart, is one with fewer LUTs.
+        ((8, 8, 8), part(), 0.8, 900),
+        # The part has places for 270 small memories: a layout that takes 192 has no more LUTs.
+        ((4, 8, 12), find_part("gw1nr-9"), 0.7, 2200),
+    ],
+)
+def test_a_quick_layout_is_found_between_others_that_do_not_fit(channels, on, share, most):
+    found = fp.choose_layout(network(0.5, channels), on, share=share, upper=on.name == "gw1nr-9")
+    assert found.interval <= most
+    assert found.price.memories <= 0.6 * 270 or on.name != "gw1nr-9"
 
 
 def test_with_room_for_everything_the_interval_is_the_fewest_cycles_of_any_layout():
