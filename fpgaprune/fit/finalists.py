@@ -48,7 +48,8 @@ class Finalists:
         has_time_to_count: tells whether a tool counts what a layout takes in the time that is left after a training of
             so many epochs.
         trims: returns the most that the answer may lose when bits and weights are trimmed; None if it is not trimmed.
-        late_epochs: returns the epochs of the first whole training if none ends in the time that is left.
+        late_epochs: returns the epochs of the first whole training if none ends in the time that is left; 0 where the
+            network of the candidate's trial may be the answer as it is.
     """
 
     trials: TrialRunner
@@ -62,7 +63,7 @@ class Finalists:
     first: Candidate | None = None
     has_time_to_count: Callable[[Sized, int], bool] = lambda *_: True
     trims: Callable[[FitPoint], str | None] = lambda _: None
-    late_epochs: Callable[[Candidate], int] = lambda _: 0
+    late_epochs: Callable[[Candidate], int] = lambda _: 1
     _trained: list[FitPoint] = field(default_factory=list, init=False)
     """The networks that were trained whole."""
     _loss_shifts: list[float] = field(default_factory=list, init=False)
@@ -100,7 +101,12 @@ class Finalists:
             tries += candidate is self._between
             # A network that was tried for fewer epochs too is trained whole once.
             left = [other for other in left if other.knobs != candidate.knobs]
-            point = self._train(candidate, self.late_epochs(candidate) if epochs is None else epochs)
+            epochs = self.late_epochs(candidate) if epochs is None else epochs
+            point = self._train(candidate, epochs)
+            kept = candidate.point is not None and candidate.point.meets_limits
+            if point is not None and not point.meets_limits and kept and epochs and not self.late_epochs(candidate):
+                # Trained on, it lost more than the network of its trial.
+                point = self._train(candidate, 0)
             if point is not None and not (point.meets_limits or candidate.promise):
                 break
             if point is not None:

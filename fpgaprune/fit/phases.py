@@ -32,8 +32,9 @@ _SHORT_BEFORE_LONG, _DESCENT_BEFORE_LONG = 0.45, 0.65
 _FEWEST_LONG = 3
 # With time for fewer whole trials than this, short ones take it.
 _FEWEST_WHOLE = 2
-# A network is trained again if it gets so many times the epochs, and if the time suffices for so many trials.
-_MORE, _FEWEST_AGAIN = 2, 4
+# A network is trained again if it gets so many times the epochs, and if the time suffices for so many trials; so is the
+# recipe tried, that of a large network if there is time for fewer.
+_MORE, _FEWEST_AGAIN, _FEWEST_OF_LARGE = 2, 4, 3
 # Short trials are left out if they take more than this share of the time of whole ones.
 _HARDLY_SHORTER = 0.75
 # The last training of a search is a long one, so it goes to a network that loses little with this likelihood.
@@ -192,16 +193,16 @@ class Phases:
         learned its training samples by heart loses nothing with 97 % of its weights locked, and another one with 60 %.
         They take the place of the first moves of the descent, and are left out where powers of two may not be held,
         where the recipe is not much smaller or is slower, and where time is short. As soon as one loses little they may
-        take all of the time: where a training is so slow, no other phase has more than a few trials. A search that
-        `is_short` tries the mildest of them only.
+        take all of the time: where a training is so slow, no other phase has more than a few trials. Those of a large
+        network may from the first: nothing else saves as much. A search that `is_short` tries the mildest only.
         """
         estimates, found = self.estimates, (start, parent)
-        epochs = self.training.whole
-        deadline, latest = self._deadline(SHORT_TRIALS, epochs), self._deadline(1.0, epochs)
+        epochs, large = self.training.whole, self.training.is_cut
+        deadline, latest = self._deadline(1.0 if large else SHORT_TRIALS, epochs), self._deadline(1.0, epochs)
         if (
             "hold" not in self.names
             or not start.leads_to(start.recipe)
-            or not (is_short or deadline.has_time(_FEWEST_AGAIN))
+            or not (is_short or deadline.has_time(_FEWEST_OF_LARGE if large else _FEWEST_AGAIN))
         ):
             return found
         layout = estimates.target_layout(start)
@@ -221,9 +222,11 @@ class Phases:
             point = self._evaluator(deadline)(left[at], estimates.best_layout(left[at]), None)
             if point is not None and point.loses_little:
                 found, left = (left[at], point), left[at + 1 :]
+                # There is no time to find out that far smaller ones of a large network lose too much.
+                at = len(left) // (4 if large else 2)
             else:
                 left = left[:at]
-            at = len(left) // 2
+                at = len(left) // 2
         return found
 
     def search_neighbours(self) -> None:

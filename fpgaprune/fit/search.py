@@ -281,7 +281,7 @@ class FitSearch:
         a first trial measures what it gains from that, unless the search is short.
         """
         more, seen = count_of(data.x_train) / count_of(split.x_train), data.x_valid is None
-        begun: tuple[Knobs, FitPoint | None]
+        begun: tuple[Knobs, FitPoint | None] = start, None
         log, seconds = phases.log, seconds_of_training(self.limits.minutes)
         usual = Training.from_flow(self.config, split, model, seconds)
         faster = Training.at_higher_rate(self.config, split, model, seconds)
@@ -315,7 +315,6 @@ class FitSearch:
                 self._allow_forgetting(phases, split, data, model)
             # In few epochs a higher rate only loses the network.
             phases.use(usual if ways[0].is_cut else ways[0])
-            begun = start, None
             # Half of the epochs again hold its weights.
             recipe = 1.5 * log.times.expected * phases.training.whole
             if recipe_suits(model) and slow * run_seconds(recipe, more * short) <= log.seconds_left:
@@ -325,7 +324,6 @@ class FitSearch:
             return
         # In few epochs a higher rate only loses the network, so a large one first loses filters at its own rate.
         narrows = ways[0].is_cut and "filters" in phases.names
-        begun = start, None
         if faster is not None and recipe_suits(model) and not (seen or narrows):
             # How a network that only rounds is best trained says little of the recipe.
             phases.use(faster)
@@ -336,7 +334,9 @@ class FitSearch:
                 start, first, ways = phases.narrow(start, first, ways, split)
                 phases.first(start, ways, has_seen_samples=False, parent=first)
             begun = phases.from_recipe(start, first)
-        phases.descend(*begun)
+        if not narrows or begun[0] == start:
+            # Of a large network that is held at powers of two, short trainings say nothing.
+            phases.descend(*begun)
         phases.search_neighbours()
 
     def _allow_forgetting(self, phases: Phases, split: Dataset, data: Dataset, model: keras.Model) -> None:

@@ -182,6 +182,27 @@ def test_a_network_that_is_hardly_smaller_is_not_worth_a_training(tmp_path):
     assert bold(tmp_path, lost_later=0.0, price=0.95)[2] == [Knobs("weight")]
 
 
+@pytest.mark.parametrize(("stays", "kept", "wanted"), [(True, True, [9, 0]), (False, True, [9]), (True, False, [9])])
+def test_a_network_that_loses_by_more_training_is_that_of_its_trial(tmp_path, stays, kept, wanted):
+    parallel_design(3, 3).save(tmp_path / "design.json")
+    little = made_point(Knobs("weight"), (0.9, 1, 1), used={"lut": 9}, fits=True, folder=str(tmp_path))
+    tried, asked = structs.replace(little, loses_little=kept), []
+
+    def whole(candidate, laid, epochs, counts=True):
+        asked.append(epochs)
+        return structs.replace(candidate.point, loses_little=not epochs, lost=0.1 if epochs else 0.0)
+
+    route = SimpleNamespace(layouts=lambda design: [laid_out("all", {}, 0.5, 100, 100)])
+    trials = SimpleNamespace(whole=whole, route=route, impossible={}, counting=lambda design: None)
+    finalists = Finalists(
+        trials, RANKING, lambda first: 9, tmp_path, Silent(), no_untried, late_epochs=lambda _: 0 if stays else 4
+    )
+    best = finalists.best([tried])
+    assert asked == wanted
+    assert best.meets_limits == (0 in wanted)
+    assert finalists.notes == [] or not best.meets_limits
+
+
 @pytest.mark.parametrize(
     ("price", "lost", "wanted"),
     [(0.5, 0.0, ["small", "milder"]), (0.5, 0.1, ["small", "milder", "good"]), (0.95, 0.0, ["small", "good"])],

@@ -229,6 +229,33 @@ def test_a_slow_bisection_goes_on_if_a_network_loses_little(most, trials, monkey
     assert knobs.sparsity == (most if found else 0.0)
 
 
+@pytest.mark.parametrize(
+    ("most", "seconds", "tried"),
+    [
+        (0.0, 20, [0.8, 0.68, 0.6]),
+        (0.87, 20, [0.8, 0.87, 0.92, 0.9]),
+        (0.95, 20, [0.8, 0.87, 0.92, 0.94, 0.95]),
+        # There is time for two.
+        (0.87, 34, []),
+    ],
+)
+def test_the_recipe_of_a_large_network_may_take_all_of_the_time_in_small_steps(most, seconds, tried, monkeypatch):
+    now, asked = [0.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def judge(job):
+        asked.append(job.knobs.sparsity)
+        now[0] += seconds
+        return structs.replace(point(job.knobs), loses_little=job.knobs.sparsity <= most)
+
+    phases = phases_of(judge, {}, 100.0, Training(1, WHOLE, WHOLE, wanted_epochs=WHOLE + 1))
+    phases.log.times = SimpleNamespace(seconds=lambda epochs: seconds)
+    phases.names = ("hold", *NAMES)
+    knobs, _ = phases.from_recipe(Knobs("weight"), None)
+    assert asked == tried
+    assert knobs.sparsity == max([share for share in tried if share <= most], default=0.0)
+
+
 def test_whole_trials_follow_late_short_ones_if_all_are_too_few_to_look_around(monkeypatch):
     """A bisection has found a network in 64 of 100 seconds; the short trial after it loses too much, and ends at 75."""
     now, asked, points = [0.0], [], {}
