@@ -25,7 +25,8 @@ def print_next_of_run(run: Path, report: Mapping[str, Any]) -> None:
     """Print what to type after the run `run`, by the JSON data of its report.
 
     A network that lost too much is trained for longer; where no limit says how much it may lose, one that lost more
-    than two standard errors. One that may not fit gets the best suggestion, and one that fits is handed to a board.
+    than two standard errors. One that may not fit gets the best suggestion; if it does not fit and there is none, `fit`
+    looks for a smaller one. One that fits is handed to a board.
     """
     reply, lost = report["verdicts"]["metric"]["reply"], report["metric"]["lost"]
     noise = 2 * (report["metric"].get("lost_error") or 0)
@@ -33,6 +34,8 @@ def print_next_of_run(run: Path, report: Mapping[str, Any]) -> None:
         print_next("run", run / "flow.toml", "--epochs", "100", "--out", run)
     elif report["verdicts"]["fit"]["reply"] != "yes" and _first_of_flow(report) is not None:
         print_next("apply", run, str(_first_of_flow(report)))
+    elif report["verdicts"]["fit"]["reply"] == "no":
+        print_next("fit", run / "flow.toml")
     else:
         print_next("export", run, "--for", receiver_of(report["target"]))
 

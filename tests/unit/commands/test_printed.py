@@ -187,7 +187,8 @@ def test_advice_is_printed_with_its_notes(capsys):
         ("no", 0.1, "yes", [], "run r/flow.toml --epochs 100 --out r"),
         ("unknown", None, "yes", [], "export r --for vivado"),
         ("yes", 0.0, "probably", [{"place": "model"}, {"place": "flow file"}], "apply r 2"),
-        ("yes", 0.0, "no", [{"place": "model"}], "export r --for vivado"),
+        ("yes", 0.0, "no", [{"place": "model"}], "fit r/flow.toml"),
+        ("yes", 0.0, "probably", [], "export r --for vivado"),
         ("yes", 0.0, "yes", [{"place": "flow file"}], "export r --for vivado"),
     ],
 )
