@@ -193,11 +193,13 @@ class Phases:
         learned its training samples by heart loses nothing with 97 % of its weights locked, and another one with 60 %.
         They take the place of the first moves of the descent, and are left out where powers of two may not be held,
         where the recipe is not much smaller or is slower, and where time is short. As soon as one loses little they may
-        take all of the time: where a training is so slow, no other phase has more than a few trials. Those of a large
-        network may from the first: nothing else saves as much. A search that `is_short` tries the mildest only.
+        take all of the time; those of a large network may from the first, as it has no more than a few trials. A search
+        that `is_short` tries the mildest only.
         """
         estimates, found = self.estimates, (start, parent)
-        epochs, large = self.training.whole, self.training.is_cut
+        epochs = self.training.whole
+        # In far fewer epochs than wanted a network does not learn powers of two.
+        large = self.training.is_cut and 2 * epochs >= self.training.wanted_epochs
         deadline, latest = self._deadline(1.0 if large else SHORT_TRIALS, epochs), self._deadline(1.0, epochs)
         if (
             "hold" not in self.names
@@ -222,8 +224,7 @@ class Phases:
             point = self._evaluator(deadline)(left[at], estimates.best_layout(left[at]), None)
             if point is not None and point.loses_little:
                 found, left = (left[at], point), left[at + 1 :]
-                # There is no time to find out that far smaller ones of a large network lose too much.
-                at = len(left) // (4 if large else 2)
+                at = len(left) // (4 if large else 2)  # a failure of a large one takes minutes
             else:
                 left = left[:at]
                 at = len(left) // 2

@@ -230,16 +230,20 @@ def test_a_slow_bisection_goes_on_if_a_network_loses_little(most, trials, monkey
 
 
 @pytest.mark.parametrize(
-    ("most", "seconds", "tried"),
+    ("most", "seconds", "wanted", "tried"),
     [
-        (0.0, 20, [0.8, 0.68, 0.6]),
-        (0.87, 20, [0.8, 0.87, 0.92, 0.9]),
-        (0.95, 20, [0.8, 0.87, 0.92, 0.94, 0.95]),
-        # There is time for two.
-        (0.87, 34, []),
+        (0.0, 20, WHOLE + 1, [0.8, 0.68, 0.6]),
+        (0.87, 20, WHOLE + 1, [0.8, 0.87, 0.92, 0.9]),
+        (0.95, 20, WHOLE + 1, [0.8, 0.87, 0.92, 0.94, 0.95]),
+        (0.87, 30, 2 * WHOLE, [0.8, 0.87, 0.92]),
+        # In less than half of the epochs powers of two are not learned; there is time for two.
+        (0.87, 30, 2 * WHOLE + 1, []),
+        (0.87, 34, WHOLE + 1, []),
     ],
 )
-def test_the_recipe_of_a_large_network_may_take_all_of_the_time_in_small_steps(most, seconds, tried, monkeypatch):
+def test_the_recipe_of_a_large_network_may_take_all_of_the_time_in_small_steps(
+    most, seconds, wanted, tried, monkeypatch
+):
     now, asked = [0.0], []
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
@@ -248,7 +252,7 @@ def test_the_recipe_of_a_large_network_may_take_all_of_the_time_in_small_steps(m
         now[0] += seconds
         return structs.replace(point(job.knobs), loses_little=job.knobs.sparsity <= most)
 
-    phases = phases_of(judge, {}, 100.0, Training(1, WHOLE, WHOLE, wanted_epochs=WHOLE + 1))
+    phases = phases_of(judge, {}, 100.0, Training(1, WHOLE, WHOLE, wanted_epochs=wanted))
     phases.log.times = SimpleNamespace(seconds=lambda epochs: seconds)
     phases.names = ("hold", *NAMES)
     knobs, _ = phases.from_recipe(Knobs("weight"), None)
