@@ -93,9 +93,10 @@ class Descent:
     def _without_start(self, start: Knobs, finest: float) -> Iterator[tuple[Knobs, FitPoint]]:
         """Yield every network that is tried from `start` on, which is itself trained only where no other loses little.
 
-        The first one fits by its estimate, if a few moves at once lead to such a network.
+        The first one fits by its estimate, if a few moves at once lead to such a network. Whatever the time, there is a
+        network at the end, unless none of those that were tried is possible.
         """
-        fitting, good = self._fitting(start), False
+        fitting, good, found = self._fitting(start), False, False
         if fitting != start:
             point = self._evaluate(fitting, None)
             if point is not None:
@@ -103,12 +104,13 @@ class Descent:
             if point is not None and point.loses_little:
                 yield from self._moves(fitting, point, {fitting}, finest)
                 return
-            if not self.has_time():
+            found = point is not None
+            if found and not self.has_time():
                 return
         for knobs, point in self._moves(start, None, {start, fitting}, finest):
-            good |= point.loses_little
+            good, found = good or point.loses_little, True
             yield knobs, point
-        if not good and self.has_time():
+        if not found or (not good and self.has_time()):
             yield from self._start(start, None)
 
     def _fitting(self, start: Knobs) -> Knobs:

@@ -156,6 +156,19 @@ def test_a_short_search_trains_its_start_where_no_move_loses_little():
     assert Knobs("weight") not in dict(hurried((0.1, 3, 3), lambda: False, ("sparsity",))[0])
 
 
+@pytest.mark.parametrize("prices", [MadeUp(), Small()])
+def test_a_short_search_whose_first_networks_are_impossible_ends_with_its_start_whatever_the_time(prices):
+    tried = []
+
+    def judge(knobs, laid, good):
+        tried.append(knobs)
+        return None if knobs != Knobs("weight") else made(knobs, laid, (0.9, 1, 1))
+
+    descent = Descent(NAMES, prices, judge, lambda: False, room, skips_start=True)
+    assert [knobs for knobs, _ in descent.run(Knobs("weight"))] == [Knobs("weight")]
+    assert 2 <= len(tried) <= 3
+
+
 def test_if_nothing_helps_it_says_so_and_keeps_the_best():
     descent = Descent(NAMES, MadeUp(), lambda k, laid, _: made(k, laid, (-9.0, 40, 40)), lambda: True, room)
     found = list(descent.run(Knobs("weight")))
