@@ -130,8 +130,10 @@ class Number:
             return self.on(c.shr(c.add(self.place, lift), shift))
         sign = self.negative()
         size = c.larger(self.place, c.sub(c.const(0), self.place))
-        multiplier, bits = reciprocal(divisor, max(-self.low, self.high))
-        positive = c.shr(c.mul(size, c.const(multiplier)), bits)
+        # Bits below the power of two in the divisor change no quotient, and narrow the multiplier.
+        twos = (divisor & -divisor).bit_length() - 1
+        multiplier, bits = reciprocal(divisor >> twos, max(-self.low, self.high) >> twos)
+        positive = c.shr(c.mul(c.shr(size, twos), c.const(multiplier)), bits)
         return self.on(c.select(sign, c.sub(c.const(0), positive), positive))
 
     def into(self, kind: FixedType) -> Number:
@@ -193,9 +195,15 @@ def in_pairs(items: Iterable[Item], joined: Callable[[Item, Item], Item]) -> Ite
 
 
 def reciprocal(divisor: int, largest: int) -> tuple[int, int]:
-    """Return `(m, b)` with `x // divisor == x * m >> b` for every x from 0 to `largest`.
+    """Return `(m, b)` with `x // divisor == x * m >> b` for every x from 0 to `largest`, with the smallest such m.
 
-    Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994), theorem 4.2.
+    The product is x / divisor + x * error / divisor / 2**b, and the second part may not reach 1 / divisor, by which x
+    may be below the next quotient. Source: Granlund and Montgomery, "Division by Invariant Integers using
+    Multiplication" (1994), theorem 4.2.
     """
-    bits = max(1, largest.bit_length()) + divisor.bit_length()
+    # The largest number just below a multiple of the divisor; where there is none, every quotient is 0.
+    worst = largest - (largest + 1) % divisor
+    bits = 0
+    while ((-1 << bits) % divisor) * max(worst, largest if worst < 0 else 0) >= 1 << bits:
+        bits += 1
     return -(-(1 << bits) // divisor), bits

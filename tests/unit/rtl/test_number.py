@@ -66,6 +66,10 @@ def test_a_reciprocal_divides_every_number(largest):
         assert (values * multiplier >> bits == values // divisor).all()
         # One less is not enough for all of them.
         assert divisor & (divisor - 1) == 0 or divisor > largest or multiplier * divisor > 1 << bits
+        # Nor is a product with a bit less.
+        if bits and largest >= divisor:
+            less = -(-(1 << bits - 1) // divisor)
+            assert (values * less >> bits - 1 != values // divisor).any()
 
 
 def test_the_larger_of_ranges_that_are_apart_or_of_one_node_costs_nothing():
