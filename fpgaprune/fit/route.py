@@ -275,23 +275,24 @@ class VerilogRoute:
         return None
 
     def _chosen(self, design: Design) -> ChosenLayout:
-        """Choose a layout for each layer so that place and route has room too, or the most room of those tried.
+        """Choose a layout for each layer so that place and route has room too, if there is one.
 
         Raises:
             EstimateError: no layout fits.
         """
         chosen = choose_layout(design, self.part, share=self.share, upper=True)
-        tried, least = [(self._fullness(DesignLayout.of_chosen(chosen, self.part)), chosen)], 0.0
-        while tried[-1][0] > 1 and len(tried) <= _TIMES:
-            full, chosen = tried[-1]
+        least = 0.0
+        for _ in range(_TIMES):
+            full = self._fullness(DesignLayout.of_chosen(chosen, self.part))
+            if full <= 1:
+                break
             # Between a share that has no layout and one whose layout is too large.
             share = round(max(_LESS * chosen.share / full, (least + chosen.share) / 2 if least else 0.0), 3)
             try:
                 chosen = choose_layout(design, self.part, share=share, upper=True)
             except EstimateError:
                 least = share
-            tried.append((self._fullness(DesignLayout.of_chosen(chosen, self.part)), chosen))
-        return min(tried, key=lambda one: one[0])[1]
+        return chosen
 
     def _fullness(self, layout: DesignLayout) -> float:
         """Return what place and route takes over what it bears, of the kind of cell nearest to its limit.
